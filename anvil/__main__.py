@@ -1,0 +1,6 @@
+"""``python -m anvil`` is the ``anvil`` command."""
+
+from anvil.cli import main
+
+if __name__ == "__main__":
+    main()

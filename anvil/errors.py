@@ -1,0 +1,67 @@
+"""Every error Anvil raises on purpose, in one tree.
+
+    AnvilError                 "could not": one or two sentences, what and where and what next
+    ├── ConfigError            a key, value, option or argument that makes no sense
+    ├── SourceError            the documents cannot be reached: no such folder, not a repository, no such commit
+    ├── GitError               a repository is there, but git's data cannot be read
+    ├── ModelError             the embedding model cannot be had or loaded
+    ├── ProviderError          an embedding service refused or cannot be used
+    ├── NotFound               a page or section that is not in the index
+    ├── ArtifactError          an index file that cannot be used
+    │   ├── ArtifactMissing    there is none at that path
+    │   ├── ArtifactRejected   it failed a check: truncated, damaged, foreign, tampered with
+    │   └── FormatTooNew       it was written by a newer Anvil
+    └── BuildError             an index cannot be written: folder read-only, disk full, lock held
+
+Outcomes (stale, skipped, unchanged) are values, never exceptions. A message never holds a secret.
+"""
+
+from __future__ import annotations
+
+
+class AnvilError(Exception):
+    """Base of all errors meant for people; ``str(error)`` is the whole message."""
+
+
+class ConfigError(AnvilError):
+    """A configuration key, value or argument that makes no sense."""
+
+
+class SourceError(AnvilError):
+    """The documents cannot be reached."""
+
+
+class GitError(AnvilError):
+    """A repository's data cannot be read."""
+
+
+class ModelError(AnvilError):
+    """The embedding model cannot be had or loaded."""
+
+
+class ProviderError(AnvilError):
+    """An embedding service refused or cannot be used."""
+
+
+class NotFound(AnvilError):
+    """A page or section that is not in the index."""
+
+
+class ArtifactError(AnvilError):
+    """An index file that cannot be used."""
+
+
+class ArtifactMissing(ArtifactError):
+    """There is no index file at the path."""
+
+
+class ArtifactRejected(ArtifactError):
+    """An index file failed a check before its first use."""
+
+
+class FormatTooNew(ArtifactError):
+    """An index file was written by a newer Anvil."""
+
+
+class BuildError(AnvilError):
+    """An index cannot be written."""
