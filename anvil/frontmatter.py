@@ -1,0 +1,121 @@
+"""Front matter: the YAML (``---``) or TOML (``+++``) block at the very start of a page, and nowhere else.
+
+``split`` takes it off the text and gives plain JSON values. What is unbalanced, invalid, too large or
+hostile is not front matter: it stays in the text, so that nothing is ever lost, and nothing is raised.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+import sys
+from collections.abc import Mapping
+from datetime import date, time
+from typing import Any
+
+import yaml
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MAX_CHARS = 65_536
+"""Longer front matter is text. Real pages stay under 4,000 characters."""
+MAX_DEPTH = 32
+MAX_NODES = 10_000
+MAX_ALIASES = 16
+"""Aliases and merge keys multiply ("billion laughs"); with 16 of them at most a few hundred fold."""
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
+_Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Refused(Exception):
+    """Front matter that is well formed but not worth the risk."""
+
+
+def split(text: str) -> tuple[Mapping[str, Any], int]:
+    """The page's metadata and the offset at which its text begins: ``({}, 0)`` without front matter.
+
+    ``text`` has no byte order mark. Keys are strings; dates and times are ISO 8601 strings.
+    """
+    first = _line(text, 0)
+    fence = text[:first].rstrip()
+    if fence not in _CLOSERS:
+        return {}, 0
+    start = position = first
+    while position < len(text) and position - start <= MAX_CHARS:
+        following = _line(text, position)
+        if text[position:following].rstrip() in _CLOSERS[fence]:
+            metadata = _parse(text[start:position], fence)
+            return ({}, 0) if metadata is None else (metadata, following)
+        position = following
+    return {}, 0
+
+
+def _line(text: str, position: int) -> int:
+    """Offset just behind the line that begins at ``position``."""
+    found = _LINE.match(text, position)
+    return found.end() if found else len(text)
+
+
+def _parse(source: str, fence: str) -> dict[str, Any] | None:
+    try:
+        if fence == "+++":
+            loaded: Any = tomllib.loads(re.sub(r"\r\n?", "\n", source))
+        else:
+            _inspect(source)
+            loaded = yaml.load(source, Loader=_Loader)
+        if loaded is None:
+            return {}
+        if not isinstance(loaded, Mapping):
+            return None
+        plain = _plain(loaded, 0, [MAX_NODES])
+    except Exception:  # PyYAML lets ValueError, TypeError, OverflowError and more through on odd scalars
+        return None
+    return plain if isinstance(plain, dict) else None
+
+
+def _inspect(source: str) -> None:
+    """Walk the events, which needs no recursion, before anything is built out of them."""
+    depth = aliases = 0
+    for event in yaml.parse(source, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.AliasEvent):
+            aliases += 1
+        if depth > MAX_DEPTH or aliases > MAX_ALIASES:
+            raise _Refused
+
+
+def _plain(value: Any, depth: int, budget: list[int]) -> Any:
+    """``value`` as JSON knows it; ``budget`` counts down the nodes that may still be made."""
+    budget[0] -= 1
+    if depth > MAX_DEPTH or budget[0] < 0:
+        raise _Refused
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, (date, time)):  # datetime is a date
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(item, depth + 1, budget) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return [_plain(item, depth + 1, budget) for item in sorted(value, key=repr)]
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, depth + 1, budget) for item in value]
+    raise _Refused
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool) or key is None:
+        return {True: "true", False: "false", None: "null"}[key]
+    return key.isoformat() if isinstance(key, (date, time)) else str(key)
