@@ -1,0 +1,463 @@
+"""The only door to git's data: blob ids, the staged tree, commits, ignore rules, and when each path last
+changed.
+
+Reads repositories through libgit2; the git program is never run. Every failure of the library leaves here
+as a ``GitError`` that says what could not be read and what to do, and the library is imported when first
+needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from anvil.errors import GitError, SourceError
+from anvil.history import Commit, last_touched
+from anvil.models import GitStatus
+
+if TYPE_CHECKING:
+    import pygit2
+
+
+class Entry(NamedTuple):
+    """A name in a tree or in the index: its object id (40 hex digits), and what kind of thing it names."""
+
+    id: str
+    kind: Literal["file", "symlink", "submodule", "conflict"]
+
+
+def blob_id(data: bytes) -> str:
+    """The id git gives these bytes, as 40 hex digits; needs no repository."""
+    digest = hashlib.sha1(b"blob %d\0" % len(data), usedforsecurity=False)
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def timestamp(seconds: float) -> str:
+    """Seconds since 1970 as ISO 8601 in UTC, whole seconds: ``2026-01-31T09:30:00Z``."""
+    return datetime.fromtimestamp(int(seconds), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def status(path: Path) -> GitStatus | None:
+    """The repository around a folder of documents; None outside one, and when it cannot be read."""
+    try:
+        repository = Repository.discover(path)
+        if repository is None:
+            return None
+        head, remote = repository.head(), repository.default_branch()
+        return GitStatus(
+            head_commit=repository.short(head) if head else None,
+            origin_main=repository.short(remote) if remote else None,
+            dirty=repository.dirty(repository.relative(path)),
+        )
+    except (GitError, SourceError):
+        return None  # status answers whatever state git is in; building and checking name the reason
+
+
+class Repository:
+    """One repository with a work tree; a linked worktree or a submodule counts as one of its own.
+
+    ``root`` is the work tree, ``git_dir`` its own git folder, ``common_dir`` the one shared by linked
+    worktrees; all are absolute, with symlinks resolved. Not for use by two threads at once.
+    """
+
+    def __init__(self, handle: pygit2.Repository, root: Path) -> None:
+        self._git = handle
+        self.root = root
+        self.git_dir = Path(os.path.realpath(handle.path))
+        shared = _text(self.git_dir / "commondir")
+        self.common_dir = Path(os.path.realpath(self.git_dir / shared.strip())) if shared else self.git_dir
+        self._index: tuple[object, pygit2.Index] | None = None
+
+    @classmethod
+    def discover(cls, path: Path) -> Repository | None:
+        """The repository that ``path`` lies in, existing or not; None outside any.
+
+        Raises GitError when there is one that cannot be read: broken, owned by another user, or in a format
+        that libgit2 does not know (SHA-256 object ids).
+        """
+        where = Path(os.path.realpath(path))
+        limits = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
+        ceilings = {os.path.realpath(limit) for limit in limits if limit}
+        broken: Path | None = None
+        for folder in (where, *where.parents):
+            if str(folder) in ceilings and folder != where:
+                break
+            mark = folder / ".git"
+            if mark.is_file() or (mark / "HEAD").exists():
+                return cls(_open(folder), folder)
+            if folder.name == ".git" and (folder / "HEAD").exists():
+                return None  # inside a repository's own folder there is no work tree
+            if broken is None and mark.is_dir() and any(mark.iterdir()):
+                broken = mark
+        if broken is not None:
+            raise GitError(
+                f"{broken} is not a complete repository: it has no HEAD. Clone again or remove it."
+            )
+        return None
+
+    def relative(self, path: Path) -> str:
+        """The path below ``root``, POSIX, ``.`` for the root itself; SourceError when it lies elsewhere."""
+        try:
+            below = Path(os.path.realpath(path)).relative_to(self.root).as_posix()
+        except ValueError:
+            raise SourceError(f"{path} is not inside the repository {self.root}.") from None
+        return unicodedata.normalize("NFC", below) if self.composes_names else below
+
+    @cached_property
+    def composes_names(self) -> bool:
+        """Whether git stores this work tree's names composed (NFC), whatever the file system lists
+        (macOS)."""
+        return self._config("core.precomposeunicode")
+
+    # --- commits -----------------------------------------------------------------------------------
+
+    def head(self) -> str | None:
+        """The commit checked out, as 40 hex digits; None before the first commit. Detached is fine."""
+        with _failures("HEAD cannot be read"):
+            return None if self._git.head_is_unborn else str(self._git.head.target)
+
+    def resolve(self, revision: str) -> str:
+        """The commit id that a branch, tag, id or expression such as ``HEAD~2`` names; SourceError if
+        none."""
+        import pygit2
+
+        try:
+            return str(self._git.revparse_single(revision).peel(pygit2.Commit).id)
+        except (KeyError, ValueError, pygit2.GitError):
+            raise SourceError(
+                f"There is no commit {revision!r} in {self.root}. Fetch it, or name another one."
+            ) from None
+
+    def short(self, commit: str) -> str:
+        """The shortest unique form of an id, as git prints it; its first seven digits when it is not here."""
+        found = self._git.get(commit)
+        return commit[:7] if found is None else found.short_id
+
+    def time(self, commit: str) -> int:
+        """A commit's time (of committing) in seconds since 1970."""
+        with _failures(f"The commit {commit[:12]} cannot be read"):
+            return _Walk(self, ".").commit(commit).time
+
+    def default_branch(self) -> str | None:
+        """The commit of the remote's default branch as last fetched (40 hex digits); None when unknown."""
+        for name in ("origin/HEAD", "origin/main", "origin/master"):
+            reference = self._git.references.get(f"refs/remotes/{name}")
+            if reference is not None:
+                try:
+                    return str(reference.resolve().target)
+                except KeyError:  # origin/HEAD names a branch that was pruned since
+                    continue
+        return None
+
+    def tree(self, revision: str, prefix: str) -> dict[str, Entry]:
+        """Everything under a folder in a commit: path relative to ``prefix`` -> entry; empty if there is
+        none.
+
+        Names that are not UTF-8 keep their bytes as surrogate escapes.
+        """
+        with _failures(f"The tree of {revision[:12]} cannot be read"):
+            folder = self._folder(revision, prefix)
+            entries: dict[str, Entry] = {}
+            if folder is not None:
+                _list(folder, "", entries)
+            return entries
+
+    def read_blob(self, blob: str) -> bytes:
+        """The bytes of a blob."""
+        with _failures(f"The object {blob[:12]} cannot be read; `git fsck` tells what is missing"):
+            return self._git[blob].read_raw()
+
+    def last_modified(
+        self,
+        paths: Collection[str],
+        prefix: str,
+        known: Mapping[str, tuple[str, str]],
+        since: str | None,
+        revision: str | None = None,
+    ) -> dict[str, str]:
+        """Path -> ISO 8601 UTC time of the last commit that touched it, as ``git log -1 -- path`` from
+        ``revision``.
+
+        ``paths`` and the keys of ``known`` (blob id, time) are relative to ``prefix``. ``known`` is what an
+        index built at commit ``since`` holds; it shortens the walk, never alters its result, save that in a
+        shallow clone it tells what the clone cannot. Paths that the commit does not hold are left out.
+        ``revision``: HEAD by default.
+        """
+        head = revision or self.head()
+        if head is None or not paths:
+            return {}
+        here = self.tree(head, prefix)
+        present = [path for path in paths if path in here]
+        trusted: dict[str, int] = {}
+        for path in present:
+            blob, time = known.get(path, ("", ""))
+            if blob == here[path].id:
+                trusted[path] = int(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp())
+        boundary = set((_text(self.common_dir / "shallow") or "").split())
+        with _failures("The history cannot be read"):
+            found = last_touched(_Walk(self, prefix), head, present, trusted, since, boundary)
+        return {path: timestamp(seconds) for path, seconds in found.items()}
+
+    # --- index and work tree -----------------------------------------------------------------------
+
+    @property
+    def index_file(self) -> Path:
+        """The index in use: ``GIT_INDEX_FILE`` where git has set it for this repository, as it does for
+        hooks of a partial commit (``git commit -a``, ``git commit FILE``), else the repository's own."""
+        own = self.git_dir / "index"
+        named = os.environ.get("GIT_INDEX_FILE")
+        if not named:
+            return own
+        other = Path(os.path.realpath(named))
+        elsewhere = os.environ.get("GIT_DIR")
+        foreign = (
+            Path(os.path.realpath(elsewhere)) != self.git_dir
+            if elsewhere
+            else (other.parent / "HEAD").exists()
+        )
+        # A hook of the repository around a submodule hands its own index on, which says nothing about this
+        # one.
+        return own if foreign and other.parent != self.git_dir else other
+
+    def staged(self, prefix: str) -> dict[str, Entry]:
+        """What is staged under a folder: path relative to ``prefix`` -> entry. No file of the folder is
+        read."""
+        with _failures("The git index cannot be read"):
+            index = self._current_index()
+            head = "" if prefix == "." else f"{prefix}/"
+            entries: dict[str, Entry] = {}
+            for at in range(self._first(index, head), len(index)):
+                item = index[at]
+                path = os.fspath(item.path)
+                if not path.startswith(head):
+                    break
+                entries[path[len(head) :]] = Entry(str(item.id), _kind(int(item.mode)))
+            for sides in index.conflicts or ():
+                for side in sides:
+                    if side is not None and side.path.startswith(head):
+                        entries[side.path[len(head) :]] = Entry(str(side.id), "conflict")
+            return entries
+
+    def is_ignored(self, path: str) -> bool:
+        """Whether git leaves this out: ignored by a rule, and neither tracked nor, for a folder (named with
+        a trailing ``/``), holding tracked files. Relative to ``root``. Where the index cannot be read the
+        rules alone decide."""
+        folder = path.endswith("/")
+        if not folder and self._is_tracked(path):  # asked first: it takes a tenth of the time
+            return False
+        with _failures("The ignore rules cannot be read"):
+            ignored = self._git.path_is_ignored(path)
+        return ignored and not (folder and self._is_tracked(path))
+
+    def _is_tracked(self, path: str) -> bool:
+        try:
+            with _failures("The git index cannot be read"):
+                index = self._current_index()
+                if not path.endswith("/"):
+                    return path in index
+                at = self._first(index, path)
+                return at < len(index) and os.fspath(index[at].path).startswith(path)
+        except GitError:
+            return False
+
+    def clean(self, path: str, data: bytes) -> bytes:
+        """A work tree file's bytes as git would store them: line endings normalised where configuration and
+        attributes say so. External filters (LFS) are not run, and text with NUL bytes is left as it is."""
+        if b"\0" in data or (b"\r\n" not in data and b"$Id" not in data):
+            return data  # nothing for the built-in filters to do; looking them up costs more than hashing
+        with _failures(f"The filters of {path} cannot be read"):
+            filters = self._git.load_filter_list(path)
+            return data if filters is None else bytes(filters.apply_to_buffer(data))
+
+    def dirty(self, prefix: str) -> bool:
+        """Whether anything under the folder differs from HEAD, untracked files counted, Anvil's own index
+        not."""
+        head = "" if prefix == "." else f"{prefix}/"
+        with _failures("The state of the work tree cannot be read"):
+            return any(
+                path.startswith(head) and "/.anvil/" not in f"/{path}"
+                for path in self._git.status(untracked_files="all")
+            )
+
+    def rule_files(self, prefix: str) -> tuple[Path, ...]:
+        """Files outside the folder on which ``is_ignored`` and ``clean`` depend, existing or not; the
+        user's global configuration is taken to stay as it is while a program runs."""
+        folders = [self.root]
+        for part in Path(prefix).parts:
+            folders.append(folders[-1] / part)
+        named = [folder / name for folder in folders for name in (".gitignore", ".gitattributes")]
+        return (*named, *(self.common_dir / name for name in ("info/exclude", "info/attributes", "config")))
+
+    # --- inner -------------------------------------------------------------------------------------
+
+    def _config(self, key: str) -> bool:
+        with _failures("The configuration cannot be read"):
+            return key in self._git.config and self._git.config.get_bool(key)
+
+    def _folder(self, revision: str, prefix: str) -> pygit2.Tree | None:
+        import pygit2
+
+        tree = self._git[revision].peel(pygit2.Tree)
+        if prefix == ".":
+            return tree
+        try:
+            found = tree[prefix]
+        except KeyError:
+            return None
+        return found if isinstance(found, pygit2.Tree) else None
+
+    def _current_index(self) -> pygit2.Index:
+        """The index, opened by file: unlike the repository's own it is always in byte order, and ours to
+        replace."""
+        file = self.index_file
+        try:
+            stat = file.stat()
+            signature: object = (file, stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        except FileNotFoundError:
+            signature = (file, None)
+        if self._index is None or self._index[0] != signature:
+            self._index = (signature, _index_class()(file))
+        return self._index[1]
+
+    @staticmethod
+    def _first(index: pygit2.Index, prefix: str) -> int:
+        """The position of the first entry not below ``prefix`` in git's order, which is that of bytes."""
+        return bisect_left(range(len(index)), os.fsencode(prefix), key=lambda at: os.fsencode(index[at].path))
+
+
+class _Walk:
+    """The repository's commits as the history walk wants them; each is read once."""
+
+    def __init__(self, repository: Repository, prefix: str) -> None:
+        self._git = repository._git
+        self._prefix = prefix
+        self._commits: dict[str, Commit] = {}
+        self._folders: dict[str, str | None] = {}
+
+    def commit(self, commit: str) -> Commit:
+        known = self._commits.get(commit)
+        if known is None:
+            import pygit2
+
+            found = self._git[commit]
+            assert isinstance(found, pygit2.Commit)
+            parents = tuple(str(parent) for parent in found.parent_ids)
+            known = self._commits[commit] = Commit(found.commit_time, parents, self._folder(found))
+        return known
+
+    def changed(self, old: str | None, new: str | None) -> Collection[str]:
+        import pygit2
+
+        if new is None:
+            return ()
+        tree = self._git[new]
+        assert isinstance(tree, pygit2.Tree)
+        before = None if old is None else self._git[old]
+        diff = tree.diff_to_tree(before) if isinstance(before, pygit2.Tree) else tree.diff_to_tree()
+        return [os.fsdecode(delta.new_file.raw_path) for delta in diff.deltas]
+
+    def _folder(self, commit: pygit2.Commit) -> str | None:
+        root = str(commit.tree_id)
+        if self._prefix == ".":
+            return root
+        if root not in self._folders:
+            import pygit2
+
+            try:
+                found = commit.tree[self._prefix]
+            except KeyError:
+                self._folders[root] = None
+            else:
+                self._folders[root] = str(found.id) if isinstance(found, pygit2.Tree) else None
+        return self._folders[root]
+
+
+def _open(folder: Path) -> pygit2.Repository:
+    import pygit2
+    from pygit2.enums import RepositoryOpenFlag
+
+    try:
+        return pygit2.Repository(str(folder), RepositoryOpenFlag.NO_SEARCH)
+    except (pygit2.GitError, KeyError, ValueError, OSError) as error:
+        reason = str(error)
+        if "not owned by" in reason:
+            raise GitError(
+                f"The repository {folder} belongs to another user, so git's rules forbid reading it. "
+                f"If you trust it: git config --global --add safe.directory '{folder}'"
+            ) from error
+        if "object format" in reason:
+            raise GitError(
+                f"The repository {folder} uses SHA-256 object ids, which libgit2 cannot read. "
+                "Its pages can still be indexed as files, without commit times."
+            ) from error
+        raise GitError(f"The repository {folder} cannot be opened: {_reason(error)}.") from error
+
+
+@contextmanager
+def _failures(what: str) -> Iterator[None]:
+    """Translate the library's failures; a bare KeyError from it means an object that is not there."""
+    import pygit2
+
+    try:
+        yield
+    except KeyError as error:
+        missing = (
+            f"object {error.args[0]} is missing (a partial or damaged clone)" if error.args else "missing"
+        )
+        raise GitError(f"{what}: {missing}.") from error
+    except (pygit2.GitError, ValueError, OSError) as error:
+        raise GitError(f"{what}: {_reason(error)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    reason = str(error).rstrip(".")
+    if "'link'" in reason:
+        return "it is a split index, which libgit2 cannot read; run `git update-index --no-split-index`"
+    if "'sdir'" in reason:
+        return "it is a sparse index, which libgit2 cannot read; run `git sparse-checkout disable`"
+    return reason
+
+
+def _index_class() -> type[pygit2.Index]:
+    """The library's Index, made to be quiet: where opening failed, its destructor complained on stderr as
+    well."""
+    import pygit2
+
+    class QuietIndex(pygit2.Index):
+        def __del__(self) -> None:
+            if hasattr(self, "_index"):
+                super().__del__()
+
+    return QuietIndex
+
+
+def _list(tree: pygit2.Tree, head: str, entries: dict[str, Entry]) -> None:
+    import pygit2
+
+    for item in tree:
+        path = head + os.fsdecode(item.raw_name or b"")
+        if isinstance(item, pygit2.Tree):
+            _list(item, path + "/", entries)
+        else:
+            entries[path] = Entry(str(item.id), _kind(int(item.filemode)))
+
+
+def _kind(mode: int) -> Literal["file", "symlink", "submodule"]:
+    return "symlink" if mode == 0o120000 else "submodule" if mode == 0o160000 else "file"
+
+
+def _text(file: Path) -> str | None:
+    """A small file of the git folder, None when it is not there."""
+    try:
+        return file.read_text("utf-8")
+    except FileNotFoundError:
+        return None

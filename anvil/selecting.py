@@ -1,0 +1,89 @@
+"""Which files are documents: globs, hidden folders, size, and text that can be decoded.
+
+Pure, and the same for the working tree, the staged tree and commits, so that an index built from one is
+fresh when compared with another. What is left out is left out with a reason that a person can act on.
+"""
+
+from __future__ import annotations
+
+from anvil import globs
+from anvil.config import SourceOptions
+
+_UNWANTED_FOLDERS = frozenset({"node_modules"})
+_NEVER = frozenset({".git", ".anvil"})
+
+
+class Selection:
+    """The name rules of a ``SourceOptions``, compiled.
+
+    A file is a document when an ``include`` fits it and no ``exclude`` fits it or a folder it lies in;
+    globs ignore case. Names that begin with a dot, and ``node_modules``, are left out unless an ``include``
+    spells them out (``.github/**/*.md``); ``.git`` and ``.anvil`` always are.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._include = [(globs.compile(p, ignore_case=True), _literal_names(p)) for p in options.include]
+        self._exclude = [globs.compile(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
+        self._spelled = frozenset[str]().union(*(names for _, names in self._include))
+        self._folders: dict[str, bool] = {"": True}
+
+    def enters(self, folder: str) -> bool:
+        """Whether documents may lie in this folder (relative, POSIX, ``""`` for the top)."""
+        known = self._folders.get(folder)
+        if known is None:
+            above, _, name = folder.rpartition("/")
+            known = self._folders[folder] = (
+                self.enters(above)
+                and name not in _NEVER
+                and (not _unasked(name) or name.lower() in self._spelled)
+                and not any(glob.matches(folder) for glob in self._exclude)
+            )
+        return known
+
+    def wants(self, path: str) -> bool:
+        """Whether a file of this name is a document."""
+        folder, _, name = path.rpartition("/")
+        if not self.enters(folder) or any(glob.matches(path) for glob in self._exclude):
+            return False
+        unasked = {part.lower() for part in path.split("/") if _unasked(part)}
+        return any(glob.matches(path) and unasked <= names for glob, names in self._include)
+
+
+def refusal(data: bytes, max_bytes: int) -> str | None:
+    """Why these bytes are no document; None when they are UTF-8 text within the limit."""
+    if len(data) > max_bytes:
+        return too_large(len(data), max_bytes)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "not UTF-8: it begins with a UTF-16 byte order mark; save it as UTF-8"
+    if (at := data.find(b"\0")) >= 0:
+        return f"binary: it has a NUL byte at offset {at}"
+    if data.isascii():
+        return None
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}; save it as UTF-8"
+    return None
+
+
+def too_large(size: int, max_bytes: int) -> str:
+    """The reason for a file over the limit."""
+    return f"too large: {size:,} bytes, the limit is {max_bytes:,} (max_file_bytes)"
+
+
+def printable(path: str) -> str:
+    """A path fit to be shown and stored: bytes that are not Unicode as ``\\xNN``."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def is_unicode(path: str) -> bool:
+    """Whether a path as the operating system gave it is valid Unicode."""
+    return path.isascii() or not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def _unasked(name: str) -> bool:
+    return name[:1] == "." or name.lower() in _UNWANTED_FOLDERS
+
+
+def _literal_names(pattern: str) -> frozenset[str]:
+    return frozenset(name.lower() for name in pattern.split("/") if not any(c in name for c in "*?[{\\"))

@@ -1,0 +1,339 @@
+"""The documents as they lie in a folder, inside a repository or not, with what was hashed before remembered.
+
+A second scan costs a directory listing and one stat a page. Content decides all the same: a signature is
+trusted only when the file was last touched clearly before it was hashed, the rule git keeps for its own
+index.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+import unicodedata
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from threading import RLock
+from typing import NamedTuple
+
+from anvil.config import SourceOptions
+from anvil.errors import GitError, SourceError
+from anvil.git import Repository, blob_id, timestamp
+from anvil.models import Document, Scan, Skipped
+from anvil.selecting import Selection, is_unicode, printable, refusal, too_large
+
+_RULES = (".gitignore", ".gitattributes")
+_PRECOMPOSES = sys.platform == "darwin"
+
+# Time stamps are taken from a clock that ticks every 4 to 16 ms; a whole second speaks of a file system
+# that keeps
+# no fractions (FAT keeps every second one).
+_TICK_NS = 50_000_000
+_COARSE_NS = 2_000_000_000
+
+Signature = tuple[int, int, int, int, int]
+
+
+class _Seen(NamedTuple):
+    """What looking at a file gave: its blob id, or why it is left out. ``signature`` is None when not to be
+    trusted."""
+
+    signature: Signature | None
+    result: str | Skipped
+
+
+class WorkingTree:
+    """``DocumentSource`` of a folder. ``problem`` says why its repository is not used, where one cannot be
+    read."""
+
+    name = "working tree"
+
+    def __init__(self, docs: Path, options: SourceOptions) -> None:
+        self._docs = docs
+        self._root = _long(os.path.realpath(docs))
+        if not os.path.isdir(self._root):
+            raise SourceError(_no_folder(docs))
+        self._options = options
+        self._selection = Selection(options)
+        self._lock = RLock()
+        self.problem: str | None = None
+        self._git: Repository | None = None
+        self.root_path = "."
+        try:
+            self._git = Repository.discover(docs)
+            if self._git is not None:
+                self.root_path = self._git.relative(docs)
+        except GitError as error:
+            self.problem = str(error)
+        self._composes = _PRECOMPOSES and self._git is not None and self._git.composes_names
+        self._files: dict[str, _Seen] = {}
+        self._verdicts: dict[str, bool] = {}
+        self._rules: list[object] = []
+        self._last = Scan({})
+        self._times: tuple[str | None, dict[str, str]] = (None, {})
+
+    def commit(self) -> str | None:
+        """The commit checked out; None outside a repository, before the first commit, or when it cannot be
+        read."""
+        with self._lock:
+            try:
+                return None if self._git is None else self._git.head()
+            except GitError as error:
+                self.problem = str(error)
+                return None
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        """Every document and its blob id. ``indexed`` is not needed here: what was looked at is
+        remembered."""
+        with self._lock:
+            remembered = bool(self._verdicts)
+            entries, skipped, rules = self._walk()
+            if rules != self._rules:
+                self._rules = rules
+                if remembered:  # the answers used so far came from older rules
+                    self._verdicts.clear()
+                    self._files.clear()
+                    entries, skipped, self._rules = self._walk()
+            if entries != self._last.entries or skipped != list(self._last.skipped):
+                self._last = Scan(dict(sorted(entries.items())), tuple(skipped))
+            return self._last
+
+    def read(self, path: str) -> Document | Skipped:
+        """The document as it is now, with the id of the bytes really read."""
+        with self._lock:
+            if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
+                return Skipped(printable(path), "not a document of this folder")
+            data = self._load(path)
+            if isinstance(data, Skipped):
+                return data
+            text = data.decode("utf-8-sig")
+            return Document(path, blob_id(data), text, len(data), self._time(path))
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        """Path -> time of the last commit that touched it, else of the file itself; vanished ones are left
+        out."""
+        with self._lock:
+            head = self.commit()
+            times: dict[str, str] = {}
+            if self._git is not None and head is not None:
+                try:
+                    times = self._git.last_modified(paths, self.root_path, known, since, head)
+                except GitError as error:
+                    self.problem = str(error)
+            for path in paths:
+                if path not in times and (own := file_time(self._real(path))) is not None:
+                    times[path] = own
+            if self._times[0] != head:
+                self._times = (head, {})
+            self._times[1].update(times)
+            return times
+
+    # --- inner -------------------------------------------------------------------------------------
+
+    def _walk(self) -> tuple[dict[str, str], list[Skipped], list[object]]:
+        entries: dict[str, str] = {}
+        skipped: list[Skipped] = []
+        rules: list[object] = [] if self._git is None else [_mark(file) for file in self._rule_files()]
+        files: dict[str, _Seen] = {}
+        verdicts, before = self._verdicts, self._files
+        folders: list[tuple[str, frozenset[tuple[int, int]]]] = [("", frozenset())]
+        while folders:
+            folder, above = folders.pop()
+            real = self._real(folder) if folder else self._root
+            try:
+                identity = os.stat(real)
+                with os.scandir(real) as listing:
+                    items = list(listing)
+            except OSError as error:
+                if not folder:
+                    raise SourceError(_no_folder(self._docs)) from error
+                if not isinstance(error, FileNotFoundError):
+                    skipped.append(Skipped(folder, f"the folder cannot be listed: {error.strerror}"))
+                continue
+            itself = (identity.st_dev, identity.st_ino)
+            if itself in above:
+                skipped.append(Skipped(folder, "a loop: the folder lies within itself"))
+                continue
+            if folder and self._git is not None and any(item.name == ".git" for item in items):
+                skipped.append(Skipped(folder, "a repository of its own (submodule); index it by itself"))
+                continue
+            head = folder + "/" if folder else ""
+            base = real + os.sep
+            for item in items:
+                name = item.name
+                if not is_unicode(name):
+                    skipped.append(
+                        Skipped(printable(head + name), "its name is not valid Unicode; rename it")
+                    )
+                    continue
+                path = head + (unicodedata.normalize("NFC", name) if self._composes else name)
+                if item.is_dir(follow_symlinks=False):
+                    key = path + "/"
+                    verdict = verdicts.get(key)
+                    if verdict is None:
+                        verdict = verdicts[key] = self._selection.enters(path) and not self._ignored(key)
+                    if verdict:
+                        folders.append((path, above | {itself}))
+                    continue
+                if name in _RULES and self._git is not None:
+                    rules.append(_mark(base + name))
+                verdict = verdicts.get(path)
+                if verdict is None:
+                    verdict = verdicts[path] = self._selection.wants(path) and not self._ignored(path)
+                if not verdict:
+                    if item.is_symlink() and os.path.isdir(base + name) and self._selection.enters(path):
+                        skipped.append(Skipped(path, self._link(base + name)))
+                    continue
+                try:
+                    found = os.lstat(base + name)
+                except OSError:
+                    continue  # vanished since it was listed
+                seen = before.get(path)
+                if seen is None or seen.signature != _signature(found):
+                    seen = self._look(path, base + name)
+                    if seen is None:
+                        continue
+                files[path] = seen
+                if isinstance(seen.result, str):
+                    entries[path] = seen.result
+                else:
+                    skipped.append(seen.result)
+        self._files = files
+        return entries, sorted(skipped, key=lambda item: item.path), rules
+
+    def _look(self, path: str, real: str) -> _Seen | None:
+        """Read a file and judge it; None when it has vanished."""
+        began = time.time_ns()
+        data = self._load(path, real)
+        try:
+            after = os.lstat(real)
+        except OSError:
+            return None
+        result = data if isinstance(data, Skipped) else blob_id(data)
+        return _Seen(_signature(after) if _settled(after, began) else None, result)
+
+    def _load(self, path: str, real: str | None = None) -> bytes | Skipped:
+        """The bytes of a document as git would store them, or why there are none."""
+        real = real or self._real(path)
+        limit = self._options.max_file_bytes
+        # Without O_NONBLOCK a pipe that took the file's place would block for ever.
+        flags = (
+            os.O_RDONLY
+            | getattr(os, "O_NONBLOCK", 0)
+            | getattr(os, "O_NOFOLLOW", 0)
+            | getattr(os, "O_BINARY", 0)
+        )
+        try:
+            if os.path.islink(real):
+                return Skipped(path, self._link(real))
+            if not stat.S_ISREG(os.lstat(real).st_mode):
+                return Skipped(path, "not a regular file")
+            with open(os.open(real, flags), "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                data = file.read(limit + 1)
+        except FileNotFoundError:
+            return Skipped(path, "vanished")
+        except OSError as error:
+            return Skipped(path, f"cannot be read: {error.strerror or error}")
+        if len(data) > limit:
+            return Skipped(path, too_large(max(size, len(data)), limit))
+        if self._git is not None:
+            try:
+                data = self._git.clean(self._in_repository(path), data)
+            except GitError as error:
+                self.problem = str(error)
+        reason = refusal(data, limit)
+        return data if reason is None else Skipped(path, reason)
+
+    def _link(self, real: str) -> str:
+        """Why a symlink is left out. One that stays inside is too: its target is a document under its own
+        name, and git's trees, which know links by their text alone, are to give the same documents."""
+        try:
+            target = os.path.realpath(real, strict=True)
+        except OSError:
+            return "a symlink that leads nowhere, or in a circle"
+        if target == self._root or target.startswith(self._root + os.sep):
+            return "a symlink; its target is indexed under its own name"
+        return "a symlink that leads out of the documents' folder"
+
+    def _ignored(self, path: str) -> bool:
+        if self._git is None:
+            return False
+        try:
+            return self._git.is_ignored(self._in_repository(path))
+        except GitError as error:
+            self.problem = str(error)
+            return False
+
+    def _time(self, path: str) -> str:
+        head = self.commit()
+        if self._times[0] != head or path not in self._times[1]:
+            self.last_modified(
+                {*self._last.entries, path}, {}, None
+            )  # one walk for all that may be asked next
+        return self._times[1].get(path) or timestamp(0)
+
+    def _in_repository(self, path: str) -> str:
+        return path if self.root_path == "." else f"{self.root_path}/{path}"
+
+    def _real(self, path: str) -> str:
+        return os.path.join(self._root, *path.split("/"))
+
+    def _rule_files(self) -> list[str]:
+        assert self._git is not None
+        return [str(self._git.index_file), *map(str, self._git.rule_files(self.root_path))]
+
+
+def file_time(real: str) -> str | None:
+    """A file's own modification time, no later than ``SOURCE_DATE_EPOCH`` when that is set; None without
+    the file."""
+    try:
+        seconds = int(os.lstat(real).st_mtime)
+    except OSError:
+        return None
+    latest = os.environ.get("SOURCE_DATE_EPOCH")
+    if latest:
+        try:
+            seconds = min(seconds, int(latest))
+        except ValueError:
+            raise SourceError(
+                f"SOURCE_DATE_EPOCH is {latest!r}; it must be whole seconds since 1970."
+            ) from None
+    return timestamp(seconds)
+
+
+def _signature(found: os.stat_result) -> Signature:
+    return (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
+
+
+def _settled(found: os.stat_result, moment_ns: int) -> bool:
+    """Whether a file was last touched clearly before a moment, so that a later change must show in its
+    signature."""
+    touched = found.st_mtime_ns if os.name == "nt" else max(found.st_mtime_ns, found.st_ctime_ns)
+    return touched + (_TICK_NS if touched % 1_000_000_000 else _COARSE_NS) < moment_ns
+
+
+def _mark(file: str) -> object:
+    """A value that stays equal as long as the file surely does."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return (file, _signature(found), None if _settled(found, time.time_ns()) else time.time_ns())
+
+
+def _long(path: str) -> str:
+    """On Windows, the form that is free of the limit of 260 characters and of reserved names such as
+    ``con.md``."""
+    if os.name != "nt" or path.startswith("\\\\"):
+        return path
+    return "\\\\?\\" + path
+
+
+def _no_folder(docs: Path) -> str:
+    if docs.exists():
+        return f"{docs} is a file, not a folder of documents. Name the folder it lies in."
+    return f"There is no folder {docs}. Name the folder your documents lie in."
