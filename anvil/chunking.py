@@ -7,54 +7,20 @@ in some window. A chunk is one section, a part of a long one, or short neighbour
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from anvil.errors import ConfigError
-from anvil.models import ROOT, SEPARATOR, Block, Chunk, ParsedPage, Section, Window
+from anvil.config import ChunkingOptions
+from anvil.cutting import LINE_END, parts
+from anvil.models import ROOT, SEPARATOR, Chunk, ParsedPage, Section, Window
 
 CHUNKER_VERSION = 1
-"""Raised whenever the same page and options give other chunks or windows: artifacts built before are rebuilt."""
+"""Goes up whenever the same page and options give other chunks or windows: older artifacts are rebuilt."""
 
-SMALLEST_MAX = 16
-"""``max_chunk_size`` below this would part characters from their combining marks."""
 HEADER_TOKENS = 48
 
 _PART = re.compile(r" \[part \d+/\d+\]$")
 _WORD = re.compile(r"[^\W_]+|\S")
-_LINE_END = re.compile(r"\r\n|\r|\n")
-_FENCE = re.compile(r"[ \t>*+\-\d.)]*(`{3,}|~{3,})")
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkingOptions:
-    """Sizes in characters. A section over ``max_chunk_size`` is split; one under ``min_chunk_size`` merged.
-
-    Raises ConfigError for sizes that make no sense.
-    """
-
-    max_chunk_size: int = 6000
-    min_chunk_size: int = 200
-    merge_short_sections: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("max_chunk_size", "min_chunk_size"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise ConfigError(f"{name} must be a whole number of characters, not {value!r}.")
-        if not isinstance(self.merge_short_sections, bool):
-            raise ConfigError(
-                f"merge_short_sections must be true or false, not {self.merge_short_sections!r}."
-            )
-        if self.max_chunk_size < SMALLEST_MAX:
-            raise ConfigError(f"max_chunk_size is {self.max_chunk_size}; it must be at least {SMALLEST_MAX}.")
-        if not 0 <= self.min_chunk_size <= self.max_chunk_size:
-            raise ConfigError(
-                f"min_chunk_size is {self.min_chunk_size}; it must lie between 0 and max_chunk_size "
-                f"({self.max_chunk_size})."
-            )
 
 
 def chunks(page: ParsedPage, options: ChunkingOptions) -> tuple[Chunk, ...]:
@@ -64,14 +30,13 @@ def chunks(page: ParsedPage, options: ChunkingOptions) -> tuple[Chunk, ...]:
     """
     if not page.text.strip():
         return ()
-    line_ends = [found.end() for found in _LINE_END.finditer(page.text)]
-    block_starts = [block.start for block in page.blocks]
+    line_ends = [found.end() for found in LINE_END.finditer(page.text)]
     made: list[Chunk] = []
     for first, last in _groups(page.sections, options):
         begin, end = first.start, last.end
         spans = [(begin, end)]
         if end - begin > options.max_chunk_size:
-            spans = _parts(page, block_starts, begin, end, options.max_chunk_size)
+            spans = parts(page, begin, end, options.max_chunk_size)
         for number, (start, stop) in enumerate(spans, 1):
             suffix = f" [part {number}/{len(spans)}]" if len(spans) > 1 else ""
             made.append(
@@ -148,112 +113,14 @@ def _parents(sections: Sequence[Section]) -> list[int | None]:
     return parents
 
 
-# --- splitting long ones ----------------------------------------------------------------------------------
-
-
-def _parts(
-    page: ParsedPage, block_starts: Sequence[int], begin: int, end: int, limit: int
-) -> list[tuple[int, int]]:
-    """Cut ``begin:end`` at block borders into as few parts as fit, the longest as short as can be.
-
-    Balanced rather than filled greedily, so that no sliver is left at the end.
-    """
-    units: list[tuple[int, int]] = []
-    index = max(0, bisect_right(block_starts, begin) - 1)
-    while index < len(page.blocks) and page.blocks[index].start < end:
-        block = page.blocks[index]
-        start, stop = max(block.start, begin), min(block.end, end)
-        units.extend(_pieces(page.text, Block(start, stop, block.atomic), limit))
-        index += 1
-    if len(units) > 1 and units[1][1] - units[0][0] <= limit:
-        units[:2] = [(units[0][0], units[1][1])]  # the heading stays with what follows it
-    fewest = len(_pack(units, limit))
-    low, high = -(-(end - begin) // fewest), limit
-    while low < high:
-        middle = (low + high) // 2
-        if len(_pack(units, middle)) <= fewest and all(stop - start <= middle for start, stop in units):
-            high = middle
-        else:
-            low = middle + 1
-    return _pack(units, low)
-
-
-def _pack(units: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]:
-    packed = [units[0]]
-    for start, stop in units[1:]:
-        if stop - packed[-1][0] <= limit:
-            packed[-1] = (packed[-1][0], stop)
-        else:
-            packed.append((start, stop))
-    return packed
-
-
-def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
-    """``block`` itself, or cut where it hurts least when it alone is over ``limit``."""
-    if block.end - block.start <= limit:
-        return [(block.start, block.end)]
-    lines, paragraphs = _line_borders(text, block)
-    cuts = [block.start]
-    while block.end - cuts[-1] > limit:
-        at, furthest = cuts[-1], cuts[-1] + limit
-        cut = _last(paragraphs, at + limit // 4, furthest) or _last(lines, at, furthest)
-        if cut is None:
-            space = max(text.rfind(" ", at + 1, furthest), text.rfind("\t", at + 1, furthest))
-            cut = space + 1 if space > at else _safe(text, at, furthest)
-        cuts.append(cut)
-    return list(zip(cuts, [*cuts[1:], block.end], strict=True))
-
-
-def _line_borders(text: str, block: Block) -> tuple[list[int], list[int]]:
-    """Offsets behind each line of ``block``; and those behind blank lines outside nested fences, unless atomic."""
-    lines: list[int] = []
-    paragraphs: list[int] = []
-    fence = ""
-    start = block.start
-    for found in _LINE_END.finditer(text, block.start, block.end):
-        line = text[start : found.start()]
-        start = found.end()
-        lines.append(start)
-        if block.atomic:
-            continue
-        mark = _FENCE.match(line)
-        if mark and not fence:
-            fence = mark[1]
-        elif fence and line.strip(" \t>").startswith(fence):
-            fence = ""
-        elif not fence and not line.strip(" \t>"):
-            paragraphs.append(start)
-    return lines, paragraphs
-
-
-def _last(borders: Sequence[int], after: int, upto: int) -> int | None:
-    """The last border in ``(after, upto]``."""
-    index = bisect_right(borders, upto) - 1
-    return borders[index] if index >= 0 and borders[index] > after else None
-
-
-def _safe(text: str, at: int, cut: int) -> int:
-    """``cut`` or a little before it: not within CR LF, a base with its marks, a surrogate pair or a joined emoji."""
-    for candidate in range(cut, max(at, cut - 12), -1):
-        before, char = text[candidate - 1], text[candidate]
-        if before == "\r" and char == "\n":
-            continue
-        if unicodedata.category(char) in ("Mn", "Me", "Mc", "Cf") or before == "\u200d":
-            continue
-        if "\udc00" <= char <= "\udfff" or "\U0001f3fb" <= char <= "\U0001f3ff":
-            continue
-        return candidate
-    return cut - 1 if text[cut - 1 : cut + 1] == "\r\n" else cut
-
-
 # --- windows ----------------------------------------------------------------------------------------------
 
 
 def header(title: str, heading_path: str) -> str:
     """What stands above each window of a chunk: page title and breadcrumb, without repeating the title.
 
-    Without ``[part 2/3]``, which says nothing about the text. At most about 48 tokens (estimated from above: no
-    tokenizer here): of a longer one, the breadcrumbs next to the title give way first, then the end is cut.
+    Without ``[part 2/3]``, which says nothing about the text. At most about 48 tokens (estimated, there is no
+    tokenizer here): of a longer one, the names next to the title give way first, then the end is cut.
     """
     title = " ".join(title.split())
     path = _PART.sub("", heading_path)
@@ -297,9 +164,9 @@ def windows(
 ) -> tuple[Window, ...]:
     """Cut a chunk into what the model reads at once.
 
-    ``spans`` are the chunk's tokens as character offsets, in order; ``max_tokens`` counts header and slice (take
-    off the model's special tokens before). Windows overlap by about ``overlap`` tokens and end, where one is
-    near, at the end of a line, a sentence or a word. Always at least one window. Linear in the chunk.
+    ``spans`` are the chunk's tokens as character offsets, in order; ``max_tokens`` counts header and slice
+    (take off the model's special tokens before). Windows overlap by about ``overlap`` tokens and end, where
+    one is near, at the end of a line, a sentence or a word. Always at least one window. Linear in the chunk.
     """
     tokens = _token_starts(spans, len(chunk_content))
     room = max(8, max_tokens - header_tokens)
@@ -323,12 +190,12 @@ def windows(
             _border(chunk_content, tokens, wanted - near, wanted + near, wanted) if near else wanted,
         )
     if not made:
-        return (Window(0, len(chunk_content), f"{header}\n{chunk_content}" if header else chunk_content),)
+        return (Window(0, len(chunk_content), window_text(header, chunk_content)),)
     return tuple(made)
 
 
 def _token_starts(spans: Sequence[tuple[int, int]], size: int) -> list[int]:
-    """Where a window may be cut: token starts, in order. Tokens that share a character count, but cannot be parted."""
+    """Where a window may be cut: token starts, in order. Tokens of one character count, but are not parted."""
     starts: list[int] = []
     for start, end in spans:
         if start < end <= size:
@@ -336,16 +203,21 @@ def _token_starts(spans: Sequence[tuple[int, int]], size: int) -> list[int]:
     return starts
 
 
+def window_text(header: str, piece: str) -> str:
+    """What the model reads for ``piece``, a window's slice of its chunk."""
+    return f"{header}\n{piece}" if header else piece
+
+
 def _window(content: str, header: str, start: int, stop: int) -> Iterator[Window]:
     piece = content[start:stop]
     start += len(piece) - len(piece.lstrip())
     piece = piece.strip()
     if piece:
-        yield Window(start, start + len(piece), f"{header}\n{piece}" if header else piece)
+        yield Window(start, start + len(piece), window_text(header, piece))
 
 
 def _border(content: str, tokens: Sequence[int], low: int, high: int, wanted: int) -> int:
-    """The best token to cut before within ``low..high``: by kind of border first, then nearness to ``wanted``."""
+    """The best token to cut before within ``low..high``: by kind of border, then nearness to ``wanted``."""
     best, best_rank = wanted, (-1, 0)
     for index in range(max(1, low), min(high, len(tokens) - 1) + 1):
         at, before = tokens[index], tokens[index - 1]
@@ -362,6 +234,6 @@ def _kind(before: str, after: str) -> int:
     bare = before.rstrip()
     if "\n" in before[len(bare) :] or "\r" in before[len(bare) :]:
         return 3
-    if bare[-1:] in "。！？" or (len(bare) < len(before) and bare[-1:] in ".!?:;"):
+    if bare[-1:] in "\u3002\uff01\uff1f" or (len(bare) < len(before) and bare[-1:] in ".!?:;"):
         return 2
     return 0 if bare == before and before[-1:].isalnum() and after.isalnum() and after.isascii() else 1

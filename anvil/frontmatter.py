@@ -12,14 +12,12 @@ import re
 import sys
 from collections.abc import Mapping
 from datetime import date, time
+from importlib import import_module
 from typing import Any
 
 import yaml
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 MAX_CHARS = 65_536
 """Longer front matter is text. Real pages stay under 4,000 characters."""
