@@ -1,7 +1,7 @@
 """The block structure of Markdown, and mistletoe's only door: which lines are headings, blocks, check boxes.
 
-Line numbers only, no inline text. mistletoe keeps its parser state in module globals, so one lock is held; its
-readers that stray from CommonMark, or turn quadratic on hostile text, are replaced here. Nothing is raised.
+Line numbers only, no inline text. mistletoe keeps its parser state in module globals, so one lock is held;
+readers of its that stray from CommonMark, or turn quadratic on hostile text, are replaced. Nothing is raised.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class _Paragraph(block_token.Paragraph):
 
 
 class _NotLazy(block_token.BlockToken):
-    """No block: ends a quote or list item before a line that has no open paragraph to continue.
+    """No block: ends a quote or list item before a line that no open paragraph waits for.
 
     mistletoe appends any such line lazily, so that text behind a list that ends in a fence was part of the list.
     """
@@ -290,7 +290,7 @@ def outline(text: str) -> Outline:
 
 
 def _copy(text: str) -> list[str]:
-    """The lines as mistletoe is to see them, one for one: ended by ``\\n``, no white space but blanks and tabs.
+    """The lines as mistletoe is to see them, one for one: ended by ``\\n``, spaced by blanks and tabs.
 
     Form feeds, no-break spaces and their kind are letters to CommonMark's block rules, not to ``str.strip``.
     """

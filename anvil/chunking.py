@@ -195,7 +195,7 @@ def windows(
 
 
 def _token_starts(spans: Sequence[tuple[int, int]], size: int) -> list[int]:
-    """Where a window may be cut: token starts, in order. Tokens of one character count, but are not parted."""
+    """Where a window may be cut: token starts, in order. Tokens of one character are not parted."""
     starts: list[int] = []
     for start, end in spans:
         if start < end <= size:

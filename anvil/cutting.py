@@ -71,7 +71,7 @@ def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
 
 
 def _line_borders(text: str, block: Block) -> tuple[list[int], list[int]]:
-    """Offsets behind each line of ``block``; behind blank lines outside nested fences, unless it is atomic."""
+    """Offsets behind each line of ``block``; behind blank lines outside fences, unless it is atomic."""
     lines: list[int] = []
     paragraphs: list[int] = []
     fence = ""

@@ -81,7 +81,7 @@ def _without_closing_hashes(text: str) -> str:
 
 
 def plain(source: str, references: Container[str] = ()) -> str:
-    """Inline Markdown as a reader sees it: no emphasis marks, ticks, link targets, tags; white space collapsed.
+    """Inline Markdown as a reader sees it: no emphasis marks, ticks, targets, tags; white space collapsed.
 
     ``references`` holds the page's link reference labels (case-folded) and footnote labels (``^1``);
     ``[text]`` alone is a link only when it is among them. At most ``MAX_TITLE`` characters.
@@ -219,7 +219,7 @@ def slug(title: str, style: Slugs) -> str:
 
 @dataclass(slots=True)
 class Anchors:
-    """Gives each heading of a page an anchor of its own; ``taken`` starts with the ids the page sets itself."""
+    """Gives each heading of a page an anchor of its own; ``taken`` starts with the ids it sets itself."""
 
     style: Slugs
     taken: set[str] = field(default_factory=set)
