@@ -36,9 +36,7 @@ class Entry(NamedTuple):
 
 def blob_id(data: bytes) -> str:
     """The id git gives these bytes, as 40 hex digits; needs no repository."""
-    digest = hashlib.sha1(b"blob %d\0" % len(data), usedforsecurity=False)
-    digest.update(data)
-    return digest.hexdigest()
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def timestamp(seconds: float) -> str:
@@ -247,10 +245,21 @@ class Repository:
                         entries[side.path[len(head) :]] = Entry(str(side.id), "conflict")
             return entries
 
+    def reload(self) -> None:
+        """Read the index anew if it has changed. ``is_ignored`` goes by the one read last: it is asked
+        often."""
+        try:
+            with _failures("The git index cannot be read"):
+                self._current_index()
+        except GitError:
+            self._index = None
+
     def is_ignored(self, path: str) -> bool:
         """Whether git leaves this out: ignored by a rule, and neither tracked nor, for a folder (named with
-        a trailing ``/``), holding tracked files. Relative to ``root``. Where the index cannot be read the
-        rules alone decide."""
+        a trailing ``/``), holding tracked files. Relative to ``root``.
+
+        libgit2 differs from git in one thing: a ``!`` line does not undo a rule of a file further up. Where
+        the index cannot be read the rules alone decide."""
         folder = path.endswith("/")
         if not folder and self._is_tracked(path):  # asked first: it takes a tenth of the time
             return False
@@ -259,20 +268,18 @@ class Repository:
         return ignored and not (folder and self._is_tracked(path))
 
     def _is_tracked(self, path: str) -> bool:
-        try:
-            with _failures("The git index cannot be read"):
-                index = self._current_index()
-                if not path.endswith("/"):
-                    return path in index
-                at = self._first(index, path)
-                return at < len(index) and os.fspath(index[at].path).startswith(path)
-        except GitError:
+        if self._index is None:
             return False
+        index = self._index[1]
+        if not path.endswith("/"):
+            return path in index
+        at = self._first(index, path)
+        return at < len(index) and os.fspath(index[at].path).startswith(path)
 
     def clean(self, path: str, data: bytes) -> bytes:
         """A work tree file's bytes as git would store them: line endings normalised where configuration and
         attributes say so. External filters (LFS) are not run, and text with NUL bytes is left as it is."""
-        if b"\0" in data or (b"\r\n" not in data and b"$Id" not in data):
+        if (b"\r" not in data and b"$" not in data) or b"\0" in data:
             return data  # nothing for the built-in filters to do; looking them up costs more than hashing
         with _failures(f"The filters of {path} cannot be read"):
             filters = self._git.load_filter_list(path)

@@ -137,7 +137,7 @@ class _Automaton:
 
     def start(self) -> _Node:
         if self._start is None:
-            self._start = self._node(self._starts)
+            self._start = self._node(list(self._starts))
         return self._start
 
     def step(self, states: frozenset[int], character: str) -> _Node:

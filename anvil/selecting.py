@@ -10,6 +10,9 @@ from anvil import globs
 from anvil.config import SourceOptions
 
 _UNWANTED_FOLDERS = frozenset({"node_modules"})
+SUBMODULE = "a repository of its own (submodule); index it by itself"
+BAD_NAME = "its name is not valid Unicode; rename it"
+
 _NEVER = frozenset({".git", ".anvil"})
 
 
@@ -25,28 +28,35 @@ class Selection:
         self._include = [(globs.compile(p, ignore_case=True), _literal_names(p)) for p in options.include]
         self._exclude = [globs.compile(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
         self._spelled = frozenset[str]().union(*(names for _, names in self._include))
-        self._folders: dict[str, bool] = {"": True}
+        self._folders: dict[str, frozenset[str] | None] = {"": frozenset()}
 
     def enters(self, folder: str) -> bool:
         """Whether documents may lie in this folder (relative, POSIX, ``""`` for the top)."""
-        known = self._folders.get(folder)
-        if known is None:
-            above, _, name = folder.rpartition("/")
-            known = self._folders[folder] = (
-                self.enters(above)
-                and name not in _NEVER
-                and (not _unasked(name) or name.lower() in self._spelled)
-                and not any(glob.matches(folder) for glob in self._exclude)
-            )
-        return known
+        return self._unasked_on_the_way(folder) is not None
 
     def wants(self, path: str) -> bool:
         """Whether a file of this name is a document."""
         folder, _, name = path.rpartition("/")
-        if not self.enters(folder) or any(glob.matches(path) for glob in self._exclude):
+        unasked = self._unasked_on_the_way(folder)
+        if unasked is None or any(glob.matches(path) for glob in self._exclude):
             return False
-        unasked = {part.lower() for part in path.split("/") if _unasked(part)}
+        if _unasked(name):
+            unasked |= {name.lower()}
         return any(glob.matches(path) and unasked <= names for glob, names in self._include)
+
+    def _unasked_on_the_way(self, folder: str) -> frozenset[str] | None:
+        """The folders on the way that an ``include`` has to spell out; None when documents cannot lie
+        here."""
+        if folder in self._folders:
+            return self._folders[folder]
+        above, _, name = folder.rpartition("/")
+        unasked = self._unasked_on_the_way(above)
+        if name in _NEVER or any(glob.matches(folder) for glob in self._exclude):
+            unasked = None
+        elif unasked is not None and _unasked(name):
+            unasked = unasked | {name.lower()} if name.lower() in self._spelled else None
+        self._folders[folder] = unasked
+        return unasked
 
 
 def refusal(data: bytes, max_bytes: int) -> str | None:

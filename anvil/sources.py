@@ -16,7 +16,7 @@ from anvil.config import SourceOptions
 from anvil.errors import SourceError
 from anvil.git import Entry, Repository, timestamp
 from anvil.models import Document, Scan, Skipped
-from anvil.selecting import Selection, is_unicode, printable, refusal
+from anvil.selecting import BAD_NAME, SUBMODULE, Selection, is_unicode, printable, refusal
 from anvil.working_tree import WorkingTree, file_time
 
 __all__ = ["DocumentSource", "SourceOptions", "commit_tree", "staged_tree", "working_tree"]
@@ -155,10 +155,10 @@ class _Tree:
     def _reason(self, path: str, entry: Entry, seen: frozenset[str]) -> str | None:
         """Why an entry is no document: None when it is one, empty when its name does not ask to be."""
         if not is_unicode(path):
-            return "its name is not valid Unicode; rename it"
+            return BAD_NAME
         if entry.kind == "submodule":
             entered = self._selection.enters(path)
-            return "a repository of its own (submodule); index it by itself" if entered else ""
+            return SUBMODULE if entered else ""
         if not self._selection.wants(path):
             return ""
         if entry.kind == "conflict":

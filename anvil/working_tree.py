@@ -21,9 +21,10 @@ from anvil.config import SourceOptions
 from anvil.errors import GitError, SourceError
 from anvil.git import Repository, blob_id, timestamp
 from anvil.models import Document, Scan, Skipped
-from anvil.selecting import Selection, is_unicode, printable, refusal, too_large
+from anvil.selecting import BAD_NAME, SUBMODULE, Selection, is_unicode, printable, refusal, too_large
 
 _RULES = (".gitignore", ".gitattributes")
+_CONTENT_RULES = (".gitattributes", "attributes", "config")
 _PRECOMPOSES = sys.platform == "darwin"
 
 # Time stamps are taken from a clock that ticks every 4 to 16 ms; a whole second speaks of a file system
@@ -31,6 +32,12 @@ _PRECOMPOSES = sys.platform == "darwin"
 # no fractions (FAT keeps every second one).
 _TICK_NS = 50_000_000
 _COARSE_NS = 2_000_000_000
+
+_VANISHED = "vanished"
+
+# Without O_NONBLOCK a pipe that took a file's place would block for ever.
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_OPEN = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 Signature = tuple[int, int, int, int, int]
 
@@ -58,18 +65,12 @@ class WorkingTree:
         self._selection = Selection(options)
         self._lock = RLock()
         self.problem: str | None = None
-        self._git: Repository | None = None
-        self.root_path = "."
-        try:
-            self._git = Repository.discover(docs)
-            if self._git is not None:
-                self.root_path = self._git.relative(docs)
-        except GitError as error:
-            self.problem = str(error)
+        self._git = self._repository()
+        self.root_path = "." if self._git is None else self._git.relative(docs)
         self._composes = _PRECOMPOSES and self._git is not None and self._git.composes_names
         self._files: dict[str, _Seen] = {}
         self._verdicts: dict[str, bool] = {}
-        self._rules: list[object] = []
+        self._rules: dict[str, object] | None = None
         self._last = Scan({})
         self._times: tuple[str | None, dict[str, str]] = (None, {})
 
@@ -87,14 +88,16 @@ class WorkingTree:
         """Every document and its blob id. ``indexed`` is not needed here: what was looked at is
         remembered."""
         with self._lock:
-            remembered = bool(self._verdicts)
-            entries, skipped, rules = self._walk()
-            if rules != self._rules:
-                self._rules = rules
-                if remembered:  # the answers used so far came from older rules
-                    self._verdicts.clear()
+            before = self._rules
+            entries, skipped, self._rules = self._walk(self._files)
+            if before is not None and self._rules != before:
+                # The names were judged, and contents normalised, by rules that no longer hold.
+                changed = [file for file, _ in before.items() ^ self._rules.items()]
+                self._verdicts.clear()
+                self._git = self._repository()  # libgit2 holds on to settings it has once looked up
+                if any(file.endswith(_CONTENT_RULES) for file in changed):
                     self._files.clear()
-                    entries, skipped, self._rules = self._walk()
+                entries, skipped, self._rules = self._walk({})
             if entries != self._last.entries or skipped != list(self._last.skipped):
                 self._last = Scan(dict(sorted(entries.items())), tuple(skipped))
             return self._last
@@ -104,11 +107,11 @@ class WorkingTree:
         with self._lock:
             if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
                 return Skipped(printable(path), "not a document of this folder")
-            data = self._load(path)
-            if isinstance(data, Skipped):
-                return data
-            text = data.decode("utf-8-sig")
-            return Document(path, blob_id(data), text, len(data), self._time(path))
+            seen, data = self._look(path, self._real(path))
+            if isinstance(data, Skipped) or isinstance(seen.result, Skipped):
+                return Skipped(path, data.reason if isinstance(data, Skipped) else "")
+            self._files[path] = seen
+            return Document(path, seen.result, data.decode("utf-8-sig"), len(data), self._time(path))
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
@@ -133,19 +136,28 @@ class WorkingTree:
 
     # --- inner -------------------------------------------------------------------------------------
 
-    def _walk(self) -> tuple[dict[str, str], list[Skipped], list[object]]:
-        entries: dict[str, str] = {}
+    def _repository(self) -> Repository | None:
+        try:
+            return Repository.discover(self._docs)
+        except GitError as error:
+            self.problem = str(error)
+            return None
+
+    def _walk(self, chosen: Mapping[str, _Seen]) -> tuple[dict[str, str], list[Skipped], dict[str, object]]:
+        """Entries, what is skipped, and the state of the rule files. ``chosen`` are files whose names need no
+        judging again; what was read of them and of others is in ``_files``."""
+        if self._git is not None:
+            self._git.reload()
+        rules = {file: _mark(file) for file in self._rule_files()}
         skipped: list[Skipped] = []
-        rules: list[object] = [] if self._git is None else [_mark(file) for file in self._rule_files()]
         files: dict[str, _Seen] = {}
-        verdicts, before = self._verdicts, self._files
         folders: list[tuple[str, frozenset[tuple[int, int]]]] = [("", frozenset())]
         while folders:
             folder, above = folders.pop()
-            real = self._real(folder) if folder else self._root
+            base = self._real(folder)
             try:
-                identity = os.stat(real)
-                with os.scandir(real) as listing:
+                identity = os.stat(base)
+                with os.scandir(base) as listing:
                     items = list(listing)
             except OSError as error:
                 if not folder:
@@ -158,95 +170,112 @@ class WorkingTree:
                 skipped.append(Skipped(folder, "a loop: the folder lies within itself"))
                 continue
             if folder and self._git is not None and any(item.name == ".git" for item in items):
-                skipped.append(Skipped(folder, "a repository of its own (submodule); index it by itself"))
+                skipped.append(Skipped(folder, SUBMODULE))
                 continue
             head = folder + "/" if folder else ""
-            base = real + os.sep
+            base += os.sep
             for item in items:
                 name = item.name
-                if not is_unicode(name):
-                    skipped.append(
-                        Skipped(printable(head + name), "its name is not valid Unicode; rename it")
-                    )
-                    continue
                 path = head + (unicodedata.normalize("NFC", name) if self._composes else name)
-                if item.is_dir(follow_symlinks=False):
-                    key = path + "/"
-                    verdict = verdicts.get(key)
-                    if verdict is None:
-                        verdict = verdicts[key] = self._selection.enters(path) and not self._ignored(key)
-                    if verdict:
-                        folders.append((path, above | {itself}))
-                    continue
-                if name in _RULES and self._git is not None:
-                    rules.append(_mark(base + name))
-                verdict = verdicts.get(path)
-                if verdict is None:
-                    verdict = verdicts[path] = self._selection.wants(path) and not self._ignored(path)
-                if not verdict:
-                    if item.is_symlink() and os.path.isdir(base + name) and self._selection.enters(path):
-                        skipped.append(Skipped(path, self._link(base + name)))
-                    continue
+                seen = chosen.get(path)
+                if seen is None or item.is_dir(follow_symlinks=False):
+                    if not is_unicode(name):
+                        skipped.append(Skipped(printable(path), BAD_NAME))
+                        continue
+                    if item.is_dir(follow_symlinks=False):
+                        if self._enters(path):
+                            folders.append((path, above | {itself}))
+                        continue
+                    if name in _RULES and self._git is not None:
+                        rules[base + name] = _mark(base + name)
+                    if not self._wants(path):
+                        if item.is_symlink() and os.path.isdir(base + name) and self._enters(path):
+                            skipped.append(Skipped(path, self._link(base + name)))
+                        continue
+                    seen = self._files.get(path)
                 try:
                     found = os.lstat(base + name)
                 except OSError:
                     continue  # vanished since it was listed
-                seen = before.get(path)
-                if seen is None or seen.signature != _signature(found):
-                    seen = self._look(path, base + name)
-                    if seen is None:
-                        continue
+                if seen is None or seen[0] != _signature(found):
+                    seen = self._look(path, base + name)[0]
                 files[path] = seen
-                if isinstance(seen.result, str):
-                    entries[path] = seen.result
-                else:
-                    skipped.append(seen.result)
         self._files = files
+        entries: dict[str, str] = {}
+        for path, (_, result) in files.items():
+            if isinstance(result, str):
+                entries[path] = result
+            elif result.reason != _VANISHED:
+                skipped.append(result)
         return entries, sorted(skipped, key=lambda item: item.path), rules
 
-    def _look(self, path: str, real: str) -> _Seen | None:
-        """Read a file and judge it; None when it has vanished."""
-        began = time.time_ns()
-        data = self._load(path, real)
-        try:
-            after = os.lstat(real)
-        except OSError:
-            return None
-        result = data if isinstance(data, Skipped) else blob_id(data)
-        return _Seen(_signature(after) if _settled(after, began) else None, result)
+    def _enters(self, folder: str) -> bool:
+        key = folder + "/"
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            verdict = self._verdicts[key] = self._selection.enters(folder) and not self._ignored(key)
+        return verdict
 
-    def _load(self, path: str, real: str | None = None) -> bytes | Skipped:
-        """The bytes of a document as git would store them, or why there are none."""
-        real = real or self._real(path)
-        limit = self._options.max_file_bytes
-        # Without O_NONBLOCK a pipe that took the file's place would block for ever.
-        flags = (
-            os.O_RDONLY
-            | getattr(os, "O_NONBLOCK", 0)
-            | getattr(os, "O_NOFOLLOW", 0)
-            | getattr(os, "O_BINARY", 0)
-        )
+    def _wants(self, path: str) -> bool:
+        verdict = self._verdicts.get(path)
+        if verdict is None:
+            verdict = self._verdicts[path] = self._selection.wants(path) and not self._ignored(path)
+        return verdict
+
+    def _look(self, path: str, real: str) -> tuple[_Seen, bytes | Skipped]:
+        """Read and judge a file: what to remember, and its bytes as git would store them or why there are
+        none."""
+        began = time.time_ns()
         try:
-            if os.path.islink(real):
-                return Skipped(path, self._link(real))
-            if not stat.S_ISREG(os.lstat(real).st_mode):
-                return Skipped(path, "not a regular file")
-            with open(os.open(real, flags), "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                data = file.read(limit + 1)
+            raw, found = self._read(real)
+            data: bytes | Skipped = raw if isinstance(raw, bytes) else Skipped(path, raw)
         except FileNotFoundError:
-            return Skipped(path, "vanished")
+            found, data = None, Skipped(path, _VANISHED)
         except OSError as error:
-            return Skipped(path, f"cannot be read: {error.strerror or error}")
-        if len(data) > limit:
-            return Skipped(path, too_large(max(size, len(data)), limit))
-        if self._git is not None:
-            try:
-                data = self._git.clean(self._in_repository(path), data)
-            except GitError as error:
-                self.problem = str(error)
-        reason = refusal(data, limit)
-        return data if reason is None else Skipped(path, reason)
+            found, data = None, Skipped(path, f"cannot be read: {error.strerror or error}")
+        if isinstance(data, bytes):
+            if self._git is not None:
+                data = self._cleaned(path, data)
+            if (reason := refusal(data, self._options.max_file_bytes)) is not None:
+                data = Skipped(path, reason)
+        # Taken from the open file after reading: a change in between has a stamp too young to be trusted.
+        trusted = found is not None and _settled(found, began)
+        result = data if isinstance(data, Skipped) else blob_id(data)
+        return _Seen(_signature(found) if found and trusted else None, result), data
+
+    def _read(self, real: str) -> tuple[bytes | str, os.stat_result | None]:
+        """A file's bytes, or why it is refused unread, and its state after reading."""
+        limit = self._options.max_file_bytes
+        try:
+            if not _NO_FOLLOW and os.path.islink(real):
+                return self._link(real), None
+            descriptor = os.open(real, _OPEN)
+        except OSError:
+            if os.path.islink(real):
+                return self._link(real), None
+            raise
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                return "not a regular file", found
+            if found.st_size > limit:
+                return too_large(found.st_size, limit), found
+            data = os.read(descriptor, found.st_size + 1)
+            while (
+                len(data) != found.st_size and len(data) <= limit and (more := os.read(descriptor, 1 << 20))
+            ):
+                data += more
+            return data, os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _cleaned(self, path: str, data: bytes) -> bytes:
+        assert self._git is not None
+        try:
+            return self._git.clean(self._in_repository(path), data)
+        except GitError as error:
+            self.problem = str(error)
+            return data
 
     def _link(self, real: str) -> str:
         """Why a symlink is left out. One that stays inside is too: its target is a document under its own
@@ -280,10 +309,11 @@ class WorkingTree:
         return path if self.root_path == "." else f"{self.root_path}/{path}"
 
     def _real(self, path: str) -> str:
-        return os.path.join(self._root, *path.split("/"))
+        return os.path.join(self._root, *path.split("/")) if path else self._root
 
     def _rule_files(self) -> list[str]:
-        assert self._git is not None
+        if self._git is None:
+            return []
         return [str(self._git.index_file), *map(str, self._git.rule_files(self.root_path))]
 
 
