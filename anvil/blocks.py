@@ -97,9 +97,13 @@ class _Fence(block_token.CodeFence):
         found = _FENCE.match(next(lines))
         mark = found[1] if found else "```"
         closing = re.compile(rf" {{0,3}}{mark}{mark[0]}*[ \t]*$")
-        for line in lines:
-            if closing.match(line):
-                break
+        position = lines.get_pos()  # its iterator costs a microsecond a line, and a fence may have a million
+        rows = lines.lines
+        for index in range(position + 1, len(rows)):
+            if closing.match(rows[index]):
+                lines.set_pos(index)
+                return True
+        lines.set_pos(len(rows) - 1)
         return True
 
 
@@ -192,7 +196,7 @@ class _Paragraph(block_token.Paragraph):
 class _NotLazy(block_token.BlockToken):
     """No block: ends a quote or list item before a line that no open paragraph waits for.
 
-    mistletoe appends any such line lazily, so that text behind a list that ends in a fence was part of the list.
+    mistletoe appends any such line lazily: text behind a list that ends in a fence was part of the list.
     """
 
     @classmethod
@@ -208,9 +212,9 @@ class _NotLazy(block_token.BlockToken):
         before = _MARKERS.sub("", lines.lines[position], count=1)
         if not before.strip() or _ATX.match(before) or _FENCE.match(before):
             return True
-        return block_token.ThematicBreak.pattern.match(before) is not None or _Html.start(before) in range(
-            1, 7
-        )
+        if block_token.ThematicBreak.pattern.match(before):
+            return True
+        return _Html.start(before) in range(1, 7)
 
 
 _TOKENS: list[Any] = [
@@ -260,14 +264,16 @@ def _cells(row: str) -> list[str]:
 def outline(text: str) -> Outline:
     """Find the block structure of ``text``, which has no front matter and no byte order mark."""
     found: Sequence[tuple[Any, Any, int]]
+    lines = _copy(text)
     with _lock:
         before = block_token._token_types
         block_token._token_types = _TOKENS
         block_token.Paragraph.parse_setext = True
         try:
-            found = block_tokenizer.tokenize_block(_copy(text), _TOKENS)  # type: ignore[no-untyped-call]
+            found = block_tokenizer.tokenize_block(lines, _TOKENS)  # type: ignore[no-untyped-call]
         except RecursionError:  # called from deep in another's stack: quotes and lists become paragraphs
-            found = block_tokenizer.tokenize_block(_copy(text), _FLAT)  # type: ignore[no-untyped-call]
+            block_token.Paragraph.parse_setext = True
+            found = block_tokenizer.tokenize_block(lines, _FLAT)  # type: ignore[no-untyped-call]
         finally:
             block_token._token_types = before
             block_token.Paragraph.parse_setext = True
@@ -285,7 +291,7 @@ def outline(text: str) -> Outline:
             result.labels.add(read)
         elif token is _Paragraph:
             result.labels.update("^" + note[1] for row in read if (note := _FOOTNOTE.match(row)))
-    result.boxes = _boxes(found)
+    result.boxes = _boxes(found, lines)
     return result
 
 
@@ -302,7 +308,7 @@ def _copy(text: str) -> list[str]:
     return [line + "\n" for line in lines]
 
 
-def _boxes(found: Sequence[tuple[Any, Any, int]]) -> list[Box]:
+def _boxes(found: Sequence[tuple[Any, Any, int]], lines: Sequence[str]) -> list[Box]:
     """Check boxes: list items, at any depth, whose first block is a paragraph that begins with one."""
     boxes: list[Box] = []
     waiting = [block for block in found if block[0] in (block_token.List, block_token.Quote)]
@@ -316,6 +322,8 @@ def _boxes(found: Sequence[tuple[Any, Any, int]]) -> list[Box]:
                 if not children or children[0][0] is not _Paragraph or not isinstance(children[0][1], list):
                     continue
                 box = _BOX.match(children[0][1][0])
+                while box and line < len(lines) and not _BOX.search(lines[line - 1]):
+                    line += 1  # mistletoe counts from the marker when an item begins on the line after it
                 if box:
                     boxes.append(Box(line, len(children[0][1]), box[1] != " "))
     return sorted(boxes)

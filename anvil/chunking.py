@@ -218,14 +218,16 @@ def _window(content: str, header: str, start: int, stop: int) -> Iterator[Window
 
 def _border(content: str, tokens: Sequence[int], low: int, high: int, wanted: int) -> int:
     """The best token to cut before within ``low..high``: by kind of border, then nearness to ``wanted``."""
-    best, best_rank = wanted, (-1, 0)
-    for index in range(max(1, low), min(high, len(tokens) - 1) + 1):
-        at, before = tokens[index], tokens[index - 1]
-        if at == before:
-            continue
-        rank = (_kind(content[before:at], content[at]), -abs(index - wanted))
-        if rank > best_rank:
-            best, best_rank = index, rank
+    best, best_kind = wanted, -1
+    low, high = max(1, low), min(high, len(tokens) - 1)
+    for distance in range(max(high - wanted, wanted - low) + 1):
+        for index in (wanted - distance, wanted + distance):
+            if low <= index <= high and tokens[index - 1] < tokens[index]:
+                kind = _kind(content[tokens[index - 1] : tokens[index]], content[tokens[index]])
+                if kind > best_kind:
+                    best, best_kind = index, kind
+        if best_kind == 3:
+            break
     return best
 
 
