@@ -17,21 +17,15 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from anvil.errors import GitError, SourceError
 from anvil.history import Commit, last_touched
 from anvil.models import GitStatus
+from anvil.trees import Entry, Trees, kind
 
 if TYPE_CHECKING:
     import pygit2
-
-
-class Entry(NamedTuple):
-    """A name in a tree or in the index: its object id (40 hex digits), and what kind of thing it names."""
-
-    id: str
-    kind: Literal["file", "symlink", "submodule", "conflict"]
 
 
 def blob_id(data: bytes) -> str:
@@ -73,6 +67,7 @@ class Repository:
         self.git_dir = Path(os.path.realpath(handle.path))
         shared = _text(self.git_dir / "commondir")
         self.common_dir = Path(os.path.realpath(self.git_dir / shared.strip())) if shared else self.git_dir
+        self._trees = Trees(lambda tree: handle[tree].read_raw())
         self._index: tuple[object, pygit2.Index] | None = None
 
     @classmethod
@@ -143,7 +138,7 @@ class Repository:
     def time(self, commit: str) -> int:
         """A commit's time (of committing) in seconds since 1970."""
         with _failures(f"The commit {commit[:12]} cannot be read"):
-            return _Walk(self, ".").commit(commit).time
+            return _Commits(self._git, self._trees, ".").commit(commit).time
 
     def default_branch(self) -> str | None:
         """The commit of the remote's default branch as last fetched (40 hex digits); None when unknown."""
@@ -163,11 +158,8 @@ class Repository:
         Names that are not UTF-8 keep their bytes as surrogate escapes.
         """
         with _failures(f"The tree of {revision[:12]} cannot be read"):
-            folder = self._folder(revision, prefix)
-            entries: dict[str, Entry] = {}
-            if folder is not None:
-                _list(folder, "", entries)
-            return entries
+            folder = self._trees.folder(self._root_tree(revision), prefix)
+            return dict(self._trees.files(folder)) if folder else {}
 
     def read_blob(self, blob: str) -> bytes:
         """The bytes of a blob."""
@@ -202,7 +194,9 @@ class Repository:
                 trusted[path] = int(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp())
         boundary = set((_text(self.common_dir / "shallow") or "").split())
         with _failures("The history cannot be read"):
-            found = last_touched(_Walk(self, prefix), head, present, trusted, since, boundary)
+            found = last_touched(
+                _Commits(self._git, self._trees, prefix), head, present, trusted, since, boundary
+            )
         return {path: timestamp(seconds) for path, seconds in found.items()}
 
     # --- index and work tree -----------------------------------------------------------------------
@@ -238,7 +232,7 @@ class Repository:
                 path = os.fspath(item.path)
                 if not path.startswith(head):
                     break
-                entries[path[len(head) :]] = Entry(str(item.id), _kind(int(item.mode)))
+                entries[path[len(head) :]] = Entry(str(item.id), kind(int(item.mode)))
             for sides in index.conflicts or ():
                 for side in sides:
                     if side is not None and side.path.startswith(head):
@@ -310,17 +304,10 @@ class Repository:
         with _failures("The configuration cannot be read"):
             return key in self._git.config and self._git.config.get_bool(key)
 
-    def _folder(self, revision: str, prefix: str) -> pygit2.Tree | None:
+    def _root_tree(self, revision: str) -> str:
         import pygit2
 
-        tree = self._git[revision].peel(pygit2.Tree)
-        if prefix == ".":
-            return tree
-        try:
-            found = tree[prefix]
-        except KeyError:
-            return None
-        return found if isinstance(found, pygit2.Tree) else None
+        return str(self._git[revision].peel(pygit2.Tree).id)
 
     def _current_index(self) -> pygit2.Index:
         """The index, opened by file: unlike the repository's own it is always in byte order, and ours to
@@ -341,51 +328,26 @@ class Repository:
         return bisect_left(range(len(index)), os.fsencode(prefix), key=lambda at: os.fsencode(index[at].path))
 
 
-class _Walk:
+class _Commits:
     """The repository's commits as the history walk wants them; each is read once."""
 
-    def __init__(self, repository: Repository, prefix: str) -> None:
-        self._git = repository._git
+    def __init__(self, repository: pygit2.Repository, trees: Trees, prefix: str) -> None:
+        self._git = repository
+        self._trees = trees
         self._prefix = prefix
-        self._commits: dict[str, Commit] = {}
-        self._folders: dict[str, str | None] = {}
+        self._known: dict[str, Commit] = {}
+        self.changed = trees.changed
 
     def commit(self, commit: str) -> Commit:
-        known = self._commits.get(commit)
+        known = self._known.get(commit)
         if known is None:
             import pygit2
 
-            found = self._git[commit]
-            assert isinstance(found, pygit2.Commit)
+            found = self._git[commit].peel(pygit2.Commit)
             parents = tuple(str(parent) for parent in found.parent_ids)
-            known = self._commits[commit] = Commit(found.commit_time, parents, self._folder(found))
+            folder = self._trees.folder(str(found.tree_id), self._prefix)
+            known = self._known[commit] = Commit(found.commit_time, parents, folder)
         return known
-
-    def changed(self, old: str | None, new: str | None) -> Collection[str]:
-        import pygit2
-
-        if new is None:
-            return ()
-        tree = self._git[new]
-        assert isinstance(tree, pygit2.Tree)
-        before = None if old is None else self._git[old]
-        diff = tree.diff_to_tree(before) if isinstance(before, pygit2.Tree) else tree.diff_to_tree()
-        return [os.fsdecode(delta.new_file.raw_path) for delta in diff.deltas]
-
-    def _folder(self, commit: pygit2.Commit) -> str | None:
-        root = str(commit.tree_id)
-        if self._prefix == ".":
-            return root
-        if root not in self._folders:
-            import pygit2
-
-            try:
-                found = commit.tree[self._prefix]
-            except KeyError:
-                self._folders[root] = None
-            else:
-                self._folders[root] = str(found.id) if isinstance(found, pygit2.Tree) else None
-        return self._folders[root]
 
 
 def _open(folder: Path) -> pygit2.Repository:
@@ -445,21 +407,6 @@ def _index_class() -> type[pygit2.Index]:
                 super().__del__()
 
     return QuietIndex
-
-
-def _list(tree: pygit2.Tree, head: str, entries: dict[str, Entry]) -> None:
-    import pygit2
-
-    for item in tree:
-        path = head + os.fsdecode(item.raw_name or b"")
-        if isinstance(item, pygit2.Tree):
-            _list(item, path + "/", entries)
-        else:
-            entries[path] = Entry(str(item.id), _kind(int(item.filemode)))
-
-
-def _kind(mode: int) -> Literal["file", "symlink", "submodule"]:
-    return "symlink" if mode == 0o120000 else "submodule" if mode == 0o160000 else "file"
 
 
 def _text(file: Path) -> str | None:

@@ -14,9 +14,10 @@ from typing import Protocol
 
 from anvil.config import SourceOptions
 from anvil.errors import SourceError
-from anvil.git import Entry, Repository, timestamp
+from anvil.git import Repository, timestamp
 from anvil.models import Document, Scan, Skipped
 from anvil.selecting import BAD_NAME, SUBMODULE, Selection, is_unicode, printable, refusal
+from anvil.trees import Entry
 from anvil.working_tree import WorkingTree, file_time
 
 __all__ = ["DocumentSource", "SourceOptions", "commit_tree", "staged_tree", "working_tree"]
@@ -179,7 +180,7 @@ class _StagedTree(_Tree):
 
     def __init__(self, docs: Path, options: SourceOptions) -> None:
         super().__init__(docs, options)
-        if not self._listing() and not docs.is_dir():
+        if not docs.is_dir() and not self._listing():
             raise SourceError(
                 f"Nothing is staged under {docs}, and there is no such folder. Name the docs folder."
             )

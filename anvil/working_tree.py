@@ -169,7 +169,7 @@ class WorkingTree:
             if itself in above:
                 skipped.append(Skipped(folder, "a loop: the folder lies within itself"))
                 continue
-            if folder and self._git is not None and any(item.name == ".git" for item in items):
+            if folder and self._git is not None and os.path.lexists(os.path.join(base, ".git")):
                 skipped.append(Skipped(folder, SUBMODULE))
                 continue
             head = folder + "/" if folder else ""
@@ -178,28 +178,25 @@ class WorkingTree:
                 name = item.name
                 path = head + (unicodedata.normalize("NFC", name) if self._composes else name)
                 seen = chosen.get(path)
-                if seen is None or item.is_dir(follow_symlinks=False):
-                    if not is_unicode(name):
-                        skipped.append(Skipped(printable(path), BAD_NAME))
+                if seen is not None:
+                    try:
+                        found = os.lstat(base + name)
+                    except OSError:
+                        continue  # vanished since it was listed
+                    if seen[0] == _signature(found):
+                        files[path] = seen
                         continue
-                    if item.is_dir(follow_symlinks=False):
-                        if self._enters(path):
-                            folders.append((path, above | {itself}))
-                        continue
-                    if name in _RULES and self._git is not None:
-                        rules[base + name] = _mark(base + name)
-                    if not self._wants(path):
-                        if item.is_symlink() and os.path.isdir(base + name) and self._enters(path):
-                            skipped.append(Skipped(path, self._link(base + name)))
-                        continue
-                    seen = self._files.get(path)
-                try:
-                    found = os.lstat(base + name)
-                except OSError:
-                    continue  # vanished since it was listed
-                if seen is None or seen[0] != _signature(found):
-                    seen = self._look(path, base + name)[0]
-                files[path] = seen
+                if not is_unicode(name):
+                    skipped.append(Skipped(printable(path), BAD_NAME))
+                elif item.is_dir(follow_symlinks=False):
+                    if self._enters(path):
+                        folders.append((path, above | {itself}))
+                elif self._wants(path):
+                    files[path] = self._looked(path, base + name)
+                elif name in _RULES:
+                    rules[base + name] = _mark(base + name)
+                elif item.is_symlink() and os.path.isdir(base + name) and self._enters(path):
+                    skipped.append(Skipped(path, self._link(base + name)))
         self._files = files
         entries: dict[str, str] = {}
         for path, (_, result) in files.items():
@@ -221,6 +218,17 @@ class WorkingTree:
         if verdict is None:
             verdict = self._verdicts[path] = self._selection.wants(path) and not self._ignored(path)
         return verdict
+
+    def _looked(self, path: str, real: str) -> _Seen:
+        """What is remembered of a file where it still holds, else what looking at it gives."""
+        seen = self._files.get(path)
+        if seen is not None and seen.signature is not None:
+            try:
+                if seen.signature == _signature(os.lstat(real)):
+                    return seen
+            except FileNotFoundError:
+                return _Seen(None, Skipped(path, _VANISHED))
+        return self._look(path, real)[0]
 
     def _look(self, path: str, real: str) -> tuple[_Seen, bytes | Skipped]:
         """Read and judge a file: what to remember, and its bytes as git would store them or why there are

@@ -464,13 +464,13 @@ def test_known_times_spare_the_walk(root: Path, monkeypatch: pytest.MonkeyPatch)
     repository = found(root)
     known = {"a.md": (blob_id(b"# A\n"), "2023-11-14T22:13:20Z")}
     asked: list[str] = []
-    original = git._Walk.commit
+    original = git._Commits.commit
 
-    def counted(self: git._Walk, name: str) -> git.Commit:
+    def counted(self: git._Commits, name: str) -> git.Commit:
         asked.append(name)
         return original(self, name)
 
-    monkeypatch.setattr(git._Walk, "commit", counted)
+    monkeypatch.setattr(git._Commits, "commit", counted)
     times = repository.last_modified(["a.md", "b.md"], "docs", known, since)
     assert times == {"a.md": "2023-11-14T22:13:20Z", "b.md": "2023-11-14T22:30:00Z"}
     assert len(set(asked)) == 2

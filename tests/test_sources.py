@@ -351,20 +351,26 @@ def test_a_file_without_permission(plain: Path) -> None:
 
 
 def test_files_that_vanish(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the listing and the look, and between the scan and the read."""
-    write(plain / "a.md", "a")
-    write(plain / "b.md", "b")
+    """Between the listing and the look, known or not, and between the scan and the read."""
+    for name in ("a.md", "new.md", "known.md"):
+        write(plain / name, name)
+    age(*plain.iterdir())
     tree = sources.working_tree(plain)
-    really = os.lstat
+    really_open, really_lstat = os.open, os.lstat
 
-    def lstat(path: str) -> os.stat_result:
-        found = really(path)
-        if str(path).endswith("b.md"):
+    def removing(name: str, path: str) -> str:
+        if str(path).endswith(name):
             os.unlink(path)
-        return found
+        return path
 
-    monkeypatch.setattr(os, "lstat", lstat)
-    assert list(tree.scan().entries) == ["a.md"]
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            os, "open", lambda path, *rest, **more: really_open(removing("new.md", path), *rest, **more)
+        )
+        assert list(tree.scan().entries) == ["a.md", "known.md"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "lstat", lambda path: really_lstat(removing("known.md", path)))
+        assert list(tree.scan().entries) == ["a.md"]
     assert tree.scan().skipped == ()
     (plain / "a.md").unlink()
     assert tree.read("a.md") == Skipped("a.md", "vanished")
