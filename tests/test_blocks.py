@@ -24,7 +24,8 @@ EXAMPLES = [
 LINES = r"""
 # h@## h2 ##@text@===@---@- item@  cont@    code@```@~~~@```js@> quote@> # qh@> ```@1. one@1) x@<div>
 </div>@<details>@<!-- c@-->@<script>@</script>@a | b@|---|---|@   # three@    # four
-- # inlist@  - nested@  # in item@[foo]: /url@'title'@***@* * *@<Foo>@#@#nospace@-@+ x@10. ten@> - a@>@  ```@<br/>@<pre>
+- # inlist@  - nested@  # in item
+[foo]: /url@'title'@***@* * *@<Foo>@#@#nospace@-@+ x@10. ten@> - a@>@  ```@<br/>@<pre>
 <?php@?>@text\@{#id}@- [ ] t
 """
 FRAGMENTS = ["", "", "\t# tab", *LINES.strip().replace("\n", "@").split("@")]

@@ -17,8 +17,8 @@ SPEC = (Path(__file__).parent / "data" / "commonmark-spec-0.31.2.txt").read_text
 EXAMPLES = re.findall(r"^`{32} example\n(.*?)^\.\n.*?^`{32}$", SPEC, re.MULTILINE | re.DOTALL)
 LINES = [
     "# A", "## A", "## A [2]", "A\n=", "#", "text", "- [ ] a", "  - [x] b", "```", "    c", "> # q",
-    "- - 1. x", "| a |\n|---|", "<!--", "-->", "---", "+++", "a: 1", "", "\ufeff", "\x0c", "\u2028", "e\u0301\r",
-    "\t", "# {#x}", "[a]: b", "!!! n",
+    "- - 1. x", "| a |\n|---|", "<!--", "-->", "---", "+++", "a: 1", "", "\ufeff", "\x0c", "\u2028",
+    "e\u0301\r", "\t", "# {#x}", "[a]: b", "!!! n",
 ]  # fmt: skip
 markdown_text = st.lists(st.sampled_from(LINES)).flatmap(
     lambda lines: st.sampled_from(["\n", "\r\n", "\r"]).map(lambda end: end.join(lines))
@@ -124,7 +124,8 @@ def test_anchors_of_both_styles() -> None:
 def test_tasks() -> None:
     source = (
         "---\na: 1\n---\n- [ ] before any **heading**\n\n# A\n\n* [x] done\n  on two lines\n"
-        "  + [X] nested\n\n1. [ ] numbered `code`\n\n> - [ ] quoted\n\n```\n- [ ] fenced\n```\n\n    - [ ] indented code\n\n"
+        "  + [X] nested\n\n1. [ ] numbered `code`\n\n"
+        "> - [ ] quoted\n\n```\n- [ ] fenced\n```\n\n    - [ ] indented code\n\n"
         "- item\n\n      - [ ] code in an item\n\n- [] none\n- [y] none\n- [ ]none\n- [ ]\n- text [ ] none\n"
         "-\n  - [ ] after a bare marker\n\n[ ] none\n\n## B\n- [ ] last\n"
     )
