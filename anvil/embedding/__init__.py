@@ -1,0 +1,117 @@
+"""Texts to vectors: the protocol every embedding backend keeps, and the one dict that lists them.
+
+Importing this room costs nothing: numpy, onnxruntime and network libraries are loaded by a backend at its
+first use. A backend that was asked for is the one that answers or fails; none ever stands in for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from anvil.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+    """float32; (dimensions,) for one text, (n, dimensions) for n."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """Which backend, and how to reach it. Empty and None mean the backend's own default."""
+
+    provider: str = "local"
+    model: str = ""
+    """For ``local``: a directory with model.onnx and tokenizer.json, or a model hub id ("org/name")."""
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+    dimensions: int | None = None
+    threads: int | None = None
+    """None: as many as this process may use CPUs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors of a list of texts, row for row."""
+
+    vectors: Vector
+    """(n, dimensions) float32, rows of unit length; rows that failed are zeros."""
+    failed: Mapping[int, str]
+    """Row to reason. A failure never loses the other rows."""
+
+
+class EmbeddingProvider(Protocol):
+    """A model that turns texts into unit vectors."""
+
+    @property
+    def name(self) -> str:
+        """The backend: ``local``, ``openai`` or ``none``."""
+
+    @property
+    def model(self) -> str:
+        """The model's name, for people: ``all-MiniLM-L6-v2``."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) over all that defines a vector. Two providers with one digest are interchangeable."""
+
+    @property
+    def dimensions(self) -> int:
+        """Components of a vector."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of text that one vector can cover, the model's own special tokens and prefixes not
+        counted."""
+
+    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """For each text, the (start, end) characters of its tokens, in order."""
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of documents. A text longer than ``max_tokens`` is cut: make windows first."""
+
+    def embed_query(self, text: str) -> Vector:
+        """The (dimensions,) unit vector of a question of any length."""
+
+    def close(self) -> None:
+        """Let go of the model. Calling it twice is fine."""
+
+
+def provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider:
+    """The backend called ``name``. Loads no model and opens no connection.
+
+    Raises ConfigError for a name that is not listed in ``PROVIDERS``.
+    """
+    if name not in PROVIDERS:
+        known = ", ".join(sorted(PROVIDERS))
+        raise ConfigError(f"Unknown embedding provider {name!r}. Set embedding.provider to one of: {known}.")
+    return PROVIDERS[name](settings)
+
+
+def _local(settings: EmbeddingSettings) -> EmbeddingProvider:
+    from anvil.embedding.local import LocalProvider
+
+    return LocalProvider(settings)
+
+
+def _openai(settings: EmbeddingSettings) -> EmbeddingProvider:
+    from anvil.embedding.openai import OpenAIProvider
+
+    return OpenAIProvider(settings)
+
+
+def _none(settings: EmbeddingSettings) -> EmbeddingProvider:
+    from anvil.embedding.none import NoProvider
+
+    return NoProvider(settings)
+
+
+PROVIDERS: dict[str, Callable[[EmbeddingSettings], EmbeddingProvider]] = {
+    "local": _local,
+    "openai": _openai,
+    "none": _none,
+}
