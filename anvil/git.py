@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.errors import GitError, SourceError
-from anvil.history import Commit, last_touched
+from anvil.history import Commits, last_touched
 from anvil.models import GitStatus
 from anvil.trees import Entry, Trees, kind
 
@@ -138,7 +138,7 @@ class Repository:
     def time(self, commit: str) -> int:
         """A commit's time (of committing) in seconds since 1970."""
         with _failures(f"The commit {commit[:12]} cannot be read"):
-            return _Commits(self._git, self._trees, ".").commit(commit).time
+            return self._commit(commit)[0]
 
     def default_branch(self) -> str | None:
         """The commit of the remote's default branch as last fetched (40 hex digits); None when unknown."""
@@ -195,7 +195,7 @@ class Repository:
         boundary = set((_text(self.common_dir / "shallow") or "").split())
         with _failures("The history cannot be read"):
             found = last_touched(
-                _Commits(self._git, self._trees, prefix), head, present, trusted, since, boundary
+                Commits(self._commit, self._trees, prefix), head, present, trusted, since, boundary
             )
         return {path: timestamp(seconds) for path, seconds in found.items()}
 
@@ -304,6 +304,12 @@ class Repository:
         with _failures("The configuration cannot be read"):
             return key in self._git.config and self._git.config.get_bool(key)
 
+    def _commit(self, commit: str) -> tuple[int, tuple[str, ...], str]:
+        import pygit2
+
+        found = self._git[commit].peel(pygit2.Commit)
+        return found.commit_time, tuple(map(str, found.parent_ids)), str(found.tree_id)
+
     def _root_tree(self, revision: str) -> str:
         import pygit2
 
@@ -326,28 +332,6 @@ class Repository:
     def _first(index: pygit2.Index, prefix: str) -> int:
         """The position of the first entry not below ``prefix`` in git's order, which is that of bytes."""
         return bisect_left(range(len(index)), os.fsencode(prefix), key=lambda at: os.fsencode(index[at].path))
-
-
-class _Commits:
-    """The repository's commits as the history walk wants them; each is read once."""
-
-    def __init__(self, repository: pygit2.Repository, trees: Trees, prefix: str) -> None:
-        self._git = repository
-        self._trees = trees
-        self._prefix = prefix
-        self._known: dict[str, Commit] = {}
-        self.changed = trees.changed
-
-    def commit(self, commit: str) -> Commit:
-        known = self._known.get(commit)
-        if known is None:
-            import pygit2
-
-            found = self._git[commit].peel(pygit2.Commit)
-            parents = tuple(str(parent) for parent in found.parent_ids)
-            folder = self._trees.folder(str(found.tree_id), self._prefix)
-            known = self._known[commit] = Commit(found.commit_time, parents, folder)
-        return known
 
 
 def _open(folder: Path) -> pygit2.Repository:

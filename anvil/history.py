@@ -1,15 +1,17 @@
 """The last commit that touched each path, for many paths in one walk down the history.
 
-Pure: the history is handed in as a small protocol. Promises the answer of ``git log -1 -- path`` for every
-path: at a merge a path follows the first parent that holds the same content, and a commit touches a path
-when no parent does.
+Pure: whoever has the commits hands in a function that reads one. Promises the answer of ``git log -1 --
+path`` for every path: at a merge a path follows the first parent that holds the same content, and a commit
+touches a path when no parent does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from heapq import heappop, heappush
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
+
+from anvil.trees import Trees
 
 
 class Commit(NamedTuple):
@@ -21,18 +23,33 @@ class Commit(NamedTuple):
     tree: str | None
 
 
-class History(Protocol):
-    """What the walk asks of a repository. Commits and trees are named by their hex ids."""
+class Commits:
+    """A repository's commits and the folder ``prefix`` in each; every commit is read once.
+
+    ``read`` gives a commit's time, parents and root tree by its id; a shallow clone's boundary has no
+    parents.
+    """
+
+    def __init__(
+        self, read: Callable[[str], tuple[int, tuple[str, ...], str]], trees: Trees, prefix: str
+    ) -> None:
+        self._read = read
+        self._trees = trees
+        self._prefix = prefix
+        self._known: dict[str, Commit] = {}
+        self.changed = trees.changed
 
     def commit(self, commit: str) -> Commit:
-        """One commit; a shallow clone's boundary has no parents."""
-
-    def changed(self, old: str | None, new: str | None) -> Collection[str]:
-        """The paths that differ between two trees with different ids."""
+        known = self._known.get(commit)
+        if known is None:
+            time, parents, root = self._read(commit)
+            folder = self._trees.folder(root, self._prefix)
+            known = self._known[commit] = Commit(time, parents, folder)
+        return known
 
 
 def last_touched(
-    history: History,
+    history: Commits,
     head: str,
     paths: Collection[str],
     known: Mapping[str, int],
@@ -72,7 +89,7 @@ def last_touched(
             if not here:
                 break
             before = history.commit(parent).tree
-            differing = here & set(history.changed(before, commit.tree)) if before != commit.tree else set()
+            differing = here & history.changed(before, commit.tree) if before != commit.tree else set()
             here -= differing
             if here:
                 follow(parent, here)

@@ -72,7 +72,7 @@ class WorkingTree:
         self._verdicts: dict[str, bool] = {}
         self._rules: dict[str, object] | None = None
         self._last = Scan({})
-        self._times: tuple[str | None, dict[str, str]] = (None, {})
+        self._times: tuple[str | None, dict[str, str | None]] = (None, {})
 
     def commit(self) -> str | None:
         """The commit checked out; None outside a repository, before the first commit, or when it cannot be
@@ -107,6 +107,8 @@ class WorkingTree:
         with self._lock:
             if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
                 return Skipped(printable(path), "not a document of this folder")
+            if self._leads_astray(path):
+                return Skipped(printable(path), "it is reached through a symlink; links are not followed")
             seen, data = self._look(path, self._real(path))
             if isinstance(data, Skipped) or isinstance(seen.result, Skipped):
                 return Skipped(path, data.reason if isinstance(data, Skipped) else "")
@@ -126,12 +128,12 @@ class WorkingTree:
                     times = self._git.last_modified(paths, self.root_path, known, since, head)
                 except GitError as error:
                     self.problem = str(error)
+            if self._times[0] != head:
+                self._times = (head, {})
+            self._times[1].update((path, times.get(path)) for path in paths)
             for path in paths:
                 if path not in times and (own := file_time(self._real(path))) is not None:
                     times[path] = own
-            if self._times[0] != head:
-                self._times = (head, {})
-            self._times[1].update(times)
             return times
 
     # --- inner -------------------------------------------------------------------------------------
@@ -307,11 +309,15 @@ class WorkingTree:
 
     def _time(self, path: str) -> str:
         head = self.commit()
-        if self._times[0] != head or path not in self._times[1]:
-            self.last_modified(
-                {*self._last.entries, path}, {}, None
-            )  # one walk for all that may be asked next
-        return self._times[1].get(path) or timestamp(0)
+        if head is not None and (self._times[0] != head or path not in self._times[1]):
+            self.last_modified({*self._last.entries, path}, {}, None)  # one walk for all that may come next
+        committed = self._times[1].get(path) if head is not None else None
+        return committed or file_time(self._real(path)) or timestamp(0)
+
+    def _leads_astray(self, path: str) -> bool:
+        """Whether a folder on the way is a symlink; the walk has made sure of the documents it found."""
+        folder = os.path.dirname(self._real(path))
+        return path not in self._last.entries and os.path.realpath(folder) != folder
 
     def _in_repository(self, path: str) -> str:
         return path if self.root_path == "." else f"{self.root_path}/{path}"

@@ -13,6 +13,7 @@ import pytest
 from anvil import git
 from anvil.errors import GitError, SourceError
 from anvil.git import Repository, blob_id
+from anvil.history import Commit, Commits
 from tests.repositories import commit, isolated, root, run, write
 
 __all__ = ["isolated", "root"]  # fixtures: pytest finds them by name
@@ -464,13 +465,13 @@ def test_known_times_spare_the_walk(root: Path, monkeypatch: pytest.MonkeyPatch)
     repository = found(root)
     known = {"a.md": (blob_id(b"# A\n"), "2023-11-14T22:13:20Z")}
     asked: list[str] = []
-    original = git._Commits.commit
+    original = Commits.commit
 
-    def counted(self: git._Commits, name: str) -> git.Commit:
+    def counted(self: Commits, name: str) -> Commit:
         asked.append(name)
         return original(self, name)
 
-    monkeypatch.setattr(git._Commits, "commit", counted)
+    monkeypatch.setattr(Commits, "commit", counted)
     times = repository.last_modified(["a.md", "b.md"], "docs", known, since)
     assert times == {"a.md": "2023-11-14T22:13:20Z", "b.md": "2023-11-14T22:30:00Z"}
     assert len(set(asked)) == 2

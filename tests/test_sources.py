@@ -282,6 +282,9 @@ def test_links_and_loops(plain: Path, tmp_path: Path) -> None:
         assert "under its own name" in why[name]
     read = tree.read("outside.md")
     assert isinstance(read, Skipped) and "out of" in read.reason
+    for path in ("outside/s.md", "inside/a.md", "root/sub/a.md"):
+        read = tree.read(path)
+        assert isinstance(read, Skipped) and "symlink" in read.reason
     for path in ("../secret/s.md", "/etc/a.md", "sub/../sub/a.md", "./sub/a.md", "", "x.txt"):
         assert isinstance(tree.read(path), Skipped)
 
@@ -565,6 +568,9 @@ def test_times_outside_git_are_the_files(plain: Path, monkeypatch: pytest.Monkey
     tree = sources.working_tree(plain)
     assert tree.last_modified(["a.md", "gone.md"], {}, None) == {"a.md": "2023-11-14T22:13:20Z"}
     assert document(tree, "a.md").last_modified == "2023-11-14T22:13:20Z"
+    os.utime(plain / "a.md", (1_700_000_060, 1_700_000_060))
+    assert document(tree, "a.md").last_modified == "2023-11-14T22:14:20Z"
+    os.utime(plain / "a.md", (1_700_000_000, 1_700_000_000))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1600000000")
     assert tree.last_modified(["a.md"], {}, None) == {"a.md": "2020-09-13T12:26:40Z"}
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1900000000")
