@@ -8,8 +8,8 @@ needed.
 
 from __future__ import annotations
 
-import hashlib
 import os
+import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
@@ -23,14 +23,13 @@ from anvil.errors import GitError, SourceError
 from anvil.history import Commits, last_touched
 from anvil.models import GitStatus
 from anvil.trees import Entry, Trees, kind
+from anvil.trees import blob_id as blob_id
 
 if TYPE_CHECKING:
     import pygit2
 
 
-def blob_id(data: bytes) -> str:
-    """The id git gives these bytes, as 40 hex digits; needs no repository."""
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+_IDENT = re.compile(rb"\$Id:[^$\n]*\$")
 
 
 def timestamp(seconds: float) -> str:
@@ -255,11 +254,10 @@ class Repository:
         libgit2 differs from git in one thing: a ``!`` line does not undo a rule of a file further up. Where
         the index cannot be read the rules alone decide."""
         folder = path.endswith("/")
-        if not folder and self._is_tracked(path):  # asked first: it takes a tenth of the time
-            return False
         with _failures("The ignore rules cannot be read"):
-            ignored = self._git.path_is_ignored(path)
-        return ignored and not (folder and self._is_tracked(path))
+            if not folder and self._is_tracked(path):  # asked first: it takes a tenth of the time
+                return False
+            return self._git.path_is_ignored(path) and not (folder and self._is_tracked(path))
 
     def _is_tracked(self, path: str) -> bool:
         if self._index is None:
@@ -271,13 +269,16 @@ class Repository:
         return at < len(index) and os.fspath(index[at].path).startswith(path)
 
     def clean(self, path: str, data: bytes) -> bytes:
-        """A work tree file's bytes as git would store them: line endings normalised where configuration and
-        attributes say so. External filters (LFS) are not run, and text with NUL bytes is left as it is."""
-        if (b"\r" not in data and b"$" not in data) or b"\0" in data:
-            return data  # nothing for the built-in filters to do; looking them up costs more than hashing
+        """The bytes just read from a work tree file as git would store them: line endings and ``$Id$`` as
+        configuration and attributes ask. External filters (LFS) are not run."""
+        collapsed = _IDENT.sub(b"$Id$", data) if b"$Id:" in data else data
+        forms = {data, collapsed, data.replace(b"\r\n", b"\n"), collapsed.replace(b"\r\n", b"\n")}
+        if len(forms) == 1:
+            return data  # nothing for the built-in filters to do; asking for them costs more than hashing
+        # Only newer versions of the library apply filters to bytes; each tells the id that they lead to.
         with _failures(f"The filters of {path} cannot be read"):
-            filters = self._git.load_filter_list(path)
-            return data if filters is None else bytes(filters.apply_to_buffer(data))
+            stored = str(self._git.hashfile(path))
+        return next((form for form in forms if blob_id(form) == stored), data)
 
     def dirty(self, prefix: str) -> bool:
         """Whether anything under the folder differs from HEAD, untracked files counted, Anvil's own index

@@ -1,5 +1,5 @@
-"""Git's tree objects, read from their bytes: the folder at a path, the files below it, and how two folders
-differ.
+"""Git's object format: blob ids, and trees read from their bytes: the folder at a path, the files below it,
+and how two folders differ.
 
 Pure: whoever has the objects hands in a function that reads one. A history of thousands of commits is
 compared tree by tree, and only folders whose ids differ are looked into.
@@ -7,6 +7,7 @@ compared tree by tree, and only folders whose ids differ are looked into.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
@@ -25,6 +26,11 @@ class Entry(NamedTuple):
 
     id: str
     kind: Kind
+
+
+def blob_id(data: bytes) -> str:
+    """The id git gives these bytes, as 40 hex digits; needs no repository."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def kind(mode: int) -> Kind:

@@ -351,22 +351,23 @@ def test_ignored_as_git_says(root: Path) -> None:
     assert not repository.is_ignored("docs/build/x.md")
 
 
-@pytest.mark.parametrize("setting", ["autocrlf", "attributes", "off"])
-def test_a_crlf_checkout_has_the_committed_blob_id(root: Path, setting: str) -> None:
-    data = b"# A\r\n\r\ntext\r\n"
+@pytest.mark.parametrize("setting", ["autocrlf", "attributes", "ident", "off"])
+def test_a_checkout_has_the_committed_blob_id(root: Path, setting: str) -> None:
+    data = b"# A\r\n\r\ntext $Id: 0123 $\r\n"
     if setting == "autocrlf":
         run(root, "config", "core.autocrlf", "true")
-    elif setting == "attributes":
-        write(root / ".gitattributes", "*.md text\n")
+    elif setting != "off":
+        write(root / ".gitattributes", "*.md text\n" if setting == "attributes" else "*.md ident\n")
     (root / "docs/crlf.md").write_bytes(data)
-    repository = found(root)
-    assert blob_id(repository.clean("docs/crlf.md", data)) == run(root, "hash-object", "docs/crlf.md")
-    assert (repository.clean("docs/crlf.md", data) == data) is (setting == "off")
+    cleaned = found(root).clean("docs/crlf.md", data)
+    assert blob_id(cleaned) == run(root, "hash-object", "docs/crlf.md")
+    assert (cleaned == data) is (setting == "off")
 
 
-def test_binary_data_is_never_cut(root: Path) -> None:
-    write(root / ".gitattributes", "*.md text\n")
+def test_binary_data_is_left_alone(root: Path) -> None:
+    run(root, "config", "core.autocrlf", "true")
     data = b"a\r\n\x00b\r\n"
+    (root / "docs/x.md").write_bytes(data)
     assert found(root).clean("docs/x.md", data) == data
 
 

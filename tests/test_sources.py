@@ -313,6 +313,8 @@ def test_a_pipe_neither_counts_nor_blocks(plain: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a file system that takes any bytes as a name")
 def test_a_name_that_is_not_unicode(root: Path, source: Source) -> None:
+    if source is sources.staged_tree and sys.version_info < (3, 11):
+        pytest.skip("the last pygit2 for Python 3.10 cannot list an index with such a name")
     with open(os.fsencode(root / "docs") + b"/caf\xe9.md", "wb") as file:
         file.write(b"x")
     commit(root, "odd name", at=1_700_000_100)
