@@ -1,0 +1,137 @@
+"""From documents to an artifact, in one rename; nothing is written when the index says it all already.
+
+The standing artifact is copied into a scratch file, brought up to date there, and published.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil import __version__, freshness
+from anvil.config import ChunkingOptions
+from anvil.errors import ArtifactError, ArtifactMissing, BuildError
+from anvil.indexing import Indexer, Progress, adapt, settings, silent
+from anvil.models import BuildReport, Changes, Scan
+from anvil.store import checking, connection, publishing
+from anvil.store.connection import signature
+from anvil.store.reading import Reader
+from anvil.store.writing import Writer
+
+if TYPE_CHECKING:
+    from anvil.embedding import EmbeddingProvider
+    from anvil.sources import DocumentSource
+
+ROUNDS = 5
+"""How often a tree that changes while it is read is read again."""
+
+
+def build(
+    source: DocumentSource,
+    index: Path,
+    provider: EmbeddingProvider,
+    options: ChunkingOptions,
+    *,
+    previous: Sequence[Path] = (),
+    force: bool = False,
+    progress: Progress = silent,
+) -> BuildReport:
+    """Make the index at ``index`` say what ``source`` says; nothing is written when it does already.
+
+    ``previous`` are further artifacts whose vectors may be taken over; one that cannot be used is named in
+    the report's reasons. ``force`` does all anew, vectors included.
+    Raises :class:`BuildError` and :class:`SourceError`; then the file at ``index`` is what it was.
+    """
+    started = time.perf_counter()
+    wanted = settings(provider, options)
+    with contextlib.ExitStack() as opened:
+        seen = signature(index)
+        standing, reasons = _standing(index, opened)
+        scan = source.scan(standing.blob_ids() if standing else None)
+        report = None if force else _unchanged(standing, index, wanted, scan, started)
+        if report:
+            return report
+        opened.enter_context(publishing.exclusive(index))
+        if signature(index) != seen:  # another build was quicker
+            standing, reasons = _standing(index, opened)
+            scan = source.scan(standing.blob_ids() if standing else None)
+            report = None if force else _unchanged(standing, index, wanted, scan, started)
+            if report:
+                return report
+
+        writer = Writer(connection.open_scratch())
+        opened.callback(writer.close)
+        caches = [] if force else [*([standing] if standing else []), *_caches(previous, opened, reasons)]
+        if standing and not force:
+            connection.fill(writer.connection, standing.connection)
+            reasons += adapt(writer, wanted)
+        else:
+            connection.lay_out(writer.connection, provider.dimensions)
+            writer.set_meta(wanted)
+        writer.set_meta({"anvil_version": __version__})
+        indexer = Indexer(writer, provider, options, caches, progress)
+        first = changes = freshness.compare(writer.blob_ids(), scan.entries)
+        for _ in range(ROUNDS):
+            indexer.update(source, scan.entries, changes)
+            scan = source.scan(writer.blob_ids())
+            changes = freshness.compare(writer.blob_ids(), scan.entries)
+            if not changes:
+                break
+        indexer.embed()
+        progress("writing", 0, 1)
+        digest = writer.seal()
+        publishing.publish(writer, index)
+        progress("writing", 1, 1)
+        counts = writer.counts()
+    tally = indexer.tally
+    return BuildReport(
+        "built", str(index), digest, counts["documents"], counts["chunks"], counts["windows"], tally.embedded,
+        tally.reused, first, (*scan.skipped, *tally.skipped), tuple(tally.failed), tuple(reasons), time.perf_counter() - started,
+        index.stat().st_size,
+    )  # fmt: skip
+
+
+def _standing(index: Path, opened: contextlib.ExitStack) -> tuple[Reader | None, list[str]]:
+    """The artifact that stands at ``index``, checked; None, and why, when it cannot be used."""
+    try:
+        reader = checking.open_checked(index)
+    except ArtifactMissing:
+        return None, []
+    except (ArtifactError, BuildError) as error:
+        return None, [str(error)]
+    opened.callback(reader.close)
+    return reader, []
+
+
+def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: list[str]) -> list[Reader]:
+    found = []
+    for path in previous:
+        try:
+            reader = checking.open_checked(path)
+        except ArtifactError as error:
+            reasons.append(f"The previous index is not used: {error}")
+            continue
+        opened.callback(reader.close)
+        found.append(reader)
+    return found
+
+
+def _unchanged(
+    standing: Reader | None, index: Path, wanted: Mapping[str, str], scan: Scan, started: float
+) -> BuildReport | None:
+    if standing is None:
+        return None
+    meta = standing.meta()
+    if any(meta.get(key) != value for key, value in wanted.items()) or meta["needs_reembed"] != "0":
+        return None
+    if freshness.compare(standing.blob_ids(), scan.entries):
+        return None
+    counts = standing.counts()
+    return BuildReport(
+        "unchanged", str(index), meta["digest"], counts["documents"], counts["chunks"], counts["windows"], 0, 0,
+        Changes(), scan.skipped, (), (), time.perf_counter() - started,
+        index.stat().st_size,
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""The ``anvil`` command: a file a subcommand, imported when it is called.
+
+Exit codes are decided here once: 0 done, 1 "no" (stale, refused, different), 2 could not (an error, bad arguments).
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from anvil import __version__
+from anvil.errors import AnvilError
+
+OK, NO, ERROR = 0, 1, 2
+
+COMMANDS = {
+    "build": "build",
+    "index": "build",
+    "check": "check",
+    "search": "search",
+    "show": "show",
+    "status": "status",
+    "verify": "verify",
+    "diff": "diff",
+    "init": "init",
+}
+"""Name on the command line -> module; ``index`` is another name for ``build``."""
+
+
+class Commands(click.Group):
+    """A group whose commands are imported one at a time: starting costs what the command needs, no more."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name in COMMANDS if name != "index"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"anvil.cli.{COMMANDS[cmd_name]}").command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog='Example: anvil search --docs docs "how do I keep the index fresh?"',
+)
+@click.version_option(__version__, prog_name="anvil")
+def group() -> None:
+    """Turn a folder of Markdown into one searchable file, and ask it questions."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line; the exit code. Errors are two sentences on stderr; ``--debug`` shows the traceback."""
+    debug = "--debug" in arguments
+    try:
+        result: Any = group.main([each for each in arguments if each != "--debug"], "anvil", standalone_mode=False)
+    except click.exceptions.Abort:
+        print("anvil: interrupted", file=sys.stderr)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return ERROR
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader went away, as `| head` does
+        return OK
+    except AnvilError as error:
+        if debug:
+            raise
+        print(f"anvil: {error}", file=sys.stderr)
+        return ERROR
+    return result if isinstance(result, int) else OK

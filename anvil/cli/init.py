@@ -1,0 +1,85 @@
+"""``anvil init``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from anvil.api import INDEX_FOLDER, INDEX_NAME
+from anvil.cli import options
+from anvil.configfile import CONFIG_NAME
+from anvil.errors import ConfigError
+
+TEMPLATE = """\
+# Anvil: the documentation index. All keys, with their defaults where commented out.
+docs = {docs}
+# index = {index}
+
+[source]
+# include = ["**/*.md", "**/*.mdx", "**/*.markdown"]
+# exclude = []
+# max_file_bytes = 5000000
+
+[chunking]
+# max_chunk_size = 6000
+# min_chunk_size = 200
+# merge_short_sections = true
+# slugs = "github"        # or "mkdocs": how anchors are made from headings
+
+[embedding]
+# provider = "local"      # or "openai", "none"
+# model = ""              # a folder, or a Hugging Face id, in place of the bundled model
+
+[search]
+# threshold = 0.0
+"""
+
+
+@click.command("init", epilog="Example: anvil init --docs docs --no-commit-index")
+@options.docs
+@click.option("--commit-index/--no-commit-index", default=None, help="Is the index committed to git? Asked if not said.")
+def command(docs: str | None, commit_index: bool | None) -> None:
+    """Write anvil.toml, and the line that keeps the index in or out of git."""
+    docs = docs or "docs"
+    folder = Path(docs)
+    if not folder.is_dir():
+        raise ConfigError(f"There is no folder {docs}. Name the documentation folder with --docs.")
+    index = (folder / INDEX_FOLDER / INDEX_NAME).as_posix()
+    if commit_index is None:
+        commit_index = click.confirm("Commit the index to git? (no: each machine or CI builds its own)", default=False)
+    config = Path(CONFIG_NAME)
+    if config.exists():
+        click.echo(f"{config} stands already and is left as it is.")
+    else:
+        config.write_text(TEMPLATE.format(docs=_quoted(folder.as_posix()), index=_quoted(index)), encoding="utf-8")
+        click.echo(f"Wrote {config}.")
+    own = folder / INDEX_FOLDER / ".gitignore"
+    own.parent.mkdir(exist_ok=True)
+    if commit_index:
+        own.write_text(f"*\n!.gitignore\n!{INDEX_NAME}\n", encoding="utf-8")  # scratch files stay out
+        _add_line(Path(".gitattributes"), f"{index} binary")
+        _drop_line(Path(".gitignore"), f"{folder.as_posix()}/{INDEX_FOLDER}/")
+    else:
+        own.write_text("*\n", encoding="utf-8")
+        _add_line(Path(".gitignore"), f"{folder.as_posix()}/{INDEX_FOLDER}/")
+        _drop_line(Path(".gitattributes"), f"{index} binary")
+    click.echo(f"Next: anvil build, then{f' git add {own.parent.as_posix()}, and' if commit_index else ''} anvil search.")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _add_line(path: Path, line: str) -> None:
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if line in text.splitlines():
+        return
+    path.write_text(text + ("\n" if text and not text.endswith("\n") else "") + line + "\n", encoding="utf-8")
+    click.echo(f"Added '{line}' to {path}.")
+
+
+def _drop_line(path: Path, line: str) -> None:
+    if path.exists() and line in (lines := path.read_text(encoding="utf-8").splitlines()):
+        path.write_text("".join(f"{each}\n" for each in lines if each != line), encoding="utf-8")
+        click.echo(f"Took '{line}' out of {path}.")

@@ -1,0 +1,41 @@
+"""``anvil status``."""
+
+from __future__ import annotations
+
+import click
+
+from anvil.cli import options, output
+
+
+@click.command("status", epilog="Example: anvil status --docs docs --json")
+@options.common
+@options.as_json
+def command(docs: str | None, index: str | None, config: str | None, provider: str | None, as_json: bool) -> None:
+    """Show what the index holds, what it was built from, and how it differs from the documents."""
+    import anvil
+
+    with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
+        status = opened.get_status()
+    if as_json:
+        output.print_json(status)
+        return
+    stale, index_ = status.index.stale, status.index
+    rows = [
+        ("docs", status.server.docs_root or "none: answered from the index alone"),
+        ("index", f"{index_.db_path} ({index_.db_size_bytes / 1e6:.1f} MB)"),
+        ("holds", f"{index_.total_pages} pages, {index_.total_chunks} chunks, as of {index_.last_indexed}"),
+        ("fresh", "yes" if not (stale.changed or stale.added or stale.removed) else
+            f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed. Run 'anvil build'."),
+        ("embedding", f"{status.embedding.model} ({status.embedding.provider}, {status.embedding.dimensions} dimensions)"
+            if status.embedding.provider != "none" else "none: keyword search only"),
+    ]  # fmt: skip
+    if index_.artifact:
+        rows.append(("digest", index_.artifact.digest))
+        rows.append(("commit", index_.artifact.commit or "none"))
+    if status.git:
+        dirty = ", docs folder has uncommitted changes" if status.git.dirty else ""
+        rows.append(("git", f"HEAD {status.git.head_commit or 'unborn'}{dirty}"))
+    if index_.pending_vectors:
+        rows.append(("pending", f"{index_.pending_vectors} passages have no vector yet. Run 'anvil build'."))
+    for name, text in rows:
+        click.echo(f"{name:>10}  {text}")

@@ -1,0 +1,195 @@
+"""The one typed configuration: defaults < file < environment < flags.
+
+Pure: mappings in, a :class:`Config` out. An unknown key or a wrong type fails by name, with the place it was
+read from and the nearest key that exists. Keys may be written ``max_chunk_size``, ``max-chunk-size`` or
+``maxChunkSize``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+from anvil.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """Which files are documents: globs relative to the docs folder, and the largest file read, in bytes."""
+
+    include: tuple[str, ...] = ("**/*.md", "**/*.mdx", "**/*.markdown")
+    exclude: tuple[str, ...] = ()
+    max_file_bytes: int = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingOptions:
+    """How sections become chunks; sizes in characters.
+
+    A section over ``max_chunk_size`` is split, one under ``min_chunk_size`` is merged with its neighbour when
+    ``merge_short_sections`` is on. ``slugs`` is the anchor style: ``github`` or ``mkdocs``.
+    """
+
+    max_chunk_size: int = 6000
+    min_chunk_size: int = 200
+    merge_short_sections: bool = True
+    slugs: str = "github"
+
+    def __post_init__(self) -> None:
+        if self.max_chunk_size < 200:
+            raise ConfigError(f"chunking.max_chunk_size is {self.max_chunk_size}. Use 200 or more.")
+        if not 0 <= self.min_chunk_size <= self.max_chunk_size:
+            raise ConfigError(
+                f"chunking.min_chunk_size is {self.min_chunk_size}. "
+                f"Use a value from 0 to max_chunk_size ({self.max_chunk_size})."
+            )
+        if self.slugs not in ("github", "mkdocs"):
+            raise ConfigError(f"chunking.slugs is {self.slugs!r}. Use 'github' or 'mkdocs'.")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """Which model turns text into vectors.
+
+    ``provider``: ``local``, ``openai`` or ``none``. ``model``: empty for the provider's own default; for
+    ``local`` a folder or a Hugging Face id. ``threads``: None for every usable core.
+    """
+
+    provider: str = "local"
+    model: str = ""
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+    dimensions: int | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How questions are answered. ``threshold``: results scoring below it are left out (0 keeps all)."""
+
+    threshold: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that can be set. ``docs`` and ``index`` are paths; ``index`` None means ``<docs>/.anvil/index.db``."""
+
+    docs: str = "docs"
+    index: str | None = None
+    source: SourceOptions = field(default_factory=SourceOptions)
+    chunking: ChunkingOptions = field(default_factory=ChunkingOptions)
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    search: SearchOptions = field(default_factory=SearchOptions)
+
+
+def configure(
+    file: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    *,
+    origin: str = "the configuration",
+) -> Config:
+    """Merge the layers into a :class:`Config`.
+
+    ``file`` is a parsed TOML table named ``origin`` in errors. ``environment`` is the process environment:
+    ``ANVIL_EMBEDDING_PROVIDER`` sets ``embedding.provider``; names that set nothing of ours are not looked at,
+    since other programs of that name exist. ``flags`` maps dotted keys to values; None means "not given".
+    Raises :class:`ConfigError`.
+    """
+    config = _merge(Config(), file or {}, origin, "")
+    for path, kind in _leaves(Config):
+        variable = "ANVIL_" + "_".join(path).upper()
+        if environment and variable in environment:
+            value = _from_text(environment[variable], kind, variable)
+            config = _assign(config, path, value, f"environment variable {variable}")
+    for dotted, value in (flags or {}).items():
+        if value is not None:
+            config = _assign(config, tuple(dotted.split(".")), value, "the command line")
+    return config
+
+
+def _merge(current: Any, table: Mapping[str, Any], origin: str, prefix: str) -> Any:
+    hints = typing.get_type_hints(type(current))
+    updates: dict[str, Any] = {}  # applied at once: a table is validated as a whole
+    for written, value in table.items():
+        key = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(written)).replace("-", "_").lower()
+        dotted = f"{prefix}{written}"
+        if key not in hints:
+            near = difflib.get_close_matches(key, hints, n=1, cutoff=0.5)
+            hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(hints)}."
+            raise ConfigError(f"Unknown key {dotted!r} in {origin}. {hint}")
+        if is_dataclass(hints[key]):
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{dotted} in {origin} must be a table, not {_named(value)}.")
+            value = _merge(getattr(current, key), value, origin, f"{dotted}.")
+        else:
+            value = _checked(value, hints[key], dotted, origin)
+        updates[key] = value
+    return replace(current, **updates)
+
+
+def _assign(current: Any, path: tuple[str, ...], value: Any, origin: str) -> Any:
+    table: Any = value
+    for key in reversed(path):
+        table = {key: table}
+    return _merge(current, table, origin, "")
+
+
+def _leaves(kind: type, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    hints = typing.get_type_hints(kind)
+    found: list[tuple[tuple[str, ...], Any]] = []
+    for each in fields(kind):
+        hint = hints[each.name]
+        here = (*path, each.name)
+        found += _leaves(hint, here) if is_dataclass(hint) and isinstance(hint, type) else [(here, hint)]
+    return found
+
+
+def _plain(kind: Any) -> Any:
+    """``str | None`` -> ``str``; ``tuple[str, ...]`` -> ``tuple``; others as they are."""
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        kind = next(each for each in typing.get_args(kind) if each is not type(None))
+    return typing.get_origin(kind) or kind
+
+
+def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
+    plain = _plain(kind)
+    if plain is tuple:
+        if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+            return tuple(value)
+        raise ConfigError(f"{dotted} in {origin} must be a list of strings, not {_named(value)}.")
+    if plain is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
+        wanted = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}[plain]
+        raise ConfigError(f"{dotted} in {origin} must be {wanted}, not {_named(value)}.")
+    return value
+
+
+def _from_text(text: str, kind: Any, variable: str) -> Any:
+    plain = _plain(kind)
+    if plain is tuple:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if plain is bool:
+        lowered = text.strip().lower()
+        if lowered in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+            return lowered in ("1", "true", "yes", "on")
+        raise ConfigError(f"{variable} must be true or false, not {text!r}.")
+    if plain in (int, float):
+        try:
+            return plain(text)
+        except ValueError:
+            wanted = "a whole number" if plain is int else "a number"
+            raise ConfigError(f"{variable} must be {wanted}, not {text!r}.") from None
+    return text
+
+
+def _named(value: Any) -> str:
+    """What a value is, without printing it: it may be a secret in the wrong place."""
+    names = {str: "a string", bool: "true or false", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "a table" if isinstance(value, Mapping) else type(value).__name__)

@@ -1,0 +1,66 @@
+"""Where the configuration is read from: ``anvil.toml``, or ``[tool.anvil]`` in ``pyproject.toml``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from anvil.config import Config, configure
+from anvil.errors import ConfigError
+
+CONFIG_NAME = "anvil.toml"
+
+
+def load_config(
+    path: str | os.PathLike[str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[Config, Path]:
+    """The configuration, and the folder that its relative paths start from.
+
+    Reads ``path``, or the nearest ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]`` from the working
+    folder up to the repository's root. Raises :class:`ConfigError`.
+    """
+    found = Path(path) if path else _nearest_config(Path.cwd())
+    table: Mapping[str, Any] = {}
+    if found is not None:
+        table = _read_toml(found)
+        if found.name == "pyproject.toml":
+            table = table.get("tool", {}).get("anvil", {})
+    environment = os.environ if environment is None else environment
+    base = found.resolve().parent if found else Path.cwd()
+    given = {key: value for key, value in (flags or {}).items() if value is not None}
+    config = configure(table, environment, given, origin=str(found or "the configuration"))
+    for key in ("docs", "index"):  # what is said on the command line is meant from where it is said
+        if key in given or f"ANVIL_{key.upper()}" in environment:
+            config = replace(config, **{key: str(Path.cwd() / getattr(config, key))})
+    return config, base
+
+
+def _nearest_config(start: Path) -> Path | None:
+    for folder in (start, *start.parents):
+        own = folder / CONFIG_NAME
+        if own.is_file():
+            return own
+        project = folder / "pyproject.toml"
+        if project.is_file() and "anvil" in _read_toml(project).get("tool", {}):
+            return project
+        if (folder / ".git").exists():
+            break
+    return None
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        import tomllib
+    except ModuleNotFoundError:  # Python 3.10
+        import tomli as tomllib  # type: ignore[no-redef, unused-ignore]
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"There is no configuration file at {path}. Write one with 'anvil init'.") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}. Correct the file, or name another with --config.") from None

@@ -1,0 +1,16 @@
+"""Whether an index still says what its documents say: by content, never by time stamps or commit ids alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anvil.models import Changes
+
+
+def compare(indexed: Mapping[str, str], current: Mapping[str, str]) -> Changes:
+    """How ``current`` (path -> blob id) differs from what was ``indexed``."""
+    return Changes(
+        changed=tuple(sorted(p for p, blob in current.items() if p in indexed and indexed[p] != blob)),
+        added=tuple(sorted(current.keys() - indexed.keys())),
+        removed=tuple(sorted(indexed.keys() - current.keys())),
+    )

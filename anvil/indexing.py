@@ -1,0 +1,211 @@
+"""Bringing an index in line with its documents: what changed is read, cut and embedded; what stands is kept.
+
+The same :class:`Indexer` serves a build and a server's working copy, so both say the same of the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from anvil import chunking, markdown
+from anvil.config import ChunkingOptions
+from anvil.models import Changes, Skipped
+from anvil.store.connection import FORMAT_VERSION
+from anvil.store.digest import canonical
+from anvil.store.identity import window_key
+from anvil.store.reading import Reader
+from anvil.store.writing import SETTINGS, Writer, quantized
+
+if TYPE_CHECKING:
+    from anvil.embedding import EmbeddingProvider
+    from anvil.sources import DocumentSource
+
+Progress = Callable[[str, int, int], None]
+"""Told (stage, done, total) now and then."""
+
+OVERLAP = 32
+"""Tokens that neighbouring windows share."""
+BATCH = 512
+"""Windows embedded at once: enough to keep all cores busy, few enough to keep memory flat."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+def settings(provider: EmbeddingProvider, options: ChunkingOptions) -> dict[str, str]:
+    """The manifest's keys that decide what the rows look like."""
+    found = {
+        "format_version": str(FORMAT_VERSION),
+        "chunking": canonical({**asdict(options), "version": chunking.CHUNKER_VERSION}),
+        "embedding_provider": provider.name,
+        "embedding_model": provider.model,
+        "embedding_model_digest": provider.digest,
+        "embedding_dimensions": str(provider.dimensions),
+        "windows": canonical({"max_tokens": provider.max_tokens, "overlap": OVERLAP}),
+    }
+    assert set(SETTINGS) == set(found)
+    return found
+
+
+@dataclass
+class Tally:
+    """What an update did, added up."""
+
+    embedded: int = 0
+    reused: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    failed: list[Skipped] = field(default_factory=list)
+
+
+class Indexer:
+    """Keeps one working copy in line with a source.
+
+    ``caches`` are indexes whose vectors may be taken over: the artifact that stands, downloaded ones.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        provider: EmbeddingProvider,
+        options: ChunkingOptions,
+        caches: Sequence[Reader] = (),
+        progress: Progress = silent,
+    ) -> None:
+        self.writer = writer
+        self.provider = provider
+        self.options = options
+        self.progress = progress
+        self.tally = Tally()
+        self._caches = [each for each in caches if each.meta()["embedding_model_digest"] == provider.digest]
+        self._keys: list[dict[bytes, int]] | None = None
+
+    # --- text -------------------------------------------------------------------------------------------
+
+    def update(self, source: DocumentSource, entries: Mapping[str, str], changes: Changes) -> None:
+        """Read what changed, take out what is gone; text and keyword index are right afterwards."""
+        work = sorted((*changes.changed, *changes.added))
+        times = source.last_modified(sorted(entries), self.writer.times(), self.writer.meta().get("commit"))
+        with self.writer.atomic():
+            for path in changes.removed:
+                self.writer.remove(path)
+            for done, path in enumerate(work):
+                self.progress("reading", done, len(work))
+                self._read(source, path)
+            self.writer.touch(times)
+            self.writer.set_meta({"commit": source.commit(), "docs_root_path": source.root_path})
+
+    def _read(self, source: DocumentSource, path: str) -> None:
+        document = source.read(path)
+        if isinstance(document, Skipped):  # gone or changed since it was listed
+            self.writer.remove(path)
+            self.tally.skipped.append(document)
+            return
+        page = markdown.parse(document.text, slugs=self.options.slugs)
+        self.writer.put(document, page, chunking.chunks(page, self.options))
+
+    # --- vectors -----------------------------------------------------------------------------------------
+
+    def embed(self) -> None:
+        """Make the windows and vectors that are missing; a vector whose text was embedded before is taken over."""
+        if not self.provider.dimensions:
+            return
+        total = self.writer.counts()["chunks"]
+        with self.writer.atomic():
+            self._vectors(self._retries())
+            for done, batch in self._new_windows():
+                self._vectors(batch)
+                self.progress("embedding", done, total)
+
+    def _retries(self) -> list[tuple[int, str]]:
+        """Windows that stand without a vector: an earlier run could not embed them."""
+        spans = self.writer.windows_without_vectors()
+        chunks = self.writer.chunks({chunk for _, chunk, _, _ in spans})
+        found = []
+        for window, row, start, end in spans:
+            chunk = chunks[row]
+            header = chunking.header(chunk.title, chunk.metadata.heading_path)
+            found.append((window, chunking.window_text(header, chunk.content[start:end])))
+        return found
+
+    def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
+        """Batches of (window id, text) of chunks that had no windows, with the number of chunks behind them."""
+        after, done, batch = -1, 0, []
+        while rows := self.writer.chunks_without_windows(after, BATCH // 4):
+            headers = [chunking.header(title, heading_path) for _, title, heading_path, _ in rows]
+            header_spans = self.provider.token_spans(headers)
+            spans = self.provider.token_spans([content for *_, content in rows])
+            for (row, _, _, content), header, its, own in zip(rows, headers, header_spans, spans, strict=True):
+                made = chunking.windows(content, header, own, len(its), self.provider.max_tokens, OVERLAP)
+                ids = self.writer.put_windows(row, made)
+                batch += [(id_, window.text) for id_, window in zip(ids, made, strict=True)]
+                done += 1
+                if len(batch) >= BATCH:
+                    yield done, batch
+                    batch = []
+            after = rows[-1][0]
+        if batch:
+            yield done, batch
+
+    def _vectors(self, batch: Sequence[tuple[int, str]]) -> None:
+        known: list[tuple[int, bytes]] = []
+        missing: dict[str, list[int]] = {}
+        for window, text in batch:
+            vector = self._cached(window_key(text))
+            if vector is None:
+                missing.setdefault(text, []).append(window)
+            else:
+                known.append((window, vector))
+        self.tally.reused += len(known)
+        if missing:
+            made = self.provider.embed(list(missing))
+            for number, (vector, windows) in enumerate(zip(quantized(made.vectors), missing.values(), strict=True)):
+                if number in made.failed:
+                    self._fail(windows, made.failed[number])
+                else:
+                    known += [(window, vector) for window in windows]
+                    self.tally.embedded += 1
+        self.writer.put_vectors(sorted(known))
+
+    def _cached(self, key: bytes) -> bytes | None:
+        if self._keys is None:  # most builds that change nothing else never come here
+            self._keys = [cache.window_keys() for cache in self._caches]
+        for cache, keys in zip(self._caches, self._keys, strict=True):
+            if key in keys:
+                return cache.vector(keys[key])
+        return None
+
+    def _fail(self, windows: Sequence[int], reason: str) -> None:
+        for chunk in self.writer.chunks_of(windows):
+            place = f"{chunk.metadata.file_path}: {chunk.metadata.heading_path}"
+            self.tally.failed.append(Skipped(place, reason))
+
+
+def adapt(writer: Writer, wanted: Mapping[str, str]) -> list[str]:
+    """Throw away what was made under other settings; sentences that say what and why."""
+    meta = writer.meta()
+    reasons = []
+    with writer.atomic():
+        if meta["chunking"] != wanted["chunking"]:
+            reasons.append("The chunking changed: all pages are cut anew.")
+            writer.clear()
+        if any(meta[key] != wanted[key] for key in SETTINGS if key.startswith("embedding_") or key == "windows"):
+            if meta["embedding_model_digest"] != wanted["embedding_model_digest"]:
+                reasons.append(
+                    f"The embedding changed from {_model(meta)} to {_model(wanted)}: the text is kept, "
+                    "all vectors are made anew."
+                )
+            writer.reset_vectors(int(wanted["embedding_dimensions"]))
+        writer.set_meta(wanted)
+    return reasons
+
+
+def _model(meta: Mapping[str, str]) -> str:
+    if meta["embedding_provider"] == "none":
+        return "none"
+    return (
+        f"{meta['embedding_model']} ({meta['embedding_provider']}, {meta['embedding_dimensions']} dimensions, "
+        f"{meta['embedding_model_digest'][:12]})"
+    )

@@ -1,0 +1,115 @@
+"""Words: what the keyword index is given beside the text, and what a question asks it for.
+
+Pure. SQLite's own tokenizer folds case and diacritics and stems English; it does not part ``camelCase``, and it
+takes a run of Chinese, Japanese or Korean for one word. Both are mended here, on both sides alike.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+STOP = frozenset(
+    "a an and are as at be but by can do does for from had has have how i if in into is it its me my no not of on "
+    "or our should so such that the their then there these they this to use was we what when where which why will "
+    "with would you your".split()
+)
+"""Words that say nothing about the subject of an English question; asked for only when there are no others."""
+
+PART_WEIGHT = 0.5
+"""A part of a compound word, against a word."""
+PHRASE_WEIGHT = 1.0
+"""A phrase in quotes, against a word."""
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_WORD = re.compile(r"[^\W_]+")
+_RUN = re.compile(f"[{_CJK}]+")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
+_ENDING = re.compile(r"\.\w+$")
+_AROUND = "`'\",;:!?()[]{}<>*."
+
+Stem = Callable[[str], Sequence[str]]
+"""A word -> the tokens the keyword index has for it."""
+
+
+@dataclass(slots=True)
+class Query:
+    """What a question asks for: token -> (weight, the word as written), and phrases -> weight."""
+
+    terms: dict[str, tuple[float, str]] = field(default_factory=dict)
+    phrases: dict[str, float] = field(default_factory=dict)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text as the keyword index parts them, before stemming."""
+    return _WORD.findall(text)
+
+
+def compound_parts(word: str) -> list[str]:
+    """``optimizeDeps`` -> ``optimize``, ``Deps``; nothing for a word of one part."""
+    parts = _CAMEL.findall(word)
+    return parts if len(parts) > 1 else []
+
+
+def pairs(run: str) -> list[str]:
+    """A run of CJK characters as overlapping pairs, the usual stand-in for words; a single one as it is."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def derived_terms(path: str, text: str) -> str:
+    """What a chunk is to be found by besides its text: words of its path, parts of compounds, CJK pairs; sorted."""
+    found: set[str] = set()
+    whole = set(words(text))
+    for word in whole:
+        if word.isascii():
+            found.update(part.lower() for part in compound_parts(word) if len(part) > 1)
+        else:
+            for run in _RUN.findall(word):
+                found.update(pairs(run))
+    found -= {word.lower() for word in whole}
+    return " ".join([*words(_ENDING.sub("", path)), *sorted(found)])
+
+
+def analysed(text: str, stem: Stem) -> Query:
+    """A question in plain words, with or without ``"quoted phrases"`` and identifiers, taken apart.
+
+    Identifiers such as ``DEC-0054``, ``snake_case``, ``--flag-name`` and ``a.b.c`` ask for their words, and as a
+    phrase for their words side by side.
+    """
+    text = unicodedata.normalize("NFC", text).replace("\0", " ")
+    query, stopped = Query(), Query()
+    for quoted in _QUOTED.findall(text):
+        if len(inside := words(quoted)) > 1:
+            query.phrases[" ".join(inside)] = PHRASE_WEIGHT
+    runs = text.split()
+    for run in runs:
+        for word in words(run):
+            for cjk in _RUN.findall(word):
+                for pair in pairs(cjk):
+                    _add(query, pair, 1.0, stem)
+            for plain in _RUN.sub(" ", word).split():
+                _add(stopped if plain.lower() in STOP else query, plain, 1.0, stem)
+                for part in compound_parts(plain) if plain.isascii() else ():
+                    if len(part) > 1 and part.lower() not in STOP:
+                        _add(query, part, PART_WEIGHT, stem)
+        core = run.strip(_AROUND)
+        joined = words(core)
+        if 1 < len(joined) <= 8 and "://" not in core and not _RUN.search(core):
+            query.phrases.setdefault(" ".join(joined), PHRASE_WEIGHT / len(runs))
+    if not query.terms:
+        query.terms = stopped.terms
+    return query
+
+
+def _add(query: Query, word: str, weight: float, stem: Stem) -> None:
+    for token in stem(word):
+        if query.terms.get(token, (0.0, ""))[0] < weight:
+            query.terms[token] = (weight, word)
+
+
+def literal(text: str) -> str:
+    """A word or phrase as FTS5 wants it: in double quotes nothing is syntax."""
+    return '"' + text.replace('"', '""') + '"'

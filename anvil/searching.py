@@ -1,0 +1,262 @@
+"""Search over one index: by words, by vectors, or both.
+
+The keyword index and the vectors each name their best candidates; over these few, exact scores are computed and
+made one. Filters narrow what may be a candidate, so they never cost a result that exists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anvil import globs, lexicon, passages, ranking
+from anvil.errors import AnvilError, ConfigError
+from anvil.models import Hit, Mode
+from anvil.store.reading import Reader, Stemmer
+from anvil.vectors import VectorTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from anvil.embedding import EmbeddingProvider
+
+CANDIDATES = 50
+"""How many chunks each side names; more of them changed no result that mattered."""
+POSTINGS = 4000
+"""Entries of the keyword index that naming candidates may touch: rarest words first, the others only score."""
+SMALL = 400
+"""A filter that lets through no more chunks than this makes them all candidates."""
+REMEMBERED = 1024
+"""Chunks whose word counts are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hits in descending score, how many chunks the filter let through, and notes on how they were found."""
+
+    hits: tuple[Hit, ...]
+    total_chunks: int
+    notes: tuple[str, ...]
+
+
+class Searcher:
+    """Search over what a reader holds now. Tables in memory are made when first needed and kept."""
+
+    def __init__(self, reader: Reader, provider: EmbeddingProvider) -> None:
+        self.reader = reader
+        self.provider = provider
+        self.stem = Stemmer(reader.connection)
+        places = np.array(reader.places(), np.int64).reshape(-1, 2)
+        self.rows, self.documents = places[:, 0], places[:, 1]
+        self.place = {int(row): place for place, row in enumerate(self.rows)}
+        self.average = reader.average_length()
+        self._frequencies: dict[str, int] = {}
+        self._fields: dict[int, ranking.Fields] = {}
+        self._table: VectorTable | None = None
+        self._why_not = self._obstacle()
+
+    def _obstacle(self) -> str | None:
+        """Why there is no semantic search, or None."""
+        meta = self.reader.meta()
+        if meta["embedding_dimensions"] == "0":
+            return "Semantic search is off: the index was built without vectors (embedding provider none)."
+        if meta["embedding_model_digest"] != self.provider.digest:
+            return (
+                f"Semantic search is off: the index was built with {meta['embedding_model']}, "
+                f"at hand is {self.provider.model}. Rebuild the index, or set embedding.model to that model."
+            )
+        return None
+
+    def search(
+        self, query: str, top_k: int, file_filter: str | None, max_chars: int, mode: Mode, threshold: float
+    ) -> Found:
+        """The best ``top_k`` (clamped to 1..20) chunks.
+
+        Raises :class:`ConfigError` for a blank query, an unknown mode, or semantic search where there is none.
+        """
+        if not query.strip():
+            raise ConfigError("query parameter is required")
+        if mode not in ("hybrid", "semantic", "keyword"):
+            raise ConfigError(f"Unknown mode {mode!r}. Use hybrid, semantic or keyword.")
+        if mode == "semantic" and self._why_not:
+            raise ConfigError(self._why_not)
+        allowed = self._allowed(file_filter)
+        total = len(self.rows) if allowed is None else int(allowed.sum())
+        notes = [self._why_not] if self._why_not and mode == "hybrid" else []
+        vector = None
+        if mode != "keyword" and not self._why_not and total:
+            try:
+                vector = self.provider.embed_query(query)
+            except AnvilError as error:
+                if mode == "semantic":
+                    raise
+                notes.append(f"Semantic search is off: {error}")
+        top_k = min(max(top_k, 1), 20)
+        if not total:
+            scored: list[tuple[float, int]] = []
+        elif mode == "semantic" and vector is not None:
+            scored = self._semantic(vector, allowed, top_k)
+        else:
+            scored = self._ranked(query, vector, allowed, total)
+        scored = [each for each in scored if threshold <= 0 or each[0] >= threshold][:top_k]
+        return Found(self._hits(scored, query, max_chars), total, tuple(notes))
+
+    # --- candidates and scores -----------------------------------------------------------------------------
+
+    def _allowed(self, file_filter: str | None) -> NDArray[np.bool_] | None:
+        """Which places a glob lets through; None: all."""
+        if file_filter is None:
+            return None
+        glob = globs.compile(file_filter)
+        chosen = [d.id for d in self.reader.documents() if glob.matches(d.file_path)]
+        return np.isin(self.documents, np.array(chosen, np.int64))
+
+    def _semantic(
+        self, vector: NDArray[np.float32], allowed: NDArray[np.bool_] | None, top_k: int
+    ) -> list[tuple[float, int]]:
+        best = self.table.best(vector)
+        places = np.flatnonzero(best > -1 if allowed is None else allowed & (best > -1))
+        order = places[np.argsort(-best[places], kind="stable")][:top_k]
+        return [(float(best[place]), int(place)) for place in order]
+
+    def _ranked(
+        self, text: str, vector: NDArray[np.float32] | None, allowed: NDArray[np.bool_] | None, total: int
+    ) -> list[tuple[float, int]]:
+        query = lexicon.analysed(text, self.stem)
+        frequencies = {token: self._frequency(word) for token, (_, word) in query.terms.items()}
+        weights = {
+            token: weight * ranking.idf(frequencies[token], len(self.rows))
+            for token, (weight, _) in query.terms.items()
+            if frequencies[token]
+        }
+        phrases = self._phrases(query)
+        candidates = self._keyword_candidates(query, frequencies, weights, phrases, allowed, total)
+        dense = None
+        if vector is not None:
+            near = self.table.near(vector)
+            dense = ranking.above_mean(near, float(near.mean()), float(near.max()))
+            candidates |= _best_places(near, allowed, CANDIDATES)
+        places = np.array(sorted(candidates), np.intp)
+        if not len(places):
+            return []
+        lexical, coverage = self._lexical(places, weights, phrases)
+        if vector is None:  # without vectors, what holds none of the words is no result
+            places, lexical, coverage = (each[lexical > 0] for each in (places, lexical, coverage))
+        scores = ranking.fused(lexical, coverage, dense[places] if dense is not None else None)
+        raised = ranking.lifted(scores.tolist(), self.documents[places].tolist())
+        return sorted(zip(raised, places.tolist(), strict=True), key=lambda each: (-each[0], each[1]))
+
+    def _keyword_candidates(
+        self,
+        query: lexicon.Query,
+        frequencies: dict[str, int],
+        weights: dict[str, float],
+        phrases: dict[str, tuple[frozenset[int], float]],
+        allowed: NDArray[np.bool_] | None,
+        total: int,
+    ) -> set[int]:
+        if total <= SMALL:
+            return set(np.arange(len(self.rows)) if allowed is None else np.flatnonzero(allowed))
+        asked, cost = [], 0
+        for token in sorted(weights, key=lambda token: (frequencies[token], token)):
+            if asked and allowed is None and cost + frequencies[token] > POSTINGS:
+                break
+            asked.append(lexicon.literal(query.terms[token][1]))
+            cost += frequencies[token]
+        expression = " OR ".join([*asked, *map(lexicon.literal, phrases)])
+        if not expression:
+            return set()
+        documents = None if allowed is None else np.unique(self.documents[allowed]).tolist()
+        rows = self.reader.matching(expression, ranking.FIELD_WEIGHTS, CANDIDATES, documents)
+        return {self.place[row] for row in rows}
+
+    def _frequency(self, word: str) -> int:
+        if word not in self._frequencies:
+            self._frequencies[word] = self.reader.frequency(lexicon.literal(word))
+        return self._frequencies[word]
+
+    def _phrases(self, query: lexicon.Query) -> dict[str, tuple[frozenset[int], float]]:
+        """The phrases that occur: text -> (rows that hold it, weight)."""
+        found = {}
+        for text, weight in query.phrases.items():
+            rows = frozenset(self.reader.holding(lexicon.literal(text), 1000))
+            if rows:
+                found[text] = (rows, weight * ranking.idf(len(rows), len(self.rows)))
+        return found
+
+    def _lexical(
+        self,
+        places: NDArray[np.intp],
+        weights: dict[str, float],
+        phrases: dict[str, tuple[frozenset[int], float]],
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        rows = self.rows[places].tolist()
+        unknown = [row for row in rows if row not in self._fields]
+        if len(self._fields) + len(unknown) > REMEMBERED:
+            self._fields.clear()
+            unknown = rows
+        for row, texts in self.reader.searched_text(unknown).items():
+            title, heading, content, terms = map(self.stem.counts, texts)
+            counts = (title, heading, content, terms)
+            self._fields[row] = ranking.Fields(counts, sum(sum(each.values()) for each in counts))
+        scored = [
+            ranking.bm25f(
+                self._fields[row], weights, self.average, sum(w for held, w in phrases.values() if row in held)
+            )
+            for row in rows
+        ]
+        pairs = np.array(scored, np.float64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    @property
+    def table(self) -> VectorTable:
+        """All vectors, by place."""
+        if self._table is None:
+            owners, vectors = self.reader.matrix()
+            order = np.argsort(self.rows)
+            places = order[np.searchsorted(self.rows, owners, sorter=order)]
+            self._table = VectorTable(vectors, places, self.documents)
+        return self._table
+
+    # --- results -------------------------------------------------------------------------------------------
+
+    def _hits(self, scored: list[tuple[float, int]], query: str, max_chars: int) -> tuple[Hit, ...]:
+        rows = [int(self.rows[place]) for _, place in scored]
+        chunks = self.reader.chunks(rows)
+        found = [
+            Hit(chunks[row].content, round(score, 6), chunks[row].metadata)
+            for (score, _), row in zip(scored, rows, strict=True)
+        ]
+        return within_budget(found, query, max_chars)
+
+
+def _best_places(scores: NDArray[np.float32], allowed: NDArray[np.bool_] | None, count: int) -> set[int]:
+    places = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
+    if len(places) > count:
+        # all that tie with the last one too, so that no order of the file decides
+        least = np.partition(scores[places], len(places) - count)[len(places) - count]
+        places = places[scores[places] >= least]
+    return {int(place) for place in places}
+
+
+def within_budget(hits: list[Hit], query: str, max_chars: int) -> tuple[Hit, ...]:
+    """Cut the lower ranks' contents, last first, to the passage that matched, so that all fit ``max_chars``.
+
+    Whole lines; each keeps at least its fair share of the budget. Metadata and the number of hits stay.
+    """
+    total = sum(len(hit.content) for hit in hits)
+    share = max(max_chars // max(len(hits), 1), 1)
+    wanted = passages.roots(query)
+    found = list(hits)
+    for place in reversed(range(len(found))):
+        content = found[place].content
+        if total <= max_chars:
+            break
+        size = max(share, len(content) - (total - max_chars))
+        if size < len(content):
+            start, end = passages.passage(content, wanted, size)
+            found[place] = replace(found[place], content=content[start:end], truncated=True)
+            total -= len(content) - (end - start)
+    return tuple(found)

@@ -1,0 +1,130 @@
+"""Opening SQLite files: artifacts read-only and hardened, working copies writable.
+
+Whatever SQLite says is translated here into Anvil's errors, with the path and the next step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.resources
+import os
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import sqlite_vec
+
+from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError
+
+APPLICATION_ID = 0x414E564C  # "ANVL"
+FORMAT_VERSION = 1
+PAGE_SIZE = 8192
+VECTOR_GROUP = 128
+"""Vectors stored in one blob: large enough to scan fast, small enough not to pad a small index."""
+
+
+def schema(dimensions: int) -> str:
+    """The statements that make an empty index; without ``dimensions`` there is no vector table."""
+    text = importlib.resources.files("anvil.store").joinpath("schema.sql").read_text(encoding="utf-8")
+    if dimensions:
+        text += "\n" + vector_table(dimensions)
+    return text
+
+
+def vector_table(dimensions: int) -> str:
+    """The definition of the vector table: one int8 row a window, compared by cosine."""
+    return (
+        f"CREATE VIRTUAL TABLE vectors USING vec0(id integer primary key, "
+        f"embedding int8[{int(dimensions)}] distance_metric=cosine, chunk_size={VECTOR_GROUP});\n"
+    )
+
+
+@contextlib.contextmanager
+def translated(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn SQLite's exceptions about ``path`` into Anvil's."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError, apsw.FormatError) as error:
+        raise ArtifactRejected(
+            f"{path} is damaged or not an index ({error}). Build it again with 'anvil build --force'."
+        ) from error
+    except apsw.FullError as error:
+        raise BuildError(f"The disk is full while writing {path}. Free some space and build again.") from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise BuildError(f"Another process is writing {path}. Try again when it has finished.") from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
+        raise BuildError(
+            f"{path} cannot be written ({error}). Check the folder's permissions, or choose another place "
+            "with --index."
+        ) from error
+
+
+def _prepare(connection: apsw.Connection) -> apsw.Connection:
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    connection.enable_load_extension(False)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    return connection
+
+
+def open_artifact(path: Path) -> apsw.Connection:
+    """Open an index file for reading: immutable, defensive, schema not trusted. It is not yet checked.
+
+    Raises :class:`ArtifactMissing` or :class:`ArtifactRejected`.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(16)
+    except FileNotFoundError:
+        raise ArtifactMissing(f"There is no index at {path}. Build it with 'anvil build'.") from None
+    except OSError as error:
+        raise ArtifactRejected(f"{path} cannot be read ({error.strerror}). Check the path.") from error
+    if magic != b"SQLite format 3\0":
+        raise ArtifactRejected(f"{path} is not an Anvil index. Build one with 'anvil build --force'.")
+    name = "file:" + urllib.parse.quote(path.resolve().as_posix()) + "?immutable=1"
+    with translated(path):
+        connection = _prepare(
+            apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        )
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.pragma("query_only", True)
+        connection.pragma("cell_size_check", True)
+    return connection
+
+
+def open_scratch(path: Path | str = "") -> apsw.Connection:
+    """Open a writable database that nobody else sees before it is done, so nothing is journalled to disk.
+
+    The empty default is a temporary file of SQLite's own, small ones in memory, gone with the connection.
+    """
+    connection = _prepare(apsw.Connection(str(path)))
+    connection.pragma("page_size", PAGE_SIZE)
+    connection.pragma("journal_mode", "memory")
+    connection.pragma("synchronous", "off")
+    return connection
+
+
+def lay_out(connection: apsw.Connection, dimensions: int) -> None:
+    """Create the tables of an empty index."""
+    connection.pragma("application_id", APPLICATION_ID)
+    connection.pragma("user_version", FORMAT_VERSION)
+    with connection:
+        for _ in connection.execute(schema(dimensions)):
+            pass
+
+
+def fill(target: apsw.Connection, source: apsw.Connection) -> None:
+    """Replace the content of ``target`` by that of ``source``, page by page."""
+    with target.backup("main", source, "main") as backup:
+        while not backup.done:
+            backup.step(10_000)
+
+
+def signature(path: Path) -> tuple[int, ...] | None:
+    """What tells one file at ``path`` from the next that is renamed there; None when there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

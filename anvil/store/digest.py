@@ -1,0 +1,86 @@
+"""What an index says, as one number: SHA-256 over text, structure and configuration, in canonical order.
+
+Vectors and times are left out, because they may differ in a last step between machines; two indexes with one
+digest answer from the same text. Rows are spelled as SQL literals, by SQLite itself: exact, and fast.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apsw
+
+from anvil.store import identity
+
+_DOCUMENT = ("library", "file_path", "title", "file_type", "blob_id", "content_hash", "size", "url", "nav_path",
+             "metadata")  # fmt: skip
+_SECTION = ("ordinal", "title", "heading_path", "heading_level", "anchor", "start", '"end"', "start_line", "end_line")
+_WINDOW = ("id", "chunk_id", "start", '"end"', "key")
+_CHUNK = ("ordinal", "chunk_id", "heading_path", "heading_level", "start", "start_line", "end_line", "page",
+          "char_count", "content_hash", "title", "terms")  # fmt: skip
+
+
+def canonical(value: Any) -> str:
+    """JSON with one spelling: sorted keys, no spaces, text as it is."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _spelled(columns: tuple[str, ...]) -> str:
+    return " || ',' || ".join(f"quote({column})" for column in columns)
+
+
+def document_digests(connection: apsw.Connection, document: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """(id, digest) of one document or of all, by id: over its row, its sections and its chunks (by their hashes)."""
+    first, last = (document, document) if document is not None else (0, (1 << identity.DOCUMENT_BITS) - 1)
+    sections = dict(
+        connection.execute(
+            f"SELECT document_id, group_concat({_spelled(_SECTION)}, char(10) ORDER BY ordinal) FROM sections "
+            "WHERE document_id BETWEEN ? AND ? GROUP BY 1",
+            (first, last),
+        )
+    )
+    chunks = dict(
+        connection.execute(
+            f"SELECT document_id, group_concat({_spelled(_CHUNK)}, char(10) ORDER BY ordinal) FROM chunks "
+            "WHERE id BETWEEN ? AND ? GROUP BY 1",
+            (identity.chunk_range(first)[0], identity.chunk_range(last)[1]),
+        )
+    )
+    for id_, row in connection.execute(
+        f"SELECT id, {_spelled(_DOCUMENT)} FROM documents WHERE id BETWEEN ? AND ? ORDER BY id", (first, last)
+    ):
+        text = f"{row}\n\n{sections.get(id_, '')}\n\n{chunks.get(id_, '')}"
+        yield id_, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def checksum(connection: apsw.Connection, schema: str = "main") -> str:
+    """SHA-256 (hex) of what the digest leaves out: times, windows and vectors, as they lie in an artifact.
+
+    Damage there would not change a word of an answer, but its rank, or whose vector is taken over for whom.
+    """
+    whole = hashlib.sha256()
+    times = connection.execute(f"SELECT group_concat(last_modified, '\n' ORDER BY id) FROM {schema}.documents").get
+    whole.update((times or "").encode())
+    for (row,) in connection.execute(f"SELECT {_spelled(_WINDOW)} FROM {schema}.windows ORDER BY id"):
+        whole.update(row.encode())
+    if connection.execute(f"SELECT count(*) FROM {schema}.sqlite_schema WHERE name = 'vectors'").get:
+        for blobs in connection.execute(
+            f"SELECT c.validity, c.rowids, v.vectors FROM {schema}.vectors_chunks c "
+            f"JOIN {schema}.vectors_vector_chunks00 v ON v.rowid = c.chunk_id ORDER BY c.chunk_id"
+        ):
+            for blob in blobs:
+                whole.update(blob)
+    return whole.hexdigest()
+
+
+def index_digest(settings: Iterable[str], documents: Iterable[tuple[str, str, bytes]]) -> str:
+    """Digest of a whole index, hex: its settings and (library, path, digest) of its documents, sorted."""
+    whole = hashlib.sha256()
+    for setting in settings:
+        whole.update(setting.encode() + b"\0")
+    for library, path, digest in sorted(documents):
+        whole.update(f"{library}\0{path}\0".encode() + digest)
+    return whole.hexdigest()

@@ -1,0 +1,142 @@
+"""From a working copy to an artifact: one canonical file, checked, flushed, renamed into place.
+
+Whatever the order in which a working copy was changed, the rows are written table by table in the order of
+their ids, and the keyword and vector tables are made anew: the same rows give the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from anvil.errors import AnvilError, BuildError
+from anvil.store import checking, connection, identity
+from anvil.store.digest import checksum
+from anvil.store.writing import Writer
+
+LOCK = ".lock"
+FRESH = ".new"
+
+
+@contextlib.contextmanager
+def exclusive(path: Path, patience: float = 600.0) -> Iterator[None]:
+    """Keep other builds of the index at ``path`` out, waiting up to ``patience`` seconds for one that runs.
+
+    The lock is SQLite's own, on an empty file beside the index: it goes with the process that holds it, on
+    every system, so a killed build blocks nobody.
+    """
+    lock = path.with_name(path.name + LOCK)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(f"{path.parent} cannot be made ({error.strerror}). Choose another --index.") from error
+    with connection.translated(path):
+        handle = _locked(lock, patience)
+    try:
+        yield
+    finally:
+        for leftover in (path.with_name(path.name + FRESH), lock):
+            _remove(leftover)
+        handle.close()
+        _remove(lock)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError, PermissionError):  # Windows: not while somebody has it open
+        path.unlink()
+
+
+def _locked(lock: Path, patience: float) -> apsw.Connection:
+    while True:
+        handle = apsw.Connection(str(lock))
+        try:
+            opened = lock.stat()
+            handle.set_busy_timeout(int(patience * 1000))
+            handle.execute("BEGIN EXCLUSIVE")
+            if os.path.samestat(opened, lock.stat()):
+                return handle
+        except FileNotFoundError:
+            pass  # the build that was waited for took the file away: a lock on it would keep nobody out
+        except BaseException:
+            handle.close()
+            raise
+        handle.close()
+
+
+def publish(writer: Writer, path: Path) -> None:
+    """Write the working copy as a fresh artifact and rename it to ``path``. It is checked before the rename.
+
+    Raises :class:`BuildError`; then the file at ``path`` is what it was.
+    """
+    fresh = path.with_name(path.name + FRESH)
+    with connection.translated(path):
+        with contextlib.suppress(FileNotFoundError):
+            fresh.unlink()
+        dimensions = int(writer.meta()["embedding_dimensions"])
+        with contextlib.closing(connection.open_scratch(fresh)) as empty:
+            connection.lay_out(empty, dimensions)
+        _settle_ids(writer)
+        _copy(writer.connection, fresh, dimensions)
+    try:
+        checking.check(fresh)
+        with fresh.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    except PermissionError as error:
+        raise BuildError(
+            f"{path} cannot be replaced ({error.strerror}). Close the program that holds it open, and build again."
+        ) from error
+    except OSError as error:
+        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+    except AnvilError as error:
+        raise BuildError(f"The new index did not pass its own check and was not put in place: {error}") from error
+    if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _copy(source: apsw.Connection, fresh: Path, dimensions: int) -> None:
+    source.execute("ATTACH ? AS fresh", (str(fresh),))
+    source.execute("PRAGMA fresh.journal_mode = off")
+    source.execute("PRAGMA fresh.synchronous = off")
+    with source:
+        for table, order in (("anvil_meta", "key"), ("documents", "id"), ("sections", "document_id, ordinal"),
+                             ("chunks", "id"), ("windows", "id")):  # fmt: skip
+            source.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table} ORDER BY {order}")
+        source.execute("INSERT INTO fresh.chunks_fts (chunks_fts) VALUES ('rebuild')")
+        source.execute("INSERT INTO fresh.chunks_fts (chunks_fts) VALUES ('optimize')")
+        if dimensions:
+            source.execute(  # CROSS JOIN: in the order of the windows, without a sort that would lose the int8 mark
+                "INSERT INTO fresh.vectors (id, embedding) SELECT w.id, vec_int8(v.embedding) "
+                "FROM main.windows w CROSS JOIN main.vectors v ON v.id = w.id ORDER BY w.id"
+            )
+        source.execute("INSERT INTO fresh.anvil_meta VALUES ('checksum', ?)", (checksum(source, "fresh"),))
+    source.execute("DETACH fresh")
+
+
+def _settle_ids(writer: Writer) -> None:
+    """Give each document the id it would have in an index built from scratch, in the order of the paths.
+
+    Only documents whose slots collide can differ, after one of them came or went.
+    """
+    taken: set[int] = set()
+    moves: list[tuple[int, int]] = []
+    rows = list(writer.connection.execute("SELECT id, library, file_path FROM documents ORDER BY 2, 3"))
+    for id_, library, path in rows:
+        wanted = identity.document_id(library, path, taken)
+        taken.add(wanted)
+        if wanted != id_:
+            moves.append((id_, wanted))
+    aside = 1 << identity.DOCUMENT_BITS  # beyond all slots: two documents may want each other's
+    with writer.atomic():
+        for id_, _ in moves:
+            writer.renumber(id_, id_ + aside)
+        for id_, wanted in moves:
+            writer.renumber(id_ + aside, wanted)

@@ -1,0 +1,310 @@
+"""Reading an index: the questions that pages, sections, listing and search are made of.
+
+A :class:`Reader` holds one connection, to an artifact or a working copy; both answer alike. It is not
+thread-safe: whoever shares one holds a lock around each call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from anvil.lexicon import words
+from anvil.models import ChunkMetadata, PageChunk, Section
+from anvil.store import identity
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A row of ``documents``."""
+
+    id: int
+    library: str
+    file_path: str
+    title: str
+    blob_id: str
+    size: int
+    last_modified: str
+    url: str | None
+    nav_path: str | None
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk with what a search result needs of its document. ``row`` is its row id."""
+
+    row: int
+    document_id: int
+    ordinal: int
+    title: str
+    content: str
+    start: int
+    metadata: ChunkMetadata
+
+
+_DOCUMENT = "id, library, file_path, title, blob_id, size, last_modified, url, nav_path, metadata"
+_CHUNK = """
+    SELECT c.id, c.document_id, c.ordinal, c.title, c.content, c.start, d.file_path, c.heading_path,
+           c.heading_level, d.last_modified, c.char_count, c.start_line, c.end_line, d.url,
+           (SELECT anchor FROM sections s WHERE s.document_id = c.document_id AND s.start <= c.start
+            ORDER BY ordinal DESC LIMIT 1)
+    FROM chunks c JOIN documents d ON d.id = c.document_id
+"""
+
+
+def section_url(page_url: str | None, anchor: str) -> str | None:
+    """The published address of a section: the page's, and its ``#anchor`` when it has one."""
+    return f"{page_url}#{anchor}" if page_url and anchor else page_url
+
+
+def _chunk(row: Sequence[Any]) -> StoredChunk:
+    (id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, url,
+     anchor) = row  # fmt: skip
+    place = ChunkMetadata(path, heading, level, modified, chars, first, last, section_url(url, anchor))
+    return StoredChunk(id_, document, ordinal, title, content, start, place)
+
+
+class Reader:
+    """Questions to one index file."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+
+    def close(self) -> None:
+        """Close the connection; the file is no longer held."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _one(self, sql: str, *values: Any) -> Any:
+        return self.connection.execute(sql, values).get
+
+    # --- what it is -----------------------------------------------------------------------------------
+
+    def meta(self) -> dict[str, str]:
+        """The manifest's keys and values."""
+        return dict(self.connection.execute("SELECT key, value FROM anvil_meta ORDER BY key"))
+
+    def counts(self) -> dict[str, int]:
+        """Rows of each table; ``vectors`` is 0 without a vector table."""
+        found = {name: self._one(f"SELECT count(*) FROM {name}") for name in _COUNTED}
+        return {**found, "vectors": self._one("SELECT count(*) FROM vectors_rowids") if self.has_vectors() else 0}
+
+    def has_vectors(self) -> bool:
+        """Whether there is a vector table at all."""
+        return bool(self._one("SELECT count(*) FROM sqlite_schema WHERE name = 'vectors'"))
+
+    # --- documents --------------------------------------------------------------------------------------
+
+    def blob_ids(self) -> dict[str, str]:
+        """POSIX path -> git blob id of the source bytes."""
+        return dict(self.connection.execute("SELECT file_path, blob_id FROM documents ORDER BY file_path"))
+
+    def times(self) -> dict[str, tuple[str, str]]:
+        """POSIX path -> (blob id, last modified)."""
+        rows = self.connection.execute("SELECT file_path, blob_id, last_modified FROM documents")
+        return {path: (blob, time) for path, blob, time in rows}
+
+    def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
+        """Documents sorted by path; ``prefix`` is a folder without trailing slash."""
+        rows = self.connection.execute(
+            f"SELECT {_DOCUMENT} FROM documents WHERE ?1 = '' OR file_path = ?1 "
+            "OR substr(file_path, 1, length(?1) + 1) = ?1 || '/' ORDER BY file_path",
+            (prefix,),
+        )
+        for *plain, metadata in rows:
+            yield StoredDocument(*plain, json.loads(metadata))
+
+    def document(self, file_path: str) -> StoredDocument | None:
+        """The document at a path."""
+        row = self.connection.execute(f"SELECT {_DOCUMENT} FROM documents WHERE file_path = ?", (file_path,)).get
+        return StoredDocument(*row[:-1], json.loads(row[-1])) if row else None
+
+    def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
+        """A document's chunks in its own order."""
+        rows = self.connection.execute(
+            "SELECT content, heading_path, heading_level, char_count, ordinal FROM chunks "
+            "WHERE id BETWEEN ? AND ? ORDER BY ordinal",
+            identity.chunk_range(document_id),
+        )
+        return tuple(PageChunk(*row) for row in rows)
+
+    def sections(self, document_id: int) -> tuple[Section, ...]:
+        """A document's sections in its own order."""
+        rows = self.connection.execute(
+            'SELECT ordinal, heading_path, heading_level, title, anchor, start, "end", start_line, end_line '
+            "FROM sections WHERE document_id = ? ORDER BY ordinal",
+            (document_id,),
+        )
+        return tuple(Section(*row) for row in rows)
+
+    def page_sizes(self) -> dict[int, tuple[int, int]]:
+        """Document id -> (number of chunks, characters)."""
+        rows = self.connection.execute("SELECT document_id, count(*), sum(char_count) FROM chunks GROUP BY 1")
+        return {document: (count, size) for document, count, size in rows}
+
+    def top_headings(self) -> dict[int, tuple[str, ...]]:
+        """Document id -> its h1 and h2 texts in order."""
+        found: dict[int, list[str]] = {}
+        for document, title in self.connection.execute(
+            "SELECT document_id, title FROM sections WHERE heading_level BETWEEN 1 AND 2 ORDER BY 1, ordinal"
+        ):
+            found.setdefault(document, []).append(title)
+        return {document: tuple(titles) for document, titles in found.items()}
+
+    # --- search -------------------------------------------------------------------------------------------
+
+    def places(self) -> list[tuple[int, int]]:
+        """(chunk row, document id) of all chunks, in the order of their paths and positions."""
+        return list(
+            self.connection.execute(
+                "SELECT c.id, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
+                "ORDER BY d.file_path, c.ordinal"
+            )
+        )
+
+    def matching(
+        self, expression: str, weights: Sequence[float], limit: int, documents: Sequence[int] | None
+    ) -> list[int]:
+        """Rows of the chunks that fit an FTS5 expression best, by its BM25; only those of ``documents`` if given."""
+        within = "" if documents is None else f"AND rowid >> {identity.CHUNK_BITS} IN (SELECT value FROM json_each(?4))"
+        ranking = f"bm25({', '.join(format(weight, 'g') for weight in weights)})"
+        rows = self.connection.execute(
+            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?1 AND rank MATCH ?2 {within} ORDER BY rank LIMIT ?3",
+            (expression, ranking, limit) if documents is None else (expression, ranking, limit, json.dumps(documents)),
+        )
+        return [row for (row,) in rows]
+
+    def holding(self, expression: str, limit: int) -> list[int]:
+        """Rows of up to ``limit`` chunks that fit an FTS5 expression, in any order."""
+        return [
+            row
+            for (row,) in self.connection.execute(
+                "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?", (expression, limit)
+            )
+        ]
+
+    def frequency(self, expression: str) -> int:
+        """How many chunks fit an FTS5 expression."""
+        return int(self._one("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", expression))
+
+    def average_length(self) -> float:
+        """Words a chunk in all indexed columns, from FTS5's own averages record: rows, then tokens a column."""
+        numbers, value = [], 0
+        for byte in bytes(self._one("SELECT block FROM chunks_fts_data WHERE id = 1") or b""):
+            value = value << 7 | byte & 0x7F
+            if byte < 0x80:
+                numbers.append(value)
+                value = 0
+        return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
+
+    def searched_text(self, rows: Iterable[int]) -> dict[int, tuple[str, str, str, str]]:
+        """Row -> (title, breadcrumb, content, derived terms)."""
+        found = self.connection.execute(
+            "SELECT id, title, heading_path, content, terms FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps([int(row) for row in rows]),),
+        )
+        return {row: (title, heading, content, terms) for row, title, heading, content, terms in found}
+
+    def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
+        """Row id -> chunk."""
+        wanted = json.dumps([int(row) for row in rows])
+        found = self.connection.execute(f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))", (wanted,))
+        return {chunk.row: chunk for chunk in map(_chunk, found)}
+
+    def chunks_of(self, windows: Iterable[int]) -> list[StoredChunk]:
+        """The chunks that windows belong to, each once, in the order of their rows."""
+        found = self.chunks({window >> identity.WINDOW_BITS for window in windows})
+        return [found[row] for row in sorted(found)]
+
+    def window_spans(self, row: int) -> list[tuple[int, int, int]]:
+        """(window id, start, end) of a chunk's windows."""
+        first, last = identity.window_range(row, row)
+        return list(
+            self.connection.execute('SELECT id, start, "end" FROM windows WHERE id BETWEEN ? AND ?', (first, last))
+        )
+
+    def matrix(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """All vectors: the chunk row of each (n,), int8 (n, dimensions); in the order of the file.
+
+        Reads sqlite-vec's own storage, whose definitions are checked with the rest of the schema: a scan of
+        the virtual table takes fifteen times as long.
+        """
+        import numpy as np
+
+        ids, vectors = [np.empty(0, np.int64)], []
+        dimensions = int(self.meta()["embedding_dimensions"])
+        for validity, rowids, blob in self.connection.execute(
+            "SELECT c.validity, c.rowids, v.vectors FROM vectors_chunks c "
+            "JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id ORDER BY c.chunk_id"
+        ):
+            valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
+            ids.append(np.frombuffer(rowids, np.int64)[valid])
+            vectors.append(np.frombuffer(blob, np.int8).reshape(-1, dimensions)[valid])
+        return np.concatenate(ids) >> identity.WINDOW_BITS, np.concatenate([np.empty((0, dimensions), np.int8), *vectors])
+
+    # --- reuse ----------------------------------------------------------------------------------------------
+
+    def window_keys(self) -> dict[bytes, int]:
+        """Reuse key -> window id, of the windows that have a vector."""
+        return dict(
+            self.connection.execute(
+                "SELECT w.key, w.id FROM windows w JOIN vectors_rowids v ON v.rowid = w.id"
+            )
+        )
+
+    def vector(self, window: int) -> bytes:
+        """The stored int8 vector of a window."""
+        return bytes(self._one("SELECT embedding FROM vectors WHERE id = ?", window))
+
+
+_COUNTED = ("documents", "sections", "chunks", "windows")
+
+
+class Stemmer:
+    """Words to tokens by the very tokenizer of the keyword index; what was learnt is kept."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._tokenizer = connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+        self._known: dict[str, str] = {}
+
+    def __call__(self, word: str) -> list[str]:
+        """The tokens of a word: mostly one."""
+        return list(self._tokens(word))
+
+    def _tokens(self, text: str) -> Sequence[str]:
+        found: Sequence[str] = self._tokenizer(
+            text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None,
+            include_offsets=False, include_colocated=False,
+        )  # fmt: skip
+        return found
+
+    def counts(self, text: str) -> dict[str, int]:
+        """Token -> how often it stands in ``text``."""
+        found = Counter(words(text.lower()))
+        new = [word for word in found if word not in self._known]
+        if new:
+            tokens = self._tokens("\n".join(new))  # one call for all: each costs as much as many words
+            if len(tokens) != len(new):
+                tokens = [next(iter(self._tokens(word)), "") for word in new]
+            self._known.update(zip(new, tokens, strict=True))
+        counted: dict[str, int] = {}
+        for word, count in found.items():
+            token = self._known[word]
+            counted[token] = counted.get(token, 0) + count
+        return counted

@@ -1,0 +1,250 @@
+"""Changing a working copy: documents come and go, windows and vectors follow.
+
+A :class:`Writer` never touches an artifact; it works on a scratch file or in memory, inside transactions of
+its caller's (:meth:`Writer.atomic`). What it leaves behind answers questions at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from anvil.lexicon import derived_terms
+from anvil.models import Chunk, Document, ParsedPage, Window
+from anvil.store import connection as connections
+from anvil.store import identity
+from anvil.store.digest import canonical, document_digests, index_digest
+from anvil.store.reading import Reader
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+DEFAULT_LIBRARY = "default"
+SETTINGS = ("format_version", "chunking", "embedding_provider", "embedding_model", "embedding_model_digest",
+            "embedding_dimensions", "windows")  # fmt: skip
+"""The manifest's keys that decide what the rows look like; they are part of the digest."""
+
+
+def title_of(document: Document, page: ParsedPage) -> str:
+    """What a page is called: given by its source, else front matter or first h1, else its file name."""
+    return document.title or page.title or PurePosixPath(document.path).stem
+
+
+class Writer(Reader):
+    """Questions and changes to one working copy."""
+
+    @contextlib.contextmanager
+    def atomic(self) -> Iterator[None]:
+        """All or nothing."""
+        with self.connection:
+            yield
+
+    def set_meta(self, values: Mapping[str, object]) -> None:
+        """Set keys of the manifest; None removes one."""
+        for key, value in values.items():
+            if value is None:
+                self.connection.execute("DELETE FROM anvil_meta WHERE key = ?", (key,))
+            else:
+                self.connection.execute("INSERT OR REPLACE INTO anvil_meta VALUES (?, ?)", (key, str(value)))
+
+    # --- documents --------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        document: Document,
+        page: ParsedPage,
+        chunks: Sequence[Chunk],
+        library: str = DEFAULT_LIBRARY,
+    ) -> int:
+        """Store a document, in place of the one at its path if there is one. Its windows are not made yet.
+
+        Returns the document's id, which stays when a document is replaced.
+        """
+        stands = self.remove(document.path, library)
+        id_ = stands if stands is not None else self._new_id(library, document.path)
+        title = title_of(document, page)
+        metadata = {**page.metadata, **document.metadata}
+        self.connection.execute(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'')",
+            (id_, library, document.path, title, PurePosixPath(document.path).suffix[1:].lower(), document.blob_id,
+             _sha256(document.text), document.size, document.last_modified, document.url, document.nav_path,
+             canonical(metadata)),
+        )  # fmt: skip
+        self.connection.executemany(
+            "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            ((id_, s.ordinal, s.title, s.heading_path, s.heading_level, s.anchor, s.start, s.end, s.start_line,
+              s.end_line) for s in page.sections),
+        )  # fmt: skip
+        taken: set[int] = set()
+        seen: Counter[str] = Counter()
+        rows = []
+        for c in chunks:
+            row = identity.chunk_row(id_, c.heading_path, taken)
+            key = identity.chunk_key(document.path, c.heading_path, seen[c.heading_path])
+            taken.add(row)
+            seen[c.heading_path] += 1
+            rows.append((row, key, id_, c.ordinal, c.heading_path, c.heading_level, c.start,
+                         c.start_line, c.end_line, 0, len(c.content), _sha256(c.content), title,
+                         derived_terms(document.path, c.content), c.content))  # fmt: skip
+        rows.sort()
+        self.connection.executemany(f"INSERT INTO chunks VALUES ({', '.join('?' * 15)})", rows)
+        self.connection.executemany(
+            "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) VALUES (?, ?, ?, ?, ?)",
+            ((row[0], title, row[4], row[14], row[13]) for row in rows),
+        )
+        for _, digest in document_digests(self.connection, id_):
+            self.connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, id_))
+        return id_
+
+    def remove(self, file_path: str, library: str = DEFAULT_LIBRARY) -> int | None:
+        """Take a document out with all that hangs on it; its former id, or None when it was not there."""
+        id_: int | None = self._one(
+            "SELECT id FROM documents WHERE library = ? AND file_path = ?", library, file_path
+        )
+        if id_ is None:
+            return None
+        chunk_range = identity.chunk_range(id_)
+        self.connection.execute(
+            "INSERT INTO chunks_fts (chunks_fts, rowid, title, heading_path, content, terms) "
+            "SELECT 'delete', id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
+            chunk_range,
+        )
+        self._drop_windows(*identity.window_range(*chunk_range))
+        self.connection.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", chunk_range)
+        self.connection.execute("DELETE FROM sections WHERE document_id = ?", (id_,))
+        self.connection.execute("DELETE FROM documents WHERE id = ?", (id_,))
+        return id_
+
+    def touch(self, times: Mapping[str, str], library: str = DEFAULT_LIBRARY) -> None:
+        """Set when documents were last modified: path -> ISO 8601."""
+        self.connection.executemany(
+            "UPDATE documents SET last_modified = ? WHERE library = ? AND file_path = ?",
+            ((time, library, path) for path, time in sorted(times.items())),
+        )
+
+    def _new_id(self, library: str, path: str) -> int:
+        return identity.document_id(library, path, _Taken(self))
+
+    # --- windows and vectors -------------------------------------------------------------------------------
+
+    def chunks_without_windows(self, after: int, limit: int) -> list[tuple[int, str, str, str]]:
+        """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that have no window."""
+        return list(
+            self.connection.execute(
+                "SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND NOT EXISTS "
+                f"(SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {identity.WINDOW_BITS} "
+                f"AND (c.id << {identity.WINDOW_BITS}) + {(1 << identity.WINDOW_BITS) - 1}) ORDER BY id LIMIT ?",
+                (after, limit),
+            )
+        )
+
+    def put_windows(self, chunk: int, windows: Sequence[Window]) -> list[int]:
+        """Store a chunk's windows; their ids."""
+        rows = [
+            (identity.window_row(chunk, number), chunk, w.start, w.end, identity.window_key(w.text))
+            for number, w in enumerate(windows)
+        ]
+        self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?, ?)", rows)
+        return [row[0] for row in rows]
+
+    def put_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
+        """Store int8 vectors by window id."""
+        self.connection.executemany("INSERT INTO vectors (id, embedding) VALUES (?, vec_int8(?))", vectors)
+
+    def windows_without_vectors(self) -> list[tuple[int, int, int, int]]:
+        """(window id, chunk row, start, end) of windows that have no vector."""
+        return list(
+            self.connection.execute(
+                'SELECT id, chunk_id, start, "end" FROM windows w '
+                "WHERE NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id) ORDER BY id"
+            )
+        )
+
+    def reset_vectors(self, dimensions: int) -> None:
+        """Forget all windows and vectors and make room for others."""
+        self.connection.execute("DELETE FROM windows")
+        self.connection.execute("DROP TABLE IF EXISTS vectors")
+        if dimensions:
+            self.connection.execute(connections.vector_table(dimensions))
+
+    def renumber(self, old: int, new: int) -> None:
+        """Give a document another id, and its rows with it. The keyword index does not follow: it must be rebuilt."""
+        shift = (new - old) << identity.CHUNK_BITS
+        moved = shift << identity.WINDOW_BITS
+        chunks = identity.chunk_range(old)
+        windows = identity.window_range(*chunks)
+        execute = self.connection.execute
+        execute("UPDATE documents SET id = ? WHERE id = ?", (new, old))
+        execute("UPDATE sections SET document_id = ? WHERE document_id = ?", (new, old))
+        execute("UPDATE chunks SET id = id + ?, document_id = ? WHERE id BETWEEN ? AND ?", (shift, new, *chunks))
+        if self.has_vectors():
+            kept = list(execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
+            vectors = [(row + moved, self.vector(row)) for (row,) in kept]
+            self.connection.executemany("DELETE FROM vectors WHERE id = ?", kept)
+            self.put_vectors(vectors)
+        execute("UPDATE windows SET id = id + ?, chunk_id = chunk_id + ? WHERE id BETWEEN ? AND ?",
+                (moved, shift, *windows))  # fmt: skip
+
+    def clear(self) -> None:
+        """Forget all documents."""
+        for path, library in list(self.connection.execute("SELECT file_path, library FROM documents")):
+            self.remove(path, library)
+
+    def _drop_windows(self, first: int, last: int) -> None:
+        if self.has_vectors():
+            rows = list(self.connection.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?",
+                                                (first, last)))  # fmt: skip
+            self.connection.executemany("DELETE FROM vectors WHERE id = ?", rows)
+        self.connection.execute("DELETE FROM windows WHERE id BETWEEN ? AND ?", (first, last))
+
+    # --- closing -----------------------------------------------------------------------------------------
+
+    def seal(self) -> str:
+        """Bring the manifest's counts, times and digest in line with the rows; the digest, hex."""
+        counts = self.counts()
+        meta = self.meta()
+        digest = index_digest(
+            (f"{key}={meta[key]}" for key in SETTINGS),
+            self.connection.execute("SELECT library, file_path, digest FROM documents"),
+        )
+        self.set_meta(
+            {
+                **{f"count_{name}": count for name, count in counts.items()},
+                "needs_reembed": counts["windows"] - counts["vectors"] if self.has_vectors() else 0,
+                "last_index_timestamp": self._one("SELECT coalesce(max(last_modified), '') FROM documents"),
+                "digest": digest,
+                "checksum": None,  # set when it is published
+            }
+        )
+        return digest
+
+
+def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
+    """Unit vectors (n, dimensions) as int8 rows, each stretched to the whole range.
+
+    Cosine does not see the length, so each row may have a scale of its own: nothing is clipped, whatever the
+    model, and the error of a cosine stays below .001 at 384 dimensions.
+    """
+    import numpy as np
+
+    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return [row.tobytes() for row in np.rint(vectors * (127 / peaks)).astype(np.int8)]
+
+
+class _Taken:
+    """The document ids in use, asked one by one: a set of them all would grow with the index."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+
+    def __contains__(self, id_: object) -> bool:
+        return bool(self.reader.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,)).get)
+
+
+def _sha256(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,70 @@
+"""The vectors of an index in memory, scanned whole: exact cosines of a question with every window.
+
+Rows stay int8, as they are stored; a block at a time is widened in the processor's cache, because it is reading
+them from memory that takes the time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anvil.ranking import PAGE_WEIGHT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCK = 512
+"""Rows widened at once: 512 x 384 floats fit the second-level cache."""
+
+
+class VectorTable:
+    """The windows' vectors, answering for chunks.
+
+    ``rows``: int8 (n, dimensions), of any length. ``owners`` (n,): the place of each row's chunk.
+    ``documents`` (chunks,): the document of each place; chunks of one document lie side by side.
+    """
+
+    def __init__(self, rows: NDArray[np.int8], owners: NDArray[np.intp], documents: NDArray[np.int64]) -> None:
+        order = np.argsort(owners, kind="stable")
+        self.rows = np.ascontiguousarray(rows[order])
+        owners = owners[order]
+        squares = np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.int32) if len(rows) else np.empty(0)
+        self._scale = (1.0 / np.sqrt(np.maximum(squares, 1))).astype(np.float32)
+        self._starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]]) if len(rows) else np.empty(0, np.intp)
+        self._owners = owners[self._starts]
+        self._chunks = len(documents)
+        pages = np.flatnonzero(np.r_[True, documents[1:] != documents[:-1]]) if len(documents) else np.empty(0, np.intp)
+        self._page = np.searchsorted(pages, np.arange(len(documents)), side="right") - 1
+        self._centroids = self._page_means(np.searchsorted(owners, np.r_[pages, len(documents)]))
+
+    def _page_means(self, bounds: NDArray[np.intp]) -> NDArray[np.float32]:
+        means = np.zeros((len(bounds) - 1, self.rows.shape[1]), np.float32)
+        for page, (first, last) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+            if last > first:
+                mean = self._scale[first:last] @ self.rows[first:last].astype(np.float32)
+                means[page] = mean / max(float(np.linalg.norm(mean)), 1e-9)
+        return means
+
+    def _cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        found = np.empty(len(self.rows), np.float32)
+        block = np.empty((BLOCK, self.rows.shape[1]), np.float32)
+        for start in range(0, len(self.rows), BLOCK):
+            rows = self.rows[start : start + BLOCK]
+            wide = block[: len(rows)]
+            np.copyto(wide, rows)
+            np.dot(wide, query, out=found[start : start + len(rows)])
+        found *= self._scale
+        return found
+
+    def best(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Each chunk's best cosine with the unit vector ``query`` (chunks,); -1 for chunks without a vector."""
+        found = np.full(self._chunks, -1.0, np.float32)
+        if len(self.rows):
+            found[self._owners] = np.maximum.reduceat(self._cosines(query), self._starts)
+        return found
+
+    def near(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Each chunk's best cosine and, weighted, its page's: of equal sections, the one in a page on the subject."""
+        return self.best(query) + PAGE_WEIGHT * (self._centroids @ query)[self._page]

@@ -1,0 +1,131 @@
+"""Fixtures that many tests share: a clean environment, a small folder of documents, the real model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from anvil import embedding
+from anvil.config import EmbeddingSettings
+from anvil.embedding import EmbeddingProvider
+
+PAGES = {
+    "index.md": """\
+# Lighthouse
+
+Lighthouse watches your servers and tells you when one is down. It asks each of them every minute, from one or
+several places, keeps the answers for a year, and draws them as a chart that anybody in the team can read.
+
+## Why another monitor
+
+It is one binary, it needs no database, and it starts in a second. Other monitors want a cluster of their own, which
+is one more thing that can be down at night; this one runs on the smallest machine that you have left over.
+""",
+    "install.md": """\
+---
+title: Installing
+tags: [start]
+---
+
+# Install
+
+Two packages are published with every release, and a container image. All are signed with the same key, whose
+fingerprint stands on the front page of the project. Check it once, and let the package manager check it afterwards.
+
+## Linux
+
+Download the package and run `dpkg -i lighthouse.deb`. The service starts by itself, listens on port 7070 of the
+loopback address, and writes its log to the system journal, where `journalctl -u lighthouse` shows it.
+
+## Windows
+
+Run the installer. It registers a Windows service called LighthouseAgent, which starts with the machine. Settings lie
+in the folder ProgramData; the event viewer shows what it has to say, and the installer can be run again to mend it.
+""",
+    "guides/alerts.md": """\
+# Alerts
+
+An alert is sent when a check fails three times in a row. It names the server, the check, and the answer that came
+instead of the expected one. When the check succeeds again, a second message says how long the trouble lasted.
+
+## E-mail
+
+Set `smtp_host` and `smtp_port` in lighthouse.toml, and list the recipients. Messages of one minute are put together
+into one, so that a broken switch does not fill a mailbox. The sender address must be one that your relay accepts.
+
+## Silence at night
+
+A quiet window holds back alerts between two hours, such as 22:00 and 06:00. What happened meanwhile is told in one
+summary in the morning. Checks marked as urgent do not care what time it is, and neither does the person on duty.
+
+## Escalation
+
+An alert that nobody acknowledges within ten minutes goes to the next person on call. The order is a list of names,
+and each name has hours; somebody who is away is passed over. The last one in the list is asked again every hour.
+""",
+    "guides/checks.md": """\
+# Checks
+
+A check is a question that is put to a server again and again, and the answer that is expected. Five kinds come with
+Lighthouse, and a program of your own can be a sixth: whatever exits with zero is a success, and the rest is not.
+
+## HTTP
+
+An HTTP check requests a URL and expects status 200. Use `--expect-status` for another one, and `--expect-text` for a
+word that must be in the page. Redirects are followed five times, and the time to the first byte is kept as a number.
+
+## Certificates
+
+Lighthouse warns two weeks before a TLS certificate expires. See DEC-0054 for why two weeks and not four: most of the
+certificates that people watch are renewed by a robot thirty days ahead, and a warning that is always early is ignored.
+
+## Disk space
+
+A disk check fails when less than ten percent of a volume is free. The number can be set for each volume, as a share
+or in gigabytes. Volumes that come and go, such as sticks and network shares, are left out unless they are named.
+""",
+}
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No configuration, key or home of the machine reaches a test."""
+    for name in list(os.environ):
+        if name.startswith(("ANVIL_", "OPENAI_", "GIT_")) or name == "SOURCE_DATE_EPOCH":
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(home))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+def write(folder: Path, pages: dict[str, str]) -> Path:
+    """Write pages (path -> text) into a folder; the folder."""
+    for path, text in pages.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text.encode())
+    return folder
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A folder of four pages, outside git."""
+    return write(tmp_path / "docs", PAGES)
+
+
+@pytest.fixture(scope="session")
+def local() -> Iterator[EmbeddingProvider]:
+    """The bundled model, loaded once."""
+    provider = embedding.provider("local", EmbeddingSettings())
+    yield provider
+    provider.close()
+
+
+@pytest.fixture(scope="session")
+def keywords() -> EmbeddingProvider:
+    """No vectors: for what does not depend on them."""
+    return embedding.provider("none", EmbeddingSettings(provider="none"))

@@ -1,0 +1,392 @@
+"""A build keeps the artifact's promises: same bytes, no needless write, only new text embedded, nothing lost."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from anvil import building, embedding, sources
+from anvil.config import ChunkingOptions, EmbeddingSettings, SourceOptions
+from anvil.embedding import Embedded, EmbeddingProvider
+from anvil.errors import BuildError, SourceError
+from anvil.models import BuildReport, Document, Scan, Skipped
+from anvil.store import checking, identity
+from tests.conftest import PAGES, write
+
+
+class Counting:
+    """The real model, its calls counted; texts that hold ``refuse`` fail."""
+
+    def __init__(self, inner: EmbeddingProvider, refuse: str = "", digest: str = "") -> None:
+        self.inner = inner
+        self.refuse = refuse
+        self.name, self.model, self.dimensions = inner.name, inner.model, inner.dimensions
+        self.digest = digest or inner.digest
+        self.max_tokens = inner.max_tokens
+        self.texts: list[str] = []
+
+    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        return self.inner.token_spans(texts)
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        self.texts += texts
+        made = self.inner.embed(texts)
+        failed = {i: "refused" for i, text in enumerate(texts) if self.refuse and self.refuse in text}
+        return Embedded(made.vectors, failed)
+
+    def embed_query(self, text: str) -> embedding.Vector:
+        return self.inner.embed_query(text)
+
+    def close(self) -> None:
+        pass
+
+
+def make(
+    docs: Path, index: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None, **more: object
+) -> BuildReport:
+    source = sources.working_tree(docs, SourceOptions())
+    return building.build(source, index, provider, options or ChunkingOptions(), **more)  # type: ignore[arg-type]
+
+
+def sha(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def age(docs: Path) -> None:
+    """Give all files one old time, so that it is not the clock that decides."""
+    for path in docs.rglob("*.md"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
+def only(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
+
+
+# --- same inputs, same bytes ------------------------------------------------------------------------------
+
+
+def test_what_was_read_is_read_back(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> None:
+    age(docs)
+    report = make(docs, tmp_path / "i.db", local)
+    assert (report.outcome, report.pages) == ("built", 4)
+    assert report.changes.added == tuple(sorted(PAGES))
+    with checking.open_checked(tmp_path / "i.db") as reader:
+        for path, text in PAGES.items():
+            document = reader.document(path)
+            assert document and document.size == len(text.encode()) and document.last_modified == "2023-11-14T22:13:20Z"
+            body = text.split("---\n")[-1].lstrip("\n") if path == "install.md" else text
+            assert "".join(c.content for c in reader.page_chunks(document.id)).lstrip("\n") == body
+        install = reader.document("install.md")
+        assert install and install.title == "Installing" and install.metadata == {"tags": ["start"], "title": "Installing"}
+        meta = reader.meta()
+        assert meta["embedding_model_digest"] == local.digest and meta["last_index_timestamp"] == "2023-11-14T22:13:20Z"
+
+
+def test_the_same_folder_gives_the_same_bytes_wherever_it_lies(
+    docs: Path, tmp_path: Path, local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    age(docs)
+    make(docs, tmp_path / "a.db", local)
+    copy = tmp_path / "elsewhere" / "docs"
+    for path in reversed(sorted(PAGES)):  # another order of creation, and so of listing
+        write(copy, {path: PAGES[path]})
+    age(copy)
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    time.tzset() if hasattr(time, "tzset") else None
+    make(copy, tmp_path / "b.db", local)
+    assert sha(tmp_path / "a.db") == sha(tmp_path / "b.db")
+    assert str(tmp_path).encode() not in (tmp_path / "a.db").read_bytes()
+
+
+def test_step_by_step_or_at_once_the_bytes_are_the_same(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> None:
+    make(docs, tmp_path / "a.db", local)
+    (docs / "install.md").unlink()
+    make(docs, tmp_path / "a.db", local)
+    write(docs, {"index.md": PAGES["index.md"] + "\n## More\n\nNew text.\n", "new/page.md": "# New\n\nA new page.\n"})
+    make(docs, tmp_path / "a.db", local)
+    (docs / "guides/checks.md").rename(docs / "checks.md")
+    age(docs)
+    make(docs, tmp_path / "a.db", local)
+    make(docs, tmp_path / "b.db", local)
+    make(docs, tmp_path / "c.db", local, force=True)
+    # times of pages that did not change by content are brought up to date by the next build that writes
+    assert checking.open_checked(tmp_path / "a.db").meta()["digest"] == make(docs, tmp_path / "b.db", local).digest
+    assert sha(tmp_path / "a.db") == sha(tmp_path / "b.db") == sha(tmp_path / "c.db")
+
+
+def test_pages_whose_ids_collide_get_the_same_ids_in_any_order(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "DOCUMENT_BITS", 3)
+    many = {f"p{i}.md": f"# Page {i}\n\nText of page {i}.\n" for i in range(6)}
+    shutil.rmtree(docs)
+    write(docs, {path: many[path] for path in list(many)[3:]})
+    age(docs)
+    make(docs, tmp_path / "a.db", keywords)
+    write(docs, many)
+    age(docs)
+    make(docs, tmp_path / "a.db", keywords)
+    make(docs, tmp_path / "b.db", keywords)
+    assert sha(tmp_path / "a.db") == sha(tmp_path / "b.db")
+    with checking.open_checked(tmp_path / "a.db") as reader:
+        for path, text in many.items():
+            document = reader.document(path)
+            assert document and "".join(c.content for c in reader.page_chunks(document.id)) == text
+
+
+def test_the_file_stands_alone_and_any_sqlite_reads_it(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> None:
+    folder = tmp_path / "out"
+    make(docs, folder / "i.db", local)
+    assert only(folder) == ["i.db"]
+    with sqlite3.connect(folder / "i.db") as plain:
+        found = plain.execute("SELECT heading_path FROM chunks_fts WHERE chunks_fts MATCH 'certificates'").fetchall()
+        assert found == [("Checks > Certificates",)]
+        assert plain.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    plain.close()
+
+
+# --- no change, no write; only new text is embedded --------------------------------------------------------
+
+
+def test_nothing_to_do_leaves_the_file_alone(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> None:
+    index = tmp_path / "i.db"
+    first = make(docs, index, local)
+    os.utime(index, (1_600_000_000, 1_600_000_000))
+    age(docs)  # other times, the same content
+    provider = Counting(local)
+    report = make(docs, index, provider)
+    assert (report.outcome, report.digest, provider.texts) == ("unchanged", first.digest, [])
+    assert index.stat().st_mtime == 1_600_000_000
+
+
+def test_an_edited_section_embeds_its_own_windows_only(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> None:
+    make(docs, tmp_path / "i.db", local)
+    text = PAGES["guides/alerts.md"].replace("22:00 and 06:00", "21:00 and 07:00")
+    write(docs, {"guides/alerts.md": text})
+    provider = Counting(local)
+    report = make(docs, tmp_path / "i.db", provider)
+    assert report.embedded == len(provider.texts) == 1 and "21:00" in provider.texts[0]
+    assert report.changes.changed == ("guides/alerts.md",)
+
+
+def test_a_moved_page_embeds_nothing(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> None:
+    make(docs, tmp_path / "i.db", local)
+    (docs / "guides/alerts.md").rename(docs / "alarms.md")
+    provider = Counting(local)
+    report = make(docs, tmp_path / "i.db", provider)
+    assert provider.texts == [] and report.reused > 0
+    assert (report.changes.added, report.changes.removed) == (("alarms.md",), ("guides/alerts.md",))
+
+
+def test_text_in_front_moves_what_follows(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> None:
+    make(docs, tmp_path / "i.db", local)
+    write(docs, {"guides/checks.md": "Read this before anything else.\n\n" + PAGES["guides/checks.md"]})
+    provider = Counting(local)
+    make(docs, tmp_path / "i.db", provider)
+    assert len(provider.texts) == 1
+    with checking.open_checked(tmp_path / "i.db") as reader:
+        document = reader.document("guides/checks.md")
+        assert document
+        chunks = reader.page_chunks(document.id)
+        assert [c.ordinal for c in chunks] == list(range(len(chunks))) and chunks[0].heading_path == "(root)"
+
+
+def test_vectors_come_from_a_previous_index(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> None:
+    make(docs, tmp_path / "old.db", local)
+    (tmp_path / "broken.db").write_bytes(b"no index")
+    provider = Counting(local)
+    report = make(docs, tmp_path / "new.db", provider, previous=[tmp_path / "broken.db", tmp_path / "old.db"])
+    assert provider.texts == [] and report.reused == report.windows
+    assert len(report.reasons) == 1 and "broken.db" in report.reasons[0]
+    assert sha(tmp_path / "new.db") == sha(tmp_path / "old.db")
+
+
+def test_deleted_and_renamed_pages_are_pruned(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    make(docs, tmp_path / "i.db", keywords)
+    shutil.rmtree(docs / "guides")
+    make(docs, tmp_path / "i.db", keywords)
+    with checking.open_checked(tmp_path / "i.db") as reader:
+        assert set(reader.blob_ids()) == {"index.md", "install.md"}
+        assert reader.connection.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'alert'").get == 0
+
+
+def test_force_does_all_anew(docs: Path, tmp_path: Path, local: EmbeddingProvider, keywords: EmbeddingProvider) -> None:
+    for provider in (local, keywords):
+        make(docs, tmp_path / "i.db", provider)
+        counting = Counting(provider)
+        assert make(docs, tmp_path / "i.db", counting, force=True).outcome == "built"
+        assert bool(counting.texts) == bool(provider.dimensions)
+
+
+# --- changed settings ----------------------------------------------------------------------------------------
+
+
+def test_another_model_keeps_the_text_and_says_so(
+    docs: Path, tmp_path: Path, local: EmbeddingProvider, keywords: EmbeddingProvider
+) -> None:
+    make(docs, tmp_path / "i.db", local)
+    other = Counting(local, digest="e" * 64)
+    report = make(docs, tmp_path / "i.db", other)
+    assert report.embedded == report.windows > 0
+    assert local.digest[:12] in report.reasons[0] and "eeeeeeeeeeee" in report.reasons[0]
+    report = make(docs, tmp_path / "i.db", keywords)
+    assert report.windows == 0 and "to none" in report.reasons[0]
+    make(docs, tmp_path / "i.db", local)
+    make(docs, tmp_path / "b.db", local)
+    assert sha(tmp_path / "i.db") == sha(tmp_path / "b.db")
+
+
+def test_other_chunking_cuts_anew_and_reuses_what_it_can(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> None:
+    make(docs, tmp_path / "i.db", local)
+    options = ChunkingOptions(min_chunk_size=0)
+    report = make(docs, tmp_path / "i.db", local, options)
+    assert report.reasons == ("The chunking changed: all pages are cut anew.",) and report.reused > 0
+    make(docs, tmp_path / "b.db", local, options)
+    assert sha(tmp_path / "i.db") == sha(tmp_path / "b.db")
+
+
+# --- bad input, and nothing lost -------------------------------------------------------------------------------
+
+
+def test_a_chunk_that_cannot_be_embedded_is_kept_named_and_tried_again(
+    docs: Path, tmp_path: Path, local: EmbeddingProvider
+) -> None:
+    report = make(docs, tmp_path / "i.db", Counting(local, refuse="smtp_host"))
+    assert [f.path for f in report.failed] == ["guides/alerts.md: Alerts > E-mail"]
+    assert report.failed[0].reason == "refused"
+    with checking.open_checked(tmp_path / "i.db") as reader:
+        assert reader.meta()["needs_reembed"] == "1"
+        assert reader.connection.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'smtp_host'").get == 1
+    healed = make(docs, tmp_path / "i.db", local)
+    assert (healed.outcome, healed.embedded) == ("built", 1)
+    make(docs, tmp_path / "b.db", local)
+    assert sha(tmp_path / "i.db") == sha(tmp_path / "b.db")
+
+
+def test_an_empty_folder_gives_an_empty_index(tmp_path: Path, local: EmbeddingProvider) -> None:
+    (tmp_path / "docs").mkdir()
+    report = make(tmp_path / "docs", tmp_path / "i.db", local)
+    assert (report.outcome, report.pages, report.chunks) == ("built", 0, 0)
+    assert make(tmp_path / "docs", tmp_path / "i.db", local).outcome == "unchanged"
+
+
+def test_files_without_text_are_named_and_stay_out(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    (docs / "nul.md").write_bytes(b"# A\0B")
+    (docs / "latin.md").write_bytes("# Müll".encode("latin-1"))
+    (docs / "big.md").write_bytes(b"x" * 5_000_001)
+    write(docs, {"blank.md": " \n\n", "empty.md": ""})
+    report = make(docs, tmp_path / "i.db", keywords)
+    assert {s.path for s in report.skipped} == {"nul.md", "latin.md", "big.md"} and all(s.reason for s in report.skipped)
+    assert report.pages == 6
+    again = make(docs, tmp_path / "i.db", keywords)
+    assert again.outcome == "unchanged" and again.skipped == report.skipped
+
+
+@pytest.mark.parametrize("damage", ["truncate", "foreign", "trigger"])
+def test_a_damaged_index_is_replaced_with_a_reason(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider, damage: str
+) -> None:
+    index = tmp_path / "i.db"
+    make(docs, index, keywords)
+    sound = sha(index)
+    if damage == "truncate":
+        index.write_bytes(index.read_bytes()[:20_000])
+    elif damage == "foreign":
+        index.write_bytes(b"hello")
+    else:
+        with sqlite3.connect(index) as plain:
+            plain.execute("CREATE TRIGGER t AFTER DELETE ON chunks BEGIN SELECT 1; END")
+        plain.close()
+    report = make(docs, index, keywords)
+    assert report.outcome == "built" and len(report.reasons) == 1 and sha(index) == sound
+
+
+class Restless:
+    """A folder in which a page changes while it is read for the first time."""
+
+    def __init__(self, inner: sources.DocumentSource, page: Path, text: str) -> None:
+        self.inner, self.page, self.text = inner, page, text
+        self.name, self.root_path, self.problem = inner.name, inner.root_path, inner.problem
+
+    def commit(self) -> str | None:
+        return self.inner.commit()
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        return self.inner.scan(indexed)
+
+    def read(self, path: str) -> Document | Skipped:
+        found = self.inner.read(path)
+        if self.text:
+            self.page.write_text(self.text, encoding="utf-8")
+            self.text = ""
+        return found
+
+    def last_modified(
+        self, paths: Sequence[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        return self.inner.last_modified(paths, known, since)
+
+
+def test_a_change_during_the_first_build_is_picked_up(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    source = Restless(sources.working_tree(docs), docs / "guides/alerts.md", "# Alerts\n\nWritten meanwhile.\n")
+    building.build(source, tmp_path / "i.db", keywords, ChunkingOptions())
+    with checking.open_checked(tmp_path / "i.db") as reader:
+        assert reader.connection.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'meanwhile'").get == 1
+    assert make(docs, tmp_path / "i.db", keywords).outcome == "unchanged"
+
+
+def test_a_file_that_vanishes_while_building_is_left_out(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    class Vanishing(Restless):
+        def read(self, path: str) -> Document | Skipped:
+            if path == "install.md":
+                (docs / path).unlink(missing_ok=True)
+            return self.inner.read(path)
+
+    source = Vanishing(sources.working_tree(docs), docs, "")
+    report = building.build(source, tmp_path / "i.db", keywords, ChunkingOptions())
+    assert report.pages == 3 and [s.path for s in report.skipped] == ["install.md"]
+
+
+def test_no_folder_is_an_error(tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    with pytest.raises(SourceError):
+        make(tmp_path / "none", tmp_path / "i.db", keywords)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(SourceError):
+        make(tmp_path / "file", tmp_path / "i.db", keywords)
+
+
+def test_a_target_that_cannot_be_written_is_an_error(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    (tmp_path / "taken").write_text("a file where a folder is wanted")
+    with pytest.raises(BuildError, match="--index"):
+        make(docs, tmp_path / "taken" / "i.db", keywords)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("a file system of a given size can only be made by root")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_costs_one_message_and_no_index(
+    docs: Path, small_disk: Path, keywords: EmbeddingProvider
+) -> None:
+    index = small_disk / "i.db"
+    make(docs, index, keywords)
+    before = index.read_bytes()
+    write(docs, {f"more/{i}.md": f"# Page {i}\n\n" + f"word{i} " * 800 for i in range(80)})
+    with pytest.raises(BuildError, match="disk is full"):
+        make(docs, index, keywords)
+    assert index.read_bytes() == before and only(small_disk) == ["i.db"]
