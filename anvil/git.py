@@ -157,7 +157,7 @@ class Repository:
         Names that are not UTF-8 keep their bytes as surrogate escapes.
         """
         with _failures(f"The tree of {revision[:12]} cannot be read"):
-            folder = self._trees.folder(self._root_tree(revision), prefix)
+            folder = self._trees.folder(self._commit(revision)[2], prefix)
             return dict(self._trees.files(folder)) if folder else {}
 
     def read_blob(self, blob: str) -> bytes:
@@ -310,11 +310,6 @@ class Repository:
 
         found = self._git[commit].peel(pygit2.Commit)
         return found.commit_time, tuple(map(str, found.parent_ids)), str(found.tree_id)
-
-    def _root_tree(self, revision: str) -> str:
-        import pygit2
-
-        return str(self._git[revision].peel(pygit2.Tree).id)
 
     def _current_index(self) -> pygit2.Index:
         """The index, opened by file: unlike the repository's own it is always in byte order, and ours to
