@@ -86,6 +86,7 @@ def test_items_of_a_list_are_blocks_and_an_admonition_is_one() -> None:
         line for line, _ in outline('!!! note\n\n    a\n\n    b\n\n=== "T"\n    c\n\ntext\n').borders
     ] == [1, 7, 10]
     assert headings("!!! note\n===\n") == [(0, 1)]
+    assert [line for line, _ in outline("> # a\n> text\n> ```\n> ```\n> text\n").borders] == [1]
 
 
 def test_labels_of_references_and_footnotes() -> None:
