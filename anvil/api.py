@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anvil import __version__
 from anvil.config import Config
@@ -70,7 +70,7 @@ def open(
     if isinstance(config, Config):
         given = {key: value for key, value in flags.items() if value is not None}
         embedding = replace(config.embedding, provider=provider) if provider else config.embedding
-        paths = {key: given[key] for key in ("docs", "index") if key in given}
+        paths: dict[str, Any] = {key: given[key] for key in ("docs", "index") if key in given}
         settled, base = replace(config, embedding=embedding, **paths), Path.cwd()
     else:
         settled, base = load_config(config, flags)

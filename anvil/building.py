@@ -89,8 +89,8 @@ def build(
     tally = indexer.tally
     return BuildReport(
         "built", str(index), digest, counts["documents"], counts["chunks"], counts["windows"], tally.embedded,
-        tally.reused, first, (*scan.skipped, *tally.skipped), tuple(tally.failed), tuple(reasons), time.perf_counter() - started,
-        index.stat().st_size,
+        tally.reused, first, (*scan.skipped, *tally.skipped), tuple(tally.failed), tuple(reasons),
+        time.perf_counter() - started, index.stat().st_size,
     )  # fmt: skip
 
 

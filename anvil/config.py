@@ -13,9 +13,13 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from anvil.errors import ConfigError
+
+T = TypeVar("T")
+Slugs = Literal["github", "mkdocs"]
+"""How anchors are made from headings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class ChunkingOptions:
     max_chunk_size: int = 6000
     min_chunk_size: int = 200
     merge_short_sections: bool = True
-    slugs: str = "github"
+    slugs: Slugs = "github"
 
     def __post_init__(self) -> None:
         if self.max_chunk_size < 200:
@@ -113,7 +117,7 @@ def configure(
     return config
 
 
-def _merge(current: Any, table: Mapping[str, Any], origin: str, prefix: str) -> Any:
+def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
     hints = typing.get_type_hints(type(current))
     updates: dict[str, Any] = {}  # applied at once: a table is validated as a whole
     for written, value in table.items():
@@ -130,10 +134,10 @@ def _merge(current: Any, table: Mapping[str, Any], origin: str, prefix: str) -> 
         else:
             value = _checked(value, hints[key], dotted, origin)
         updates[key] = value
-    return replace(current, **updates)
+    return replace(current, **updates)  # type: ignore[type-var]
 
 
-def _assign(current: Any, path: tuple[str, ...], value: Any, origin: str) -> Any:
+def _assign(current: T, path: tuple[str, ...], value: Any, origin: str) -> T:
     table: Any = value
     for key in reversed(path):
         table = {key: table}

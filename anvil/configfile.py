@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,8 @@ def load_config(
     config = configure(table, environment, given, origin=str(found or "the configuration"))
     for key in ("docs", "index"):  # what is said on the command line is meant from where it is said
         if key in given or f"ANVIL_{key.upper()}" in environment:
-            config = replace(config, **{key: str(Path.cwd() / getattr(config, key))})
+            moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
+            config = replace(config, **moved)
     return config, base
 
 
@@ -54,13 +56,14 @@ def _nearest_config(start: Path) -> Path | None:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ModuleNotFoundError:  # Python 3.10
-        import tomli as tomllib  # type: ignore[no-redef, unused-ignore]
+    else:
+        import tomli as tomllib
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file at {path}. Write one with 'anvil init'.") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}. Correct the file, or name another with --config.") from None
+    return table

@@ -11,11 +11,9 @@ import re
 import unicodedata
 from collections.abc import Container
 from dataclasses import dataclass, field
-from typing import Literal
 
+from anvil.config import Slugs
 from anvil.models import ROOT, SEPARATOR
-
-Slugs = Literal["github", "mkdocs"]
 
 UNTITLED = "(untitled)"
 """Stands for a heading without any text, so that it has a breadcrumb too."""

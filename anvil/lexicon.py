@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 STOP = frozenset(
-    "a an and are as at be but by can do does for from had has have how i if in into is it its me my no not of on "
-    "or our should so such that the their then there these they this to use was we what when where which why will "
-    "with would you your".split()
+    """
+    a an and are as at be but by can do does for from had has have how i if in into is it its me my no not of on or
+    our should so such that the their then there these they this to use was we what when where which why will with
+    would you your
+    """.split()  # noqa: SIM905 - a list of 69 quoted words is not read
 )
 """Words that say nothing about the subject of an English question; asked for only when there are no others."""
 

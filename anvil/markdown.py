@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from anvil import frontmatter
+from anvil.config import Slugs
 from anvil.cutting import LINE_END
-from anvil.headings import UNTITLED, Anchors, Breadcrumbs, Slugs, attributes, plain
+from anvil.headings import UNTITLED, Anchors, Breadcrumbs, attributes, plain
 from anvil.models import ROOT, Block, ParsedPage, Section, Task
 
 if TYPE_CHECKING:

@@ -143,7 +143,8 @@ class Searcher:
             return []
         lexical, coverage = self._lexical(places, weights, phrases)
         if vector is None:  # without vectors, what holds none of the words is no result
-            places, lexical, coverage = (each[lexical > 0] for each in (places, lexical, coverage))
+            held = lexical > 0
+            places, lexical, coverage = places[held], lexical[held], coverage[held]
         scores = ranking.fused(lexical, coverage, dense[places] if dense is not None else None)
         raised = ranking.lifted(scores.tolist(), self.documents[places].tolist())
         return sorted(zip(raised, places.tolist(), strict=True), key=lambda each: (-each[0], each[1]))
@@ -159,7 +160,8 @@ class Searcher:
     ) -> set[int]:
         if total <= SMALL:
             return set(np.arange(len(self.rows)) if allowed is None else np.flatnonzero(allowed))
-        asked, cost = [], 0
+        asked: list[str] = []
+        cost = 0
         for token in sorted(weights, key=lambda token: (frequencies[token], token)):
             if asked and allowed is None and cost + frequencies[token] > POSTINGS:
                 break

@@ -6,6 +6,7 @@ them from memory that takes the time.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,16 +33,16 @@ class VectorTable:
         owners = owners[order]
         squares = np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.int32) if len(rows) else np.empty(0)
         self._scale = (1.0 / np.sqrt(np.maximum(squares, 1))).astype(np.float32)
-        self._starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]]) if len(rows) else np.empty(0, np.intp)
+        self._starts = _starts(owners)
         self._owners = owners[self._starts]
         self._chunks = len(documents)
-        pages = np.flatnonzero(np.r_[True, documents[1:] != documents[:-1]]) if len(documents) else np.empty(0, np.intp)
+        pages = _starts(documents)
         self._page = np.searchsorted(pages, np.arange(len(documents)), side="right") - 1
-        self._centroids = self._page_means(np.searchsorted(owners, np.r_[pages, len(documents)]))
+        self._centroids = self._page_means(np.searchsorted(owners, np.append(pages, len(documents))).tolist())
 
-    def _page_means(self, bounds: NDArray[np.intp]) -> NDArray[np.float32]:
+    def _page_means(self, bounds: list[int]) -> NDArray[np.float32]:
         means = np.zeros((len(bounds) - 1, self.rows.shape[1]), np.float32)
-        for page, (first, last) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        for page, (first, last) in enumerate(itertools.pairwise(bounds)):
             if last > first:
                 mean = self._scale[first:last] @ self.rows[first:last].astype(np.float32)
                 means[page] = mean / max(float(np.linalg.norm(mean)), 1e-9)
@@ -68,3 +69,8 @@ class VectorTable:
     def near(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each chunk's best cosine and, weighted, its page's: of equal sections, the one in a page on the subject."""
         return self.best(query) + PAGE_WEIGHT * (self._centroids @ query)[self._page]
+
+
+def _starts(values: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where each run of equal values begins."""
+    return np.flatnonzero(np.r_[True, values[1:] != values[:-1]][: len(values)])

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from anvil.embedding import EmbeddingSettings, provider  # noqa: E402
+from anvil.config import EmbeddingSettings  # noqa: E402
+from anvil.embedding import provider  # noqa: E402
 
 Loop = Callable[[list[str]], NDArray[np.float32]]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from anvil import building, embedding, sources
-from anvil.config import ChunkingOptions, EmbeddingSettings, SourceOptions
+from anvil.config import ChunkingOptions, SourceOptions
 from anvil.embedding import Embedded, EmbeddingProvider
 from anvil.errors import BuildError, SourceError
 from anvil.models import BuildReport, Document, Scan, Skipped
@@ -81,11 +81,13 @@ def test_what_was_read_is_read_back(docs: Path, tmp_path: Path, local: Embedding
     with checking.open_checked(tmp_path / "i.db") as reader:
         for path, text in PAGES.items():
             document = reader.document(path)
-            assert document and document.size == len(text.encode()) and document.last_modified == "2023-11-14T22:13:20Z"
+            assert document and document.size == len(text.encode())
+            assert document.last_modified == "2023-11-14T22:13:20Z"
             body = text.split("---\n")[-1].lstrip("\n") if path == "install.md" else text
             assert "".join(c.content for c in reader.page_chunks(document.id)).lstrip("\n") == body
         install = reader.document("install.md")
-        assert install and install.title == "Installing" and install.metadata == {"tags": ["start"], "title": "Installing"}
+        assert install and install.title == "Installing"
+        assert install.metadata == {"tags": ["start"], "title": "Installing"}
         meta = reader.meta()
         assert meta["embedding_model_digest"] == local.digest and meta["last_index_timestamp"] == "2023-11-14T22:13:20Z"
 
@@ -284,7 +286,8 @@ def test_files_without_text_are_named_and_stay_out(docs: Path, tmp_path: Path, k
     (docs / "big.md").write_bytes(b"x" * 5_000_001)
     write(docs, {"blank.md": " \n\n", "empty.md": ""})
     report = make(docs, tmp_path / "i.db", keywords)
-    assert {s.path for s in report.skipped} == {"nul.md", "latin.md", "big.md"} and all(s.reason for s in report.skipped)
+    assert {s.path for s in report.skipped} == {"nul.md", "latin.md", "big.md"}
+    assert all(s.reason for s in report.skipped)
     assert report.pages == 6
     again = make(docs, tmp_path / "i.db", keywords)
     assert again.outcome == "unchanged" and again.skipped == report.skipped
@@ -343,7 +346,9 @@ def test_a_change_during_the_first_build_is_picked_up(docs: Path, tmp_path: Path
     assert make(docs, tmp_path / "i.db", keywords).outcome == "unchanged"
 
 
-def test_a_file_that_vanishes_while_building_is_left_out(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
+def test_a_file_that_vanishes_while_building_is_left_out(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider
+) -> None:
     class Vanishing(Restless):
         def read(self, path: str) -> Document | Skipped:
             if path == "install.md":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anvil.embedding import EmbeddingSettings
+from anvil.config import EmbeddingSettings
 from anvil.embedding.local import LocalProvider
 from anvil.embedding.model_directory import BUNDLED
 from anvil.errors import ModelError

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anvil.embedding import EmbeddingSettings
+from anvil.config import EmbeddingSettings
 from anvil.embedding.openai import OpenAIProvider, retry_after
 from anvil.errors import ConfigError, ProviderError
 

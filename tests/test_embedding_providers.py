@@ -8,14 +8,15 @@ import sys
 import numpy as np
 import pytest
 
-from anvil.embedding import PROVIDERS, EmbeddingSettings, provider
+from anvil.config import EmbeddingSettings
+from anvil.embedding import PROVIDERS, provider
 from anvil.errors import ConfigError
 
 
 def test_importing_the_room_and_naming_a_provider_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"
-        "from anvil.embedding import EmbeddingSettings, PROVIDERS, provider\n"
+        "from anvil.config import EmbeddingSettings\nfrom anvil.embedding import PROVIDERS, provider\n"
         "for name in PROVIDERS: provider(name, EmbeddingSettings()).digest\n"
         "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'openai', 'huggingface_hub'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"

@@ -38,7 +38,7 @@ docs = {docs}
 
 @click.command("init", epilog="Example: anvil init --docs docs --no-commit-index")
 @options.docs
-@click.option("--commit-index/--no-commit-index", default=None, help="Is the index committed to git? Asked if not said.")
+@click.option("--commit-index/--no-commit-index", default=None, help="Does the index go into git? Asked if not said.")
 def command(docs: str | None, commit_index: bool | None) -> None:
     """Write anvil.toml, and the line that keeps the index in or out of git."""
     docs = docs or "docs"
@@ -64,7 +64,7 @@ def command(docs: str | None, commit_index: bool | None) -> None:
         own.write_text("*\n", encoding="utf-8")
         _add_line(Path(".gitignore"), f"{folder.as_posix()}/{INDEX_FOLDER}/")
         _drop_line(Path(".gitattributes"), f"{index} binary")
-    click.echo(f"Next: anvil build, then{f' git add {own.parent.as_posix()}, and' if commit_index else ''} anvil search.")
+    click.echo(f"Next: anvil build, then {f'git add {own.parent.as_posix()}' if commit_index else 'anvil search'}.")
 
 
 def _quoted(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from anvil.cli import options, output
+from anvil.models import EmbeddingStatus
 
 
 @click.command("status", epilog="Example: anvil status --docs docs --json")
@@ -26,8 +27,7 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
         ("holds", f"{index_.total_pages} pages, {index_.total_chunks} chunks, as of {index_.last_indexed}"),
         ("fresh", "yes" if not (stale.changed or stale.added or stale.removed) else
             f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed. Run 'anvil build'."),
-        ("embedding", f"{status.embedding.model} ({status.embedding.provider}, {status.embedding.dimensions} dimensions)"
-            if status.embedding.provider != "none" else "none: keyword search only"),
+        ("embedding", _model(status.embedding)),
     ]  # fmt: skip
     if index_.artifact:
         rows.append(("digest", index_.artifact.digest))
@@ -39,3 +39,9 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
         rows.append(("pending", f"{index_.pending_vectors} passages have no vector yet. Run 'anvil build'."))
     for name, text in rows:
         click.echo(f"{name:>10}  {text}")
+
+
+def _model(status: EmbeddingStatus) -> str:
+    if status.provider == "none":
+        return "none: keyword search only"
+    return f"{status.model} ({status.provider}, {status.dimensions} dimensions)"

@@ -7,9 +7,10 @@ first use. A backend that was asked for is the one that answers or fails; none e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from anvil.config import EmbeddingSettings
 from anvil.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,20 +19,6 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float32]
     """float32; (dimensions,) for one text, (n, dimensions) for n."""
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingSettings:
-    """Which backend, and how to reach it. Empty and None mean the backend's own default."""
-
-    provider: str = "local"
-    model: str = ""
-    """For ``local``: a directory with model.onnx and tokenizer.json, or a model hub id ("org/name")."""
-    api_key: str | None = field(default=None, repr=False)
-    base_url: str | None = None
-    dimensions: int | None = None
-    threads: int | None = None
-    """None: as many as this process may use CPUs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from anvil.embedding import Embedded, EmbeddingSettings
+from anvil.config import EmbeddingSettings
+from anvil.embedding import Embedded
 from anvil.embedding.model_directory import ModelDirectory, model_digest, open_directory
 from anvil.errors import ModelError
 

@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from anvil.embedding import Embedded, EmbeddingSettings
+from anvil.config import EmbeddingSettings
+from anvil.embedding import Embedded
 
 if TYPE_CHECKING:
     from anvil.embedding import Vector

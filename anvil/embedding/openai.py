@@ -17,7 +17,8 @@ from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from anvil.embedding import Embedded, EmbeddingSettings
+from anvil.config import EmbeddingSettings
+from anvil.embedding import Embedded
 from anvil.errors import ConfigError, ProviderError
 
 if TYPE_CHECKING:

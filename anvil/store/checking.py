@@ -121,7 +121,7 @@ def _vectors_are_sound(handle: apsw.Connection, dimensions: int) -> bool:
         "WHERE c.chunk_id = r.chunk_id) OR NOT EXISTS (SELECT 1 FROM windows w WHERE w.id = r.rowid))",
         (group, dimensions),
     ).get
-    return bad == 0
+    return bool(bad == 0)
 
 
 def _meta(handle: apsw.Connection) -> dict[str, str]:

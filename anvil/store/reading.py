@@ -68,6 +68,10 @@ def section_url(page_url: str | None, anchor: str) -> str | None:
     return f"{page_url}#{anchor}" if page_url and anchor else page_url
 
 
+def _document(row: Sequence[Any]) -> StoredDocument:
+    return StoredDocument(*row[:-1], json.loads(row[-1]))  # type: ignore[call-arg]
+
+
 def _chunk(row: Sequence[Any]) -> StoredChunk:
     (id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, url,
      anchor) = row  # fmt: skip
@@ -127,13 +131,12 @@ class Reader:
             "OR substr(file_path, 1, length(?1) + 1) = ?1 || '/' ORDER BY file_path",
             (prefix,),
         )
-        for *plain, metadata in rows:
-            yield StoredDocument(*plain, json.loads(metadata))
+        yield from map(_document, rows)
 
     def document(self, file_path: str) -> StoredDocument | None:
         """The document at a path."""
         row = self.connection.execute(f"SELECT {_DOCUMENT} FROM documents WHERE file_path = ?", (file_path,)).get
-        return StoredDocument(*row[:-1], json.loads(row[-1])) if row else None
+        return _document(row) if row else None
 
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
         """A document's chunks in its own order."""
@@ -185,7 +188,8 @@ class Reader:
         within = "" if documents is None else f"AND rowid >> {identity.CHUNK_BITS} IN (SELECT value FROM json_each(?4))"
         ranking = f"bm25({', '.join(format(weight, 'g') for weight in weights)})"
         rows = self.connection.execute(
-            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?1 AND rank MATCH ?2 {within} ORDER BY rank LIMIT ?3",
+            "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?1 AND rank MATCH ?2 "
+            f"{within} ORDER BY rank LIMIT ?3",
             (expression, ranking, limit) if documents is None else (expression, ranking, limit, json.dumps(documents)),
         )
         return [row for (row,) in rows]
@@ -216,7 +220,8 @@ class Reader:
     def searched_text(self, rows: Iterable[int]) -> dict[int, tuple[str, str, str, str]]:
         """Row -> (title, breadcrumb, content, derived terms)."""
         found = self.connection.execute(
-            "SELECT id, title, heading_path, content, terms FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+            "SELECT id, title, heading_path, content, terms FROM chunks "
+            "WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps([int(row) for row in rows]),),
         )
         return {row: (title, heading, content, terms) for row, title, heading, content, terms in found}
@@ -285,14 +290,14 @@ class Stemmer:
 
     def __call__(self, word: str) -> list[str]:
         """The tokens of a word: mostly one."""
-        return list(self._tokens(word))
+        return self._tokens(word)
 
-    def _tokens(self, text: str) -> Sequence[str]:
-        found: Sequence[str] = self._tokenizer(
+    def _tokens(self, text: str) -> list[str]:
+        found: Any = self._tokenizer(
             text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None,
             include_offsets=False, include_colocated=False,
         )  # fmt: skip
-        return found
+        return list(found)
 
     def counts(self, text: str) -> dict[str, int]:
         """Token -> how often it stands in ``text``."""

@@ -1,0 +1,124 @@
+"""How often the right page and the right section are found, on questions that people asked.
+
+    python benchmarks/retrieval.py EVAL [--work FOLDER] [--mode hybrid]
+
+EVAL holds ``dev.jsonl`` (one question a line: corpus, query, paths, heading, kind) and ``corpora/<name>/``, as its
+README describes. Each question is asked of its own corpus. Baselines: words alone, vectors alone, and ``grep``
+(pages by how many different words of the question they hold, then by how many in all).
+
+Page measures: hit@k and MRR@10 over distinct pages in the order of their best chunk. Section hit@5: one of the first
+five chunks lies in the first page given and is the section of that heading or one below it, by its breadcrumb.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import anvil
+from anvil.headings import attributes, plain
+from anvil.lexicon import STOP
+from anvil.models import Hit
+
+Question = dict[str, object]
+
+
+def main() -> None:
+    """Index, ask, print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("eval", type=Path)
+    parser.add_argument("--work", type=Path, default=Path("retrieval-work"), help="where the indexes are kept")
+    parser.add_argument("--details", action="store_true", help="print each question and the rank of its page")
+    given = parser.parse_args()
+    questions = [json.loads(line) for line in (given.eval / "dev.jsonl").read_text(encoding="utf-8").splitlines()]
+    by_corpus: dict[str, list[Question]] = defaultdict(list)
+    for question in questions:
+        by_corpus[question["corpus"]].append(question)
+
+    scores: dict[str, list[tuple[Question, dict[str, float]]]] = defaultdict(list)
+    for corpus, asked in sorted(by_corpus.items()):
+        docs = given.eval / "corpora" / corpus
+        with anvil.open(docs, given.work / f"{corpus}.db") as opened:
+            print(corpus, opened.index().outcome, file=sys.stderr)
+            ways: dict[str, Callable[[str], list[tuple[str, str]]]] = {
+                "grep": lambda text, docs=docs: grep(docs, text),
+                **{
+                    mode: lambda text, opened=opened, mode=mode: [
+                        place(hit) for hit in opened.search(text, top_k=20, mode=mode).results
+                    ]
+                    for mode in ("keyword", "semantic", "hybrid")
+                },
+            }
+            for name, ask in ways.items():
+                for question in asked:
+                    measured = measure(question, ask(str(question["query"])))
+                    scores[name].append((question, measured))
+                    if given.details and name == "hybrid":
+                        told = f"{measured['MRR@10']:.2f} {measured.get('section hit@5', '-')}"
+                        print(told, f"{corpus}: {question['query']}")
+
+    print("| set | method | n | hit@1 | hit@5 | hit@10 | MRR@10 | section hit@5 (n) |")
+    print("|---|---|---|---|---|---|---|---|")
+    for label, kinds in {"all": ("answer", "task-link"), "answer": ("answer",), "task-link": ("task-link",)}.items():
+        for name, rows in scores.items():
+            print(row(label, name, [found for question, found in rows if question["kind"] in kinds]))
+    for corpus in sorted(by_corpus):
+        print(row(corpus, "hybrid", [found for question, found in scores["hybrid"] if question["corpus"] == corpus]))
+
+
+def place(hit: Hit) -> tuple[str, str]:
+    """Path and breadcrumb of a result."""
+    return hit.metadata.file_path, hit.metadata.heading_path
+
+
+def measure(question: Question, results: list[tuple[str, str]]) -> dict[str, float]:
+    """The measures of one question."""
+    paths = question["paths"]
+    assert isinstance(paths, list)
+    pages = list(dict.fromkeys(path for path, _ in results))
+    rank = next((number for number, path in enumerate(pages, 1) if path in paths), 0)
+    found = {f"hit@{k}": float(0 < rank <= k) for k in (1, 5, 10)}
+    found["MRR@10"] = 1 / rank if 0 < rank <= 10 else 0.0
+    if question["heading"] is not None:
+        wanted = bare(plain(attributes(str(question["heading"]))[0]))
+        found["section hit@5"] = float(
+            any(
+                path == paths[0] and wanted in [bare(each) for each in breadcrumb.split(" > ")]
+                for path, breadcrumb in results[:5]
+            )
+        )
+    return found
+
+
+def bare(heading: str) -> str:
+    """A heading without what Anvil adds to tell equal ones and parts apart."""
+    return re.sub(r"( \[\d+\])?( \[part \d+/\d+\])?$", "", heading).strip()
+
+
+def grep(docs: Path, text: str) -> list[tuple[str, str]]:
+    """Pages by the number of different words of the question in them, then by all occurrences."""
+    words = {word for word in re.findall(r"\w+", text.lower()) if word not in STOP}
+    ranked = []
+    for path in sorted([*docs.rglob("*.md"), *docs.rglob("*.mdx")]):
+        counts = Counter(re.findall(r"\w+", path.read_text(encoding="utf-8").lower()))
+        held = [counts[word] for word in words if counts[word]]
+        ranked.append((-len(held), -sum(held), path.relative_to(docs).as_posix()))
+    return [(path, "") for _, _, path in sorted(ranked)[:20]]
+
+
+def row(label: str, name: str, found: list[dict[str, float]]) -> str:
+    """A table row of means."""
+    cells = [f"{statistics.mean(each[key] for each in found):.3f}" for key in ("hit@1", "hit@5", "hit@10", "MRR@10")]
+    sections = [each["section hit@5"] for each in found if "section hit@5" in each]
+    cells.append(f"{statistics.mean(sections):.3f} ({len(sections)})" if sections and name != "grep" else "-")
+    return f"| {label} | {name} | {len(found)} | {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
