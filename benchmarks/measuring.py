@@ -1,0 +1,100 @@
+"""Timing whole processes, and saying what came out as a Markdown table.
+
+Processes are run one at a time; what is compared takes turns within a round, so that a busy moment of the machine
+hits all alike. Quote the ratios: they hold where absolute numbers do not.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a process did: wall seconds, peak resident bytes, what it printed on stdout."""
+
+    seconds: float
+    peak: int
+    output: str
+
+
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Run:
+    """Run a process to its end; SystemExit with its messages when it fails.
+
+    The peak is the kernel's own count for this one child (``wait4``), which never falls below what the benchmark
+    itself holds at that moment: benchmarks that ask for it keep small.
+    """
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=messages,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        messages.seek(0)
+        if process.returncode:
+            said = messages.read().decode(errors="replace")
+            raise SystemExit(f"{' '.join(command)} gave {process.returncode}:\n{said}")
+        unit = 1 if sys.platform == "darwin" else 1024
+        return Run(seconds, usage.ru_maxrss * unit, output.read().decode(errors="replace"))
+
+
+def anvil(*arguments: str) -> list[str]:
+    """The command line of this checkout's ``anvil``."""
+    return [sys.executable, "-m", "anvil", *arguments]
+
+
+def in_turn(rounds: int, tasks: Mapping[str, Callable[[int], float]]) -> dict[str, list[float]]:
+    """Seconds of each task in each round, the tasks taking turns; each is told the number of the round."""
+    found: dict[str, list[float]] = {name: [] for name in tasks}
+    for number in range(rounds):
+        for name, task in tasks.items():
+            found[name].append(task(number))
+    return found
+
+
+def ratio(times: Sequence[float], yardstick: Sequence[float]) -> float:
+    """Median over the rounds of how many times as long as the yardstick it took in the same round."""
+    return statistics.median(a / b for a, b in zip(times, yardstick, strict=True))
+
+
+def milliseconds(times: Sequence[float]) -> str:
+    """Median, and in brackets the least and the most."""
+    least, most = min(times) * 1000, max(times) * 1000
+    return f"{statistics.median(times) * 1000:.0f} ms ({least:.0f} to {most:.0f})"
+
+
+def percentile(times: Sequence[float], share: float) -> float:
+    """The value that ``share`` of the times do not exceed."""
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
+
+
+def heading(rounds: int) -> str:
+    """The command and the machine, as a line above a table."""
+    command = " ".join([f"python benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"`{command}`\n\n{rounds} rounds; {cpus} CPUs, {platform.machine()}, Python {platform.python_version()}.\n"
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
