@@ -102,19 +102,22 @@ def configure(
 
     ``file`` is a parsed TOML table named ``origin`` in errors. ``environment`` is the process environment:
     ``ANVIL_EMBEDDING_PROVIDER`` sets ``embedding.provider``; names that set nothing of ours are not looked at,
-    since other programs of that name exist. ``flags`` maps dotted keys to values; None means "not given".
+    since other programs of that name exist, nor are empty ones. ``flags`` maps dotted keys to values; None means
+    "not given".
     Raises :class:`ConfigError`.
     """
     config = _merge(Config(), file or {}, origin, "")
+    said: dict[str, Any] = {}
     for path, kind in _leaves(Config):
         variable = "ANVIL_" + "_".join(path).upper()
-        if environment and variable in environment:
-            value = _from_text(environment[variable], kind, variable)
-            config = _assign(config, path, value, f"environment variable {variable}")
+        if environment and environment.get(variable):
+            _put(said, path, _from_text(environment[variable], kind, variable))
+    config = _merge(config, said, "the environment", "")
+    given: dict[str, Any] = {}
     for dotted, value in (flags or {}).items():
         if value is not None:
-            config = _assign(config, tuple(dotted.split(".")), value, "the command line")
-    return config
+            _put(given, tuple(dotted.split(".")), value)
+    return _merge(config, given, "the command line", "")
 
 
 def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
@@ -134,14 +137,16 @@ def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
         else:
             value = _checked(value, hints[key], dotted, origin)
         updates[key] = value
-    return replace(current, **updates)  # type: ignore[type-var]
+    try:
+        return replace(current, **updates)  # type: ignore[type-var]
+    except ConfigError as error:
+        raise ConfigError(f"In {origin}: {error}") from None
 
 
-def _assign(current: T, path: tuple[str, ...], value: Any, origin: str) -> T:
-    table: Any = value
-    for key in reversed(path):
-        table = {key: table}
-    return _merge(current, table, origin, "")
+def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for key in path[:-1]:
+        table = table.setdefault(key, {})
+    table[path[-1]] = value
 
 
 def _leaves(kind: type, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
@@ -155,9 +160,11 @@ def _leaves(kind: type, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...
 
 
 def _plain(kind: Any) -> Any:
-    """``str | None`` -> ``str``; ``tuple[str, ...]`` -> ``tuple``; others as they are."""
+    """``str | None`` and a choice of strings -> ``str``; ``tuple[str, ...]`` -> ``tuple``; others as they are."""
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
         kind = next(each for each in typing.get_args(kind) if each is not type(None))
+    if typing.get_origin(kind) is Literal:
+        return str
     return typing.get_origin(kind) or kind
 
 

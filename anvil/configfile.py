@@ -30,13 +30,13 @@ def load_config(
     if found is not None:
         table = _read_toml(found)
         if found.name == "pyproject.toml":
-            table = table.get("tool", {}).get("anvil", {})
+            table = _own_table(table, found) or {}
     environment = os.environ if environment is None else environment
     base = found.resolve().parent if found else Path.cwd()
     given = {key: value for key, value in (flags or {}).items() if value is not None}
     config = configure(table, environment, given, origin=str(found or "the configuration"))
     for key in ("docs", "index"):  # what is said on the command line is meant from where it is said
-        if key in given or f"ANVIL_{key.upper()}" in environment:
+        if key in given or environment.get(f"ANVIL_{key.upper()}"):
             moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
             config = replace(config, **moved)
     return config, base
@@ -48,11 +48,20 @@ def _nearest_config(start: Path) -> Path | None:
         if own.is_file():
             return own
         project = folder / "pyproject.toml"
-        if project.is_file() and "anvil" in _read_toml(project).get("tool", {}):
+        if project.is_file() and _own_table(_read_toml(project), project) is not None:
             return project
         if (folder / ".git").exists():
             break
     return None
+
+
+def _own_table(project: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
+    """``[tool.anvil]`` of a parsed ``pyproject.toml``, or None."""
+    tools = project.get("tool")
+    table = tools.get("anvil") if isinstance(tools, Mapping) else None
+    if table is not None and not isinstance(table, Mapping):
+        raise ConfigError(f"tool.anvil in {path} must be a table. Write its keys under [tool.anvil].")
+    return table
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -61,7 +70,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
-        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file at {path}. Write one with 'anvil init'.") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -1,0 +1,139 @@
+"""Where the configuration is found, and where its relative paths start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anvil.config import Config
+from anvil.configfile import load_config
+from anvil.errors import ConfigError
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository's root that is also the working folder."""
+    work = tmp_path / "repository"
+    (work / ".git").mkdir(parents=True)
+    monkeypatch.chdir(work)
+    return work
+
+
+def refusal(path: Path | None = None) -> str:
+    with pytest.raises(ConfigError) as error:
+        load_config(path)
+    return str(error.value)
+
+
+def test_without_a_file_the_defaults_start_from_the_working_folder(work: Path) -> None:
+    assert load_config() == (Config(), work)
+
+
+def test_the_nearest_file_counts(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "anvil.toml").write_text('docs = "far"\n')
+    deep = work / "a" / "b"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    assert load_config() == (Config(docs="far"), work)
+    (work / "a" / "anvil.toml").write_text('docs = "near"\n')
+    assert load_config() == (Config(docs="near"), work / "a")
+
+
+def test_above_the_repository_nothing_is_read(work: Path) -> None:
+    (work.parent / "anvil.toml").write_text('docs = "not ours"\n')
+    assert load_config() == (Config(), work)
+
+
+def test_a_table_in_pyproject_does_as_well(work: Path) -> None:
+    (work / "pyproject.toml").write_text('[tool.anvil]\ndocs = "d"\n[tool.anvil.chunking]\nmaxChunkSize = 900\n')
+    config, base = load_config()
+    assert (config.docs, config.chunking.max_chunk_size, base) == ("d", 900, work)
+    assert load_config(work / "pyproject.toml")[0] == config
+
+
+def test_a_pyproject_without_our_table_is_passed_over(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "anvil.toml").write_text('docs = "outer"\n')
+    inner = work / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text('[project]\nname = "x"\n[tool.ruff]\nline-length = 99\n')
+    monkeypatch.chdir(inner)
+    assert load_config()[0].docs == "outer"
+
+
+def test_anvil_toml_goes_before_pyproject(work: Path) -> None:
+    (work / "pyproject.toml").write_text('[tool.anvil]\ndocs = "project"\n')
+    (work / "anvil.toml").write_text('docs = "own"\n')
+    assert load_config()[0].docs == "own"
+
+
+def test_paths_start_from_the_file_or_from_where_they_are_said(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "elsewhere" / "my.toml"
+    file.parent.mkdir()
+    file.write_text('docs = "guide"\nindex = "out/i.db"\n')
+    config, base = load_config(file)
+    assert base == file.parent and (config.docs, config.index) == ("guide", "out/i.db")
+    config, base = load_config(file, {"docs": "here"}, {})
+    assert base / config.docs == work / "here" and base / str(config.index) == file.parent / "out/i.db"
+    monkeypatch.setenv("ANVIL_INDEX", "env.db")
+    config, base = load_config(file)
+    assert base / str(config.index) == work / "env.db" and base / config.docs == file.parent / "guide"
+
+
+def test_layers_meet_here(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "anvil.toml").write_text('[embedding]\nprovider = "openai"\nmodel = "m"\n[search]\nthreshold = 0.3\n')
+    monkeypatch.setenv("ANVIL_EMBEDDING_PROVIDER", "local")
+    assert load_config()[0].embedding.provider == "local"
+    config, _ = load_config(None, {"embedding.provider": "none"})
+    assert (config.embedding.provider, config.embedding.model, config.search.threshold) == ("none", "m", 0.3)
+
+
+def test_a_file_that_is_not_there_names_the_way_out(work: Path) -> None:
+    assert refusal(work / "no.toml") == (
+        f"There is no configuration file at {work / 'no.toml'}. Write one with 'anvil init'."
+    )
+
+
+def test_an_unknown_key_names_the_file(work: Path) -> None:
+    (work / "anvil.toml").write_text("[chunking]\nmax_chunk_sice = 3\n")
+    message = refusal()
+    assert "'chunking.max_chunk_sice'" in message and str(work / "anvil.toml") in message
+    assert "Did you mean chunking.max_chunk_size?" in message
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"docs = ", b"[[[", b"docs = 'a'\ndocs = 'b'\n", b"\xff\xfe", b"docs = \"\xff\"", b"\0"],
+    ids=["cut off", "brackets", "twice", "UTF-16", "Latin-1", "NUL"],
+)
+def test_a_broken_file_is_named(work: Path, content: bytes) -> None:
+    (work / "anvil.toml").write_bytes(content)
+    message = refusal()
+    assert message.startswith(f"{work / 'anvil.toml'} cannot be read: ") and "--config" in message
+
+
+def test_a_folder_in_place_of_a_file_is_an_error(work: Path) -> None:
+    assert "cannot be read" in refusal(work)
+
+
+def test_a_byte_order_mark_is_passed_over(work: Path) -> None:
+    (work / "anvil.toml").write_bytes(b'\xef\xbb\xbfdocs = "d"\n')
+    assert load_config()[0].docs == "d"
+
+
+@pytest.mark.parametrize("content", ["tool = 3\n", "[tool]\nanvil = 'x'\n", "[[tool]]\nanvil = 1\n"])
+def test_a_pyproject_of_the_wrong_shape_is_no_crash(work: Path, content: str) -> None:
+    (work / "pyproject.toml").write_text(content)
+    if "anvil" in content and "[[" not in content:
+        assert "tool.anvil" in refusal() and "table" in refusal()
+    else:
+        assert load_config() == (Config(), work)
+
+
+def test_a_secret_in_a_broken_file_is_not_printed(work: Path) -> None:
+    (work / "anvil.toml").write_text('[embedding]\napi_key = "sk-very-secret" oops\n')
+    assert "sk-very-secret" not in refusal()
+    (work / "anvil.toml").write_text('[embedding]\napi_key = ["sk-very-secret"]\n')
+    assert "sk-very-secret" not in refusal()
