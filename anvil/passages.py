@@ -7,8 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from itertools import groupby
 
-_WORD = re.compile(r"\w+")
+from anvil.lexicon import pairs
+
+_END = re.compile(r"\r\n?|\n")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_WORD = re.compile(rf"[^\W{_CJK}]+|[{_CJK}]+")
+_UNSPACED = re.compile(f"[{_CJK}]")
 _ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")
 
 
@@ -20,13 +27,38 @@ def root(word: str) -> str:
 
 
 def roots(text: str) -> frozenset[str]:
-    """The roots of a question's words, those of one or two letters left out."""
-    return frozenset(root(word) for word in _WORD.findall(text) if len(word) > 2)
+    """The roots of a question's words, those of one or two letters left out; of Chinese, Japanese and Korean, which
+    know no spaces, its pairs of characters."""
+    words = (word for word in _WORD.findall(text) if len(word) > 2 or _UNSPACED.match(word))
+    return frozenset(key for word in words for key in _keys(word))
+
+
+def _keys(word: str) -> list[str]:
+    return pairs(word) if _UNSPACED.match(word) else [root(word)]
 
 
 def mark(text: str, wanted: Collection[str], style: Callable[[str], str]) -> str:
     """``text`` with each word whose root is ``wanted`` passed through ``style``."""
-    return _WORD.sub(lambda m: style(m[0]) if root(m[0]) in wanted else m[0], text)
+
+    def marked(found: re.Match[str]) -> str:
+        if _UNSPACED.match(found[0]):
+            return _marked_run(found[0], wanted, style)
+        return style(found[0]) if root(found[0]) in wanted else found[0]
+
+    return _WORD.sub(marked, text)
+
+
+def _marked_run(run: str, wanted: Collection[str], style: Callable[[str], str]) -> str:
+    starts = [run[i : i + 2] in wanted for i in range(len(run))]
+    hit = [run[i] in wanted or starts[i] or (i > 0 and starts[i - 1]) for i in range(len(run))]
+    pieces = groupby(zip(run, hit, strict=True), key=lambda each: each[1])
+    joined = ((is_hit, "".join(character for character, _ in group)) for is_hit, group in pieces)
+    return "".join(style(text) if is_hit else text for is_hit, text in joined)
+
+
+def lines_before(text: str, at: int) -> int:
+    """How many lines end before a place in a text."""
+    return sum(1 for found in _END.finditer(text) if found.end() <= at)
 
 
 def passage(text: str, wanted: Collection[str], size: int, near: tuple[int, int] | None = None) -> tuple[int, int]:
@@ -39,8 +71,8 @@ def passage(text: str, wanted: Collection[str], size: int, near: tuple[int, int]
         return 0, len(text)
     lines: list[tuple[int, int, frozenset[str], int]] = []
     start = 0
-    for line in text.splitlines(keepends=True):
-        found = [each for each in (root(word) for word in _WORD.findall(line)) if each in wanted]
+    for line in _LINE.findall(text):
+        found = [each for word in _WORD.findall(line) for each in _keys(word) if each in wanted]
         bonus = near is not None and near[0] <= start < near[1]
         lines.append((start, start + len(line), frozenset(found), len(found) + bonus))
         start += len(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 import click
@@ -13,6 +14,7 @@ from anvil.models import Hit, SearchResult
 
 SNIPPET = 400
 """Characters of a snippet."""
+BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 
 
 @click.command("search", epilog='Example: anvil search --docs docs "how do I keep the index fresh?"')
@@ -63,7 +65,9 @@ def rendered(result: SearchResult, query: str, folder: str) -> str:
 def _hit(number: int, hit: Hit, wanted: frozenset[str], folder: str) -> str:
     colour = sys.stdout.isatty()
     start, end = passages.passage(hit.content, wanted, SNIPPET)
-    line = hit.metadata.start_line + hit.content.count("\n", 0, start)
+    if blank := BLANK_LINES.match(hit.content, start, end):
+        start = blank.end()  # the line named is the first one shown
+    line = hit.metadata.start_line + passages.lines_before(hit.content, start)
     place = f"{os.path.join(folder, hit.metadata.file_path)}:{line}"
     bold = (lambda text: click.style(text, fg="yellow", bold=True)) if colour else (lambda text: f"**{text}**")
     marked = passages.mark(hit.content[start:end].strip("\r\n"), wanted, bold)
