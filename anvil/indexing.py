@@ -44,7 +44,7 @@ def settings(provider: EmbeddingProvider, options: ChunkingOptions) -> dict[str,
         "embedding_model": provider.model,
         "embedding_model_digest": provider.digest,
         "embedding_dimensions": str(provider.dimensions),
-        "windows": canonical({"max_tokens": provider.max_tokens, "overlap": OVERLAP}),
+        "windows": canonical({"overlap": OVERLAP}),  # their size is in the model's digest
     }
     assert set(SETTINGS) == set(found)
     return found

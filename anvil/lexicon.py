@@ -30,7 +30,6 @@ _WORD = re.compile(r"[^\W_]+")
 _RUN = re.compile(f"[{_CJK}]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
-_ENDING = re.compile(r"\.\w+$")
 _AROUND = "`'\",;:!?()[]{}<>*."
 
 Stem = Callable[[str], Sequence[str]]
@@ -61,8 +60,8 @@ def pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-def derived_terms(path: str, text: str) -> str:
-    """What a chunk is to be found by besides its text: words of its path, parts of compounds, CJK pairs; sorted."""
+def derived_terms(text: str) -> str:
+    """What a chunk is to be found by besides its text: parts of compounds, CJK pairs; sorted, each once."""
     found: set[str] = set()
     whole = set(words(text))
     for word in whole:
@@ -72,7 +71,7 @@ def derived_terms(path: str, text: str) -> str:
             for run in _RUN.findall(word):
                 found.update(pairs(run))
     found -= {word.lower() for word in whole}
-    return " ".join([*words(_ENDING.sub("", path)), *sorted(found)])
+    return " ".join(sorted(found))
 
 
 def analysed(text: str, stem: Stem) -> Query:

@@ -18,6 +18,7 @@ from anvil.models import (
     Section,
     SectionText,
 )
+from anvil.selecting import is_unicode
 from anvil.store.reading import Reader, StoredDocument, section_url
 
 
@@ -33,12 +34,9 @@ def normalised(file_path: str, docs_root: Path | None) -> str:
         for root in (docs_root.absolute(), docs_root.resolve()):
             if Path(file_path).is_relative_to(root):
                 return _inside(Path(file_path).relative_to(root).as_posix(), outside)
-        if Path(file_path).exists():  # else a leading slash was meant as the docs root
-            raise outside
-    plain = file_path.replace("\\", "/") if PureWindowsPath(file_path).drive else file_path
-    if PureWindowsPath(plain).drive:
+    if PureWindowsPath(file_path).drive:
         raise outside
-    return _inside(plain.lstrip("/"), outside)
+    return _inside(file_path.lstrip("/"), outside)  # a leading slash may mean the docs root
 
 
 def _inside(path: str, outside: NotFound) -> str:
@@ -49,8 +47,9 @@ def _inside(path: str, outside: NotFound) -> str:
 
 
 def _document(reader: Reader, file_path: str, docs_root: Path | None) -> StoredDocument:
-    path = normalised(file_path, docs_root)
-    document = reader.document(path)
+    document = _stored(reader, file_path)  # as listed, whatever the name looks like
+    path = file_path if document else normalised(file_path, docs_root)
+    document = document or _stored(reader, path)
     if document is None:
         paths = list(reader.blob_ids())
         same_name = [p for p in paths if PurePosixPath(p).name == PurePosixPath(path).name]
@@ -60,6 +59,10 @@ def _document(reader: Reader, file_path: str, docs_root: Path | None) -> StoredD
             + (f" Closest: {', '.join(dict.fromkeys(near))}." if near else "")
         )
     return document
+
+
+def _stored(reader: Reader, path: str) -> StoredDocument | None:
+    return reader.document(path) if is_unicode(path) else None
 
 
 def get_page(reader: Reader, file_path: str, docs_root: Path | None = None) -> Page:
@@ -129,8 +132,10 @@ def closest_headings(wanted: str, sections: tuple[Section, ...]) -> list[str]:
 
 def list_pages(reader: Reader, prefix: str | None = None) -> PageList:
     """All pages, or those in the folder ``prefix`` (``epics`` and ``epics/`` mean the same), sorted by path."""
-    folder = (prefix or "").strip("/")
-    folder = folder[2:] if folder.startswith("./") else folder
+    folder = posixpath.normpath((prefix or "").strip("/") or ".")
+    folder = "" if folder == "." else folder
+    if not is_unicode(folder):
+        return PageList((), 0)
     sizes, headings = reader.page_sizes(), reader.top_headings()
     pages = []
     for document in reader.documents(folder):

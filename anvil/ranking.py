@@ -25,7 +25,7 @@ HEADING_WEIGHT = 0.3
 """Weight of the share of the question that stands in the breadcrumb."""
 PAGE_WEIGHT = 1.0
 """Weight of a page's mean vector beside a chunk's best window."""
-LIFT, LIFTED = 0.6, 4
+LIFT, LIFTED = 0.4, 4
 """How far, and how many, sections of a page are raised toward its best one."""
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from anvil.embedding import EmbeddingProvider
 
-CANDIDATES = 50
+CANDIDATES = 30
 """How many chunks each side names; more of them changed no result that mattered."""
-POSTINGS = 4000
+POSTINGS = 1000
 """Entries of the keyword index that naming candidates may touch: rarest words first, the others only score."""
 SMALL = 400
 """A filter that lets through no more chunks than this makes them all candidates."""
@@ -146,8 +146,10 @@ class Searcher:
             held = lexical > 0
             places, lexical, coverage = places[held], lexical[held], coverage[held]
         scores = ranking.fused(lexical, coverage, dense[places] if dense is not None else None)
-        raised = ranking.lifted(scores.tolist(), self.documents[places].tolist())
-        return sorted(zip(raised, places.tolist(), strict=True), key=lambda each: (-each[0], each[1]))
+        found = scores.tolist()
+        if dense is not None:
+            found = ranking.lifted(found, self.documents[places].tolist())
+        return sorted(zip(found, places.tolist(), strict=True), key=lambda each: (-each[0], each[1]))
 
     def _keyword_candidates(
         self,

@@ -19,9 +19,9 @@ from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError
 
 APPLICATION_ID = 0x414E564C  # "ANVL"
 FORMAT_VERSION = 1
-PAGE_SIZE = 8192
-VECTOR_GROUP = 128
-"""Vectors stored in one blob: large enough to scan fast, small enough not to pad a small index."""
+VECTOR_GROUP = 184
+"""Vectors stored in one blob: enough to scan fast, few enough not to pad a small index, and of a size that fills
+whole pages of either page size."""
 
 
 def schema(dimensions: int) -> str:
@@ -93,13 +93,19 @@ def open_artifact(path: Path) -> apsw.Connection:
     return connection
 
 
-def open_scratch(path: Path | str = "") -> apsw.Connection:
+def page_size(characters: int) -> int:
+    """The page size of an artifact with so much text, in bytes: rows of a few thousand bytes leave less of a large
+    page unused, but a small index is mostly table roots of a page each."""
+    return 4096 if characters < 1_000_000 else 16384
+
+
+def open_scratch(path: Path | str = "", page_size: int = 16384) -> apsw.Connection:
     """Open a writable database that nobody else sees before it is done, so nothing is journalled to disk.
 
     The empty default is a temporary file of SQLite's own, small ones in memory, gone with the connection.
     """
     connection = _prepare(apsw.Connection(str(path)))
-    connection.pragma("page_size", PAGE_SIZE)
+    connection.pragma("page_size", page_size)
     connection.pragma("journal_mode", "memory")
     connection.pragma("synchronous", "off")
     return connection

@@ -17,8 +17,8 @@ from anvil.store import identity
 
 _DOCUMENT = ("library", "file_path", "title", "file_type", "blob_id", "content_hash", "size", "url", "nav_path",
              "metadata")  # fmt: skip
-_SECTION = ("ordinal", "title", "heading_path", "heading_level", "anchor", "start", '"end"', "start_line", "end_line")
-_WINDOW = ("id", "chunk_id", "start", '"end"', "key")
+_SECTION = ("ordinal", "heading_path", "heading_level", "anchor", "start", '"end"', "start_line", "end_line")
+_WINDOW = ("id", "start", '"end"', "key")
 _CHUNK = ("ordinal", "chunk_id", "heading_path", "heading_level", "start", "start_line", "end_line", "page",
           "char_count", "content_hash", "title", "terms")  # fmt: skip
 

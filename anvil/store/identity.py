@@ -12,8 +12,10 @@ from collections.abc import Container
 
 from anvil.errors import BuildError
 
-DOCUMENT_BITS = 20
-CHUNK_BITS = 17
+DOCUMENT_BITS = 18
+CHUNK_BITS = 15
+CHUNK_SLOT_BITS = 10
+"""Chunks start looking for a row among the first 1024 of their document's: near rows make short deltas."""
 WINDOW_BITS = 12
 
 
@@ -38,12 +40,12 @@ def document_id(library: str, file_path: str, taken: Container[int]) -> int:
 
 def chunk_row(document: int, heading_path: str, taken: Container[int]) -> int:
     """Row id of a chunk; ``taken`` are those of the same document's earlier chunks."""
-    return _free(document << CHUNK_BITS, _slot(heading_path, CHUNK_BITS), CHUNK_BITS, taken)
+    return _free(document << CHUNK_BITS, _slot(heading_path, CHUNK_SLOT_BITS), CHUNK_BITS, taken)
 
 
 def chunk_key(file_path: str, heading_path: str, occurrence: int) -> bytes:
-    """The portable id of a chunk, 16 bytes. The breadcrumb holds the part; ``occurrence`` counts equal ones."""
-    return hashlib.sha256(f"{file_path}\0{heading_path}\0{occurrence}".encode()).digest()[:16]
+    """The portable id of a chunk, 8 bytes. The breadcrumb holds the part; ``occurrence`` counts equal ones."""
+    return hashlib.sha256(f"{file_path}\0{heading_path}\0{occurrence}".encode()).digest()[:8]
 
 
 def chunk_range(document: int) -> tuple[int, int]:
@@ -62,5 +64,5 @@ def window_range(first_chunk: int, last_chunk: int) -> tuple[int, int]:
 
 
 def window_key(text: str) -> bytes:
-    """Reuse key of a window's exact text, 16 bytes."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+    """Reuse key of a window's exact text, 10 bytes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]

@@ -77,7 +77,8 @@ def publish(writer: Writer, path: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             fresh.unlink()
         dimensions = int(writer.meta()["embedding_dimensions"])
-        with contextlib.closing(connection.open_scratch(fresh)) as empty:
+        size = connection.page_size(writer.characters())
+        with contextlib.closing(connection.open_scratch(fresh, size)) as empty:
             connection.lay_out(empty, dimensions)
         _settle_ids(writer)
         _copy(writer.connection, fresh, dimensions)

@@ -7,6 +7,7 @@ thread-safe: whoever shares one holds a lock around each call.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from anvil.lexicon import words
-from anvil.models import ChunkMetadata, PageChunk, Section
+from anvil.models import SEPARATOR, ChunkMetadata, PageChunk, Section
 from anvil.store import identity
 
 if TYPE_CHECKING:
@@ -66,6 +67,30 @@ _CHUNK = """
 def section_url(page_url: str | None, anchor: str) -> str | None:
     """The published address of a section: the page's, and its ``#anchor`` when it has one."""
     return f"{page_url}#{anchor}" if page_url and anchor else page_url
+
+
+def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
+    """The headings' own texts, from (breadcrumb, level) of a page's sections in order.
+
+    A breadcrumb is its parent's, a separator and the text; a number in brackets is not part of the text when the
+    page has the same breadcrumb without it, because only then it was added.
+    """
+    seen: set[str] = set()
+    above: list[tuple[str, int]] = []
+    titles = []
+    for path, level in paths:
+        while above and above[-1][1] >= level:
+            above.pop()
+        parent = next((each for each, _ in reversed(above) if path.startswith(each + SEPARATOR)), None)
+        numbered = _NUMBERED.fullmatch(path)
+        plain = numbered[1] if numbered and numbered[1] in seen else path
+        titles.append(plain[len(parent) + len(SEPARATOR) :] if parent is not None else plain)
+        seen.add(path)
+        above.append((path, level))
+    return titles
+
+
+_NUMBERED = re.compile(r"(.*) \[\d+\]", re.DOTALL)
 
 
 def _document(row: Sequence[Any]) -> StoredDocument:
@@ -150,25 +175,31 @@ class Reader:
     def sections(self, document_id: int) -> tuple[Section, ...]:
         """A document's sections in its own order."""
         rows = self.connection.execute(
-            'SELECT ordinal, heading_path, heading_level, title, anchor, start, "end", start_line, end_line '
+            'SELECT ordinal, heading_path, heading_level, anchor, start, "end", start_line, end_line '
             "FROM sections WHERE document_id = ? ORDER BY ordinal",
             (document_id,),
-        )
-        return tuple(Section(*row) for row in rows)
+        ).fetchall()
+        titles = section_titles([(path, level) for _, path, level, *_ in rows])
+        return tuple(Section(*row[:3], title, *row[3:]) for row, title in zip(rows, titles, strict=True))
 
     def page_sizes(self) -> dict[int, tuple[int, int]]:
         """Document id -> (number of chunks, characters)."""
         rows = self.connection.execute("SELECT document_id, count(*), sum(char_count) FROM chunks GROUP BY 1")
         return {document: (count, size) for document, count, size in rows}
 
+    def characters(self) -> int:
+        """Characters of all text."""
+        return int(self._one("SELECT coalesce(sum(char_count), 0) FROM chunks"))
+
     def top_headings(self) -> dict[int, tuple[str, ...]]:
         """Document id -> its h1 and h2 texts in order."""
-        found: dict[int, list[str]] = {}
-        for document, title in self.connection.execute(
-            "SELECT document_id, title FROM sections WHERE heading_level BETWEEN 1 AND 2 ORDER BY 1, ordinal"
+        found: dict[int, list[tuple[str, int]]] = {}
+        for document, path, level in self.connection.execute(
+            "SELECT document_id, heading_path, heading_level FROM sections "
+            "WHERE heading_level BETWEEN 1 AND 2 ORDER BY 1, ordinal"
         ):
-            found.setdefault(document, []).append(title)
-        return {document: tuple(titles) for document, titles in found.items()}
+            found.setdefault(document, []).append((path, level))
+        return {document: tuple(section_titles(paths)) for document, paths in found.items()}
 
     # --- search -------------------------------------------------------------------------------------------
 
@@ -261,7 +292,8 @@ class Reader:
             valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
             ids.append(np.frombuffer(rowids, np.int64)[valid])
             vectors.append(np.frombuffer(blob, np.int8).reshape(-1, dimensions)[valid])
-        return np.concatenate(ids) >> identity.WINDOW_BITS, np.concatenate([np.empty((0, dimensions), np.int8), *vectors])
+        empty = np.empty((0, dimensions), np.int8)
+        return np.concatenate(ids) >> identity.WINDOW_BITS, np.concatenate([empty, *vectors])
 
     # --- reuse ----------------------------------------------------------------------------------------------
 

@@ -28,7 +28,6 @@ CREATE UNIQUE INDEX documents_path ON documents (library, file_path);
 CREATE TABLE sections (
   document_id INTEGER NOT NULL,
   ordinal INTEGER NOT NULL,
-  title TEXT NOT NULL,
   heading_path TEXT NOT NULL,
   heading_level INTEGER NOT NULL,
   anchor TEXT NOT NULL,
@@ -53,7 +52,7 @@ CREATE TABLE chunks (
   char_count INTEGER NOT NULL,
   content_hash BLOB NOT NULL,   -- SHA-256 of the content
   title TEXT NOT NULL,          -- the document's, for the keyword index
-  terms TEXT NOT NULL,          -- what it is to be found by besides: path, parts of compounds, CJK pairs
+  terms TEXT NOT NULL,          -- what it is to be found by besides: parts of compounds, CJK pairs
   content TEXT NOT NULL
 );
 
@@ -64,8 +63,7 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5 (
 );
 
 CREATE TABLE windows (
-  id INTEGER PRIMARY KEY,       -- also the row of its vector
-  chunk_id INTEGER NOT NULL,    -- chunks.id
+  id INTEGER PRIMARY KEY,       -- chunks.id * 4096 + its number; also the row of its vector
   start INTEGER NOT NULL,       -- span in the chunk's content, in characters
   "end" INTEGER NOT NULL,
   key BLOB NOT NULL             -- hash of the exact text embedded: equal keys, equal vectors

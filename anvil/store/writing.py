@@ -76,8 +76,8 @@ class Writer(Reader):
              canonical(metadata)),
         )  # fmt: skip
         self.connection.executemany(
-            "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            ((id_, s.ordinal, s.title, s.heading_path, s.heading_level, s.anchor, s.start, s.end, s.start_line,
+            "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            ((id_, s.ordinal, s.heading_path, s.heading_level, s.anchor, s.start, s.end, s.start_line,
               s.end_line) for s in page.sections),
         )  # fmt: skip
         taken: set[int] = set()
@@ -90,7 +90,7 @@ class Writer(Reader):
             seen[c.heading_path] += 1
             rows.append((row, key, id_, c.ordinal, c.heading_path, c.heading_level, c.start,
                          c.start_line, c.end_line, 0, len(c.content), _sha256(c.content), title,
-                         derived_terms(document.path, c.content), c.content))  # fmt: skip
+                         derived_terms(c.content), c.content))  # fmt: skip
         rows.sort()
         self.connection.executemany(f"INSERT INTO chunks VALUES ({', '.join('?' * 15)})", rows)
         self.connection.executemany(
@@ -146,10 +146,10 @@ class Writer(Reader):
     def put_windows(self, chunk: int, windows: Sequence[Window]) -> list[int]:
         """Store a chunk's windows; their ids."""
         rows = [
-            (identity.window_row(chunk, number), chunk, w.start, w.end, identity.window_key(w.text))
+            (identity.window_row(chunk, number), w.start, w.end, identity.window_key(w.text))
             for number, w in enumerate(windows)
         ]
-        self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?, ?)", rows)
+        self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?)", rows)
         return [row[0] for row in rows]
 
     def put_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
@@ -160,7 +160,7 @@ class Writer(Reader):
         """(window id, chunk row, start, end) of windows that have no vector."""
         return list(
             self.connection.execute(
-                'SELECT id, chunk_id, start, "end" FROM windows w '
+                f'SELECT id, id >> {identity.WINDOW_BITS}, start, "end" FROM windows w '
                 "WHERE NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id) ORDER BY id"
             )
         )
@@ -187,8 +187,7 @@ class Writer(Reader):
             vectors = [(row + moved, self.vector(row)) for (row,) in kept]
             self.connection.executemany("DELETE FROM vectors WHERE id = ?", kept)
             self.put_vectors(vectors)
-        execute("UPDATE windows SET id = id + ?, chunk_id = chunk_id + ? WHERE id BETWEEN ? AND ?",
-                (moved, shift, *windows))  # fmt: skip
+        execute("UPDATE windows SET id = id + ? WHERE id BETWEEN ? AND ?", (moved, *windows))
 
     def clear(self) -> None:
         """Forget all documents."""
