@@ -26,11 +26,12 @@ from measuring import anvil, heading, ratio, run, table
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 START = """
 import sys
-if sys.argv[1]:
+weights = sys.argv[1]
+if weights:
     import fastembed
     class Local(fastembed.TextEmbedding):
         def __init__(self, model_name, **more):
-            super().__init__(model_name, specific_model_path=sys.argv[1])
+            super().__init__(model_name, specific_model_path=weights)
     fastembed.TextEmbedding = Local
 from markdown_vault_mcp.cli import main
 sys.argv = ["markdown-vault-mcp", *sys.argv[2:]]
