@@ -1,0 +1,92 @@
+"""Write docs/reference/cli.md from the commands themselves.
+
+    python scripts/cli_reference.py            write the page
+    python scripts/cli_reference.py --check    exit with 1 when the page is not what the commands say
+
+The page is made from the commands' parameters rather than their help output, whose layout differs between versions of
+click.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from anvil.cli import COMMANDS, group  # noqa: E402
+
+PAGE = ROOT / "docs" / "reference" / "cli.md"
+
+OPENING = """\
+# Command line
+
+Every command takes `--help`. `python -m anvil` is the same as `anvil`.
+
+Exit codes are the same everywhere: 0 done, 1 "no" (stale, refused, different), 2 could not (an error, bad arguments).
+Errors are one or two sentences on stderr; `--debug`, anywhere on the line, shows where they were raised. Answers go to
+stdout, progress and warnings to stderr. What no option says comes from the [configuration](../guides/configuration.md).
+"""
+
+
+def reference() -> str:
+    """The page, whole."""
+    context = click.Context(group, info_name="anvil")
+    parts = [OPENING]
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        aliases = [other for other, module in COMMANDS.items() if module == COMMANDS[name] and other != name]
+        parts.append(described(name, command, aliases))
+    return "\n".join(parts)
+
+
+def described(name: str, command: click.Command, aliases: list[str]) -> str:
+    """One command: usage, what it does, options, example."""
+    arguments = [each for each in command.params if isinstance(each, click.Argument)]
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    usage = " ".join(["anvil", name, "[OPTIONS]", *(each.metavar or (each.name or "").upper() for each in arguments)])
+    lines = [f"## anvil {name}", "", "```text", usage, "```", "", " ".join((command.help or "").split()), ""]
+    if aliases:
+        lines += [f"Also called `anvil {aliases[0]}`.", ""]
+    if options:
+        lines += ["| option | meaning |", "|---|---|"]
+        lines += [f"| {spelled(option)} | {explained(option)} |" for option in options]
+        lines.append("")
+    if command.epilog:
+        lines += ["```bash", command.epilog.removeprefix("Example: "), "```", ""]
+    return "\n".join(lines)
+
+
+def spelled(option: click.Option) -> str:
+    """All spellings of an option, with what it takes."""
+    names = sorted([*option.opts, *option.secondary_opts], key=lambda name: (name not in option.opts, -len(name)))
+    if option.is_flag:
+        takes = ""
+    elif isinstance(option.type, click.Choice):
+        takes = " " + "\\|".join(str(choice) for choice in option.type.choices)
+    else:
+        takes = f" {option.metavar or option.type.name.upper()}"
+    return ", ".join(f"`{name}{takes}`" for name in names)
+
+
+def explained(option: click.Option) -> str:
+    """What an option means, and its default where the help shows one."""
+    text = " ".join((option.help or "").split()).replace("|", "\\|")
+    return f"{text} Default: `{option.default}`.".strip() if option.show_default else text
+
+
+def main() -> None:
+    """Write or check the page."""
+    if "--check" in sys.argv[1:]:
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != reference():
+            sys.exit(f"{PAGE} is not what the commands say. Run 'python scripts/cli_reference.py'.")
+    else:
+        PAGE.write_text(reference(), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
