@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 STOP = frozenset(
     """
@@ -24,9 +25,11 @@ PART_WEIGHT = 0.5
 """A part of a compound word, against a word."""
 PHRASE_WEIGHT = 1.0
 """A phrase in quotes, against a word."""
+MOST = 2000
+"""Different runs of a question that are looked at: far beyond a page, and a bound on what a pasted book costs."""
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u0331])*")  # marks written apart belong to their letter
 _RUN = re.compile(f"[{_CJK}]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
@@ -61,7 +64,7 @@ def pairs(run: str) -> list[str]:
 
 
 def derived_terms(text: str) -> str:
-    """What a chunk is to be found by besides its text: parts of compounds, CJK pairs; sorted, each once."""
+    """What a chunk is to be found by besides its text: parts of compounds, CJK characters and their pairs; sorted."""
     found: set[str] = set()
     whole = set(words(text))
     for word in whole:
@@ -69,7 +72,7 @@ def derived_terms(text: str) -> str:
             found.update(part.lower() for part in compound_parts(word) if len(part) > 1)
         else:
             for run in _RUN.findall(word):
-                found.update(pairs(run))
+                found.update(pairs(run), run)
     found -= {word.lower() for word in whole}
     return " ".join(sorted(found))
 
@@ -78,14 +81,14 @@ def analysed(text: str, stem: Stem) -> Query:
     """A question in plain words, with or without ``"quoted phrases"`` and identifiers, taken apart.
 
     Identifiers such as ``DEC-0054``, ``snake_case``, ``--flag-name`` and ``a.b.c`` ask for their words, and as a
-    phrase for their words side by side.
+    phrase for their words side by side. Of a question of more than ``MOST`` different runs the rest is not read.
     """
     text = unicodedata.normalize("NFC", text).replace("\0", " ")
     query, stopped = Query(), Query()
-    for quoted in _QUOTED.findall(text):
+    for quoted in islice(_QUOTED.findall(text), MOST):
         if len(inside := words(quoted)) > 1:
             query.phrases[" ".join(inside)] = PHRASE_WEIGHT
-    runs = text.split()
+    runs = list(dict.fromkeys(text.split()))[:MOST]
     for run in runs:
         for word in words(run):
             for cjk in _RUN.findall(word):

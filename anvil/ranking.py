@@ -79,7 +79,7 @@ def fused(
     return score / full
 
 
-def above_mean(scores: NDArray[np.float32], mean: float, peak: float) -> NDArray[np.float64]:
+def above_mean(scores: NDArray[np.floating], mean: float, peak: float) -> NDArray[np.float64]:
     """Where scores lie between the mean of all (0) and the best of all (1); 0 below."""
     return np.maximum((scores.astype(np.float64) - mean) / max(peak - mean, 1e-9), 0.0)
 

@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
 CANDIDATES = 30
 """How many chunks each side names; more of them changed no result that mattered."""
+ENOUGH = 20
+"""Candidates that the words have to name, if so many hold one: the most results that can be asked for."""
 POSTINGS = 1000
 """Entries of the keyword index that naming candidates may touch: rarest words first, the others only score."""
 SMALL = 400
 """A filter that lets through no more chunks than this makes them all candidates."""
 REMEMBERED = 1024
 """Chunks whose word counts are kept."""
+DIGITS = 6
+"""Scores are rounded before they are compared: one text has one score, wherever in a block of vectors it lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class Searcher:
                 if mode == "semantic":
                     raise
                 notes.append(f"Semantic search is off: {error}")
-        top_k = min(max(top_k, 1), 20)
+        top_k = min(max(top_k, 1), ENOUGH)
         if not total:
             scored: list[tuple[float, int]] = []
         elif mode == "semantic" and vector is not None:
@@ -116,7 +120,7 @@ class Searcher:
     def _semantic(
         self, vector: NDArray[np.float32], allowed: NDArray[np.bool_] | None, top_k: int
     ) -> list[tuple[float, int]]:
-        best = self.table.best(vector)
+        best = self.table.best(vector).astype(np.float64).round(DIGITS)
         places = np.flatnonzero(best > -1 if allowed is None else allowed & (best > -1))
         order = places[np.argsort(-best[places], kind="stable")][:top_k]
         return [(float(best[place]), int(place)) for place in order]
@@ -135,7 +139,7 @@ class Searcher:
         candidates = self._keyword_candidates(query, frequencies, weights, phrases, allowed, total)
         dense = None
         if vector is not None:
-            near = self.table.near(vector)
+            near = self.table.near(vector).astype(np.float64).round(DIGITS)
             dense = ranking.above_mean(near, float(near.mean()), float(near.max()))
             candidates |= _best_places(near, allowed, CANDIDATES)
         places = np.array(sorted(candidates), np.intp)
@@ -149,7 +153,8 @@ class Searcher:
         found = scores.tolist()
         if dense is not None:
             found = ranking.lifted(found, self.documents[places].tolist())
-        return sorted(zip(found, places.tolist(), strict=True), key=lambda each: (-each[0], each[1]))
+        rounded = (round(score, DIGITS) for score in found)
+        return sorted(zip(rounded, places.tolist(), strict=True), key=lambda each: (-each[0], each[1]))
 
     def _keyword_candidates(
         self,
@@ -162,18 +167,16 @@ class Searcher:
     ) -> set[int]:
         if total <= SMALL:
             return set(np.arange(len(self.rows)) if allowed is None else np.flatnonzero(allowed))
-        asked: list[str] = []
-        cost = 0
-        for token in sorted(weights, key=lambda token: (frequencies[token], token)):
-            if asked and allowed is None and cost + frequencies[token] > POSTINGS:
-                break
-            asked.append(lexicon.literal(query.terms[token][1]))
-            cost += frequencies[token]
-        expression = " OR ".join([*asked, *map(lexicon.literal, phrases)])
-        if not expression:
-            return set()
+        tokens = sorted(weights, key=lambda token: (frequencies[token], token))
+        words = [lexicon.literal(query.terms[token][1]) for token in tokens]
+        costs = np.cumsum([frequencies[token] for token in tokens])
+        few = len(words) if allowed is not None else max(int((costs <= POSTINGS).sum()), 1)
         documents = None if allowed is None else np.unique(self.documents[allowed]).tolist()
-        rows = self.reader.matching(expression, ranking.FIELD_WEIGHTS, CANDIDATES, documents)
+        rows: list[int] = []
+        for count in sorted({min(few, len(words)), len(words)}):  # all words, when the rare ones name too few
+            expression = " OR ".join([*words[:count], *map(lexicon.literal, phrases)])
+            if expression and len(rows) < ENOUGH:
+                rows = self.reader.matching(expression, ranking.FIELD_WEIGHTS, CANDIDATES, documents)
         return {self.place[row] for row in rows}
 
     def _frequency(self, word: str) -> int:
@@ -230,13 +233,13 @@ class Searcher:
         rows = [int(self.rows[place]) for _, place in scored]
         chunks = self.reader.chunks(rows)
         found = [
-            Hit(chunks[row].content, round(score, 6), chunks[row].metadata)
+            Hit(chunks[row].content, score, chunks[row].metadata)
             for (score, _), row in zip(scored, rows, strict=True)
         ]
         return within_budget(found, query, max_chars)
 
 
-def _best_places(scores: NDArray[np.float32], allowed: NDArray[np.bool_] | None, count: int) -> set[int]:
+def _best_places(scores: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> set[int]:
     places = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
     if len(places) > count:
         # all that tie with the last one too, so that no order of the file decides

@@ -49,15 +49,14 @@ class VectorTable:
         return means
 
     def _cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        found = np.empty(len(self.rows), np.float32)
-        block = np.empty((BLOCK, self.rows.shape[1]), np.float32)
-        for start in range(0, len(self.rows), BLOCK):
+        count = len(self.rows)
+        found = np.empty(-(-count // BLOCK) * BLOCK, np.float32)
+        block = np.zeros((BLOCK, self.rows.shape[1]), np.float32)
+        for start in range(0, count, BLOCK):  # whole blocks only: a shorter one would be added up in another order
             rows = self.rows[start : start + BLOCK]
-            wide = block[: len(rows)]
-            np.copyto(wide, rows)
-            np.dot(wide, query, out=found[start : start + len(rows)])
-        found *= self._scale
-        return found
+            np.copyto(block[: len(rows)], rows)
+            np.dot(block, query, out=found[start : start + BLOCK])
+        return found[:count] * self._scale
 
     def best(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each chunk's best cosine with the unit vector ``query`` (chunks,); -1 for chunks without a vector."""

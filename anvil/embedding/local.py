@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # A question is read whole up to about 2,000 tokens of the bundled model; a text longer than that is no
 # question.
+QUERY_CHARACTERS = 64
+"""No token of a question is taken to be longer: a pasted book is not tokenized whole."""
 QUERY_WINDOWS = 8
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -83,6 +85,7 @@ class LocalProvider:
         import numpy as np
 
         budget = self._tokenizer.budget
+        text = text[: QUERY_WINDOWS * budget * QUERY_CHARACTERS]  # beyond it nothing would be read
         spans = self.token_spans([text])[0]
         starts = range(0, len(spans), budget)[:QUERY_WINDOWS] or range(1)
         pieces = [text[slice(*_extent(spans[start : start + budget]))] for start in starts]
