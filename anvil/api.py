@@ -19,7 +19,6 @@ from anvil import __version__
 from anvil.config import Config
 from anvil.configfile import load_config
 from anvil.errors import ArtifactError, ArtifactMissing, ConfigError, SourceError
-from anvil.indexing import Progress, silent
 from anvil.models import (
     ArtifactStatus,
     BuildReport,
@@ -31,11 +30,13 @@ from anvil.models import (
     Mode,
     Page,
     PageList,
+    Progress,
     SearchResult,
     SectionText,
     ServerStatus,
     StaleCounts,
     Status,
+    silent,
 )
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from anvil import __version__, freshness
 from anvil.config import ChunkingOptions
 from anvil.errors import ArtifactError, ArtifactMissing, BuildError
-from anvil.indexing import Indexer, Progress, adapt, settings, silent
-from anvil.models import BuildReport, Changes, Scan
+from anvil.indexing import Indexer, adapt, settings
+from anvil.models import BuildReport, Changes, Progress, Scan, silent
 from anvil.store import checking, connection, publishing
 from anvil.store.connection import signature
 from anvil.store.reading import Reader

@@ -165,8 +165,9 @@ def windows(
     """Cut a chunk into what the model reads at once.
 
     ``spans`` are the chunk's tokens as character offsets, in order; ``max_tokens`` counts header and slice
-    (take off the model's special tokens before). Windows overlap by about ``overlap`` tokens and end, where
-    one is near, at the end of a line, a sentence or a word. Always at least one window. Linear in the chunk.
+    (take off the model's special tokens before). As few windows as that allows, of about one size: a sliver at
+    the end would cost a whole vector and say little. They overlap by about ``overlap`` tokens and end, where one
+    is near, at the end of a line, a sentence or a word. Always at least one window. Linear in the chunk.
     """
     tokens = _token_starts(spans, len(chunk_content))
     room = max(8, max_tokens - header_tokens)
@@ -174,10 +175,14 @@ def windows(
     made: list[Window] = []
     first = 0
     while True:
-        last = first + room
-        done = last >= len(tokens)
+        left = len(tokens) - first
+        done = left <= room
+        last = len(tokens)
         if not done:
-            last = _border(chunk_content, tokens, last - room // 4, last, last)
+            more = -(-(left - overlap) // (room - overlap))
+            even = -(-(left + (more - 1) * overlap) // more)
+            wanted = first + even
+            last = _border(chunk_content, tokens, wanted - even // 4, min(wanted + even // 4, first + room), wanted)
         start = tokens[first] if first else 0
         stop = len(chunk_content) if done else tokens[last]
         made.extend(_window(chunk_content, header, start, stop))

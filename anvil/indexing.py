@@ -5,13 +5,13 @@ The same :class:`Indexer` serves a build and a server's working copy, so both sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from anvil import chunking, markdown
+from anvil import chunking
 from anvil.config import ChunkingOptions
-from anvil.models import Changes, Skipped
+from anvil.models import Changes, Progress, Skipped, silent
 from anvil.store.connection import FORMAT_VERSION
 from anvil.store.digest import canonical
 from anvil.store.identity import window_key
@@ -22,17 +22,10 @@ if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider
     from anvil.sources import DocumentSource
 
-Progress = Callable[[str, int, int], None]
-"""Told (stage, done, total) now and then."""
-
 OVERLAP = 32
 """Tokens that neighbouring windows share."""
 BATCH = 512
 """Windows embedded at once: enough to keep all cores busy, few enough to keep memory flat."""
-
-
-def silent(stage: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
 
 
 def settings(provider: EmbeddingProvider, options: ChunkingOptions) -> dict[str, str]:
@@ -103,6 +96,8 @@ class Indexer:
             self.writer.remove(path)
             self.tally.skipped.append(document)
             return
+        from anvil import markdown  # not needed by a build that has nothing to read
+
         page = markdown.parse(document.text, slugs=self.options.slugs)
         self.writer.put(document, page, chunking.chunks(page, self.options))
 

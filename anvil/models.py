@@ -6,7 +6,7 @@ the CLI prints as JSON and the server sends is one and the same dataclass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -156,6 +156,14 @@ class Changes:
 
     def __len__(self) -> int:
         return len(self.changed) + len(self.added) + len(self.removed)
+
+
+Progress = Callable[[str, int, int], None]
+"""Told (stage, done, total) now and then while something takes long."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
 
 
 # --- answers: fields exactly as in the tool contracts ------------------------------------------------

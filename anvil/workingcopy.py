@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from anvil import freshness
 from anvil.config import ChunkingOptions
-from anvil.indexing import Indexer, Progress, silent
-from anvil.models import Changes
+from anvil.indexing import Indexer
+from anvil.models import Changes, Progress, silent
 from anvil.searching import Searcher
 from anvil.store import checking, connection
 from anvil.store.connection import signature

@@ -98,7 +98,7 @@ def test_an_old_format_is_refused(index: Path) -> None:
         ("UPDATE anvil_meta SET value = '0' WHERE key = 'embedding_dimensions'", "vectors"),
         ("UPDATE anvil_meta SET value = 'x' WHERE key = 'embedding_dimensions'", "impossible dimensions"),
         ("UPDATE anvil_meta SET value = '{}' WHERE key = 'chunking'", "does not match its digest"),
-        ("UPDATE chunks SET content = 'poison' WHERE id = (SELECT min(id) FROM chunks)", "does not match its hash"),
+        ("UPDATE chunks SET content = 'poison' WHERE id = (SELECT min(id) FROM chunks)", "does not match its digest"),
         ("UPDATE chunks SET heading_path = 'Elsewhere' WHERE id = (SELECT min(id) FROM chunks)", "digest"),
         ("UPDATE documents SET blob_id = 'a' WHERE file_path = 'index.md'", "'index.md' does not match its digest"),
         ("UPDATE sections SET anchor = 'a'", "digest"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from anvil.indexing import Progress, silent
+from anvil.models import Progress, silent
 
 
 def print_json(value: Any) -> None:

@@ -7,7 +7,6 @@ they must be. What fails is refused with the reason and the way out; nothing in 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -90,9 +89,6 @@ def _check(reader: Reader, path: Path) -> None:
 
 def _check_rows(reader: Reader, meta: dict[str, str], dimensions: int, refuse: Callable[[str], NoReturn]) -> None:
     handle = reader.connection
-    for content, digest in handle.execute("SELECT content, content_hash FROM chunks"):
-        if hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest() != digest:
-            refuse("a chunk's text does not match its hash")
     documents = []
     true = dict(document_digests(handle))
     for id_, library, path, digest in handle.execute("SELECT id, library, file_path, digest FROM documents"):

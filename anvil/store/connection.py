@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib.resources
+import importlib.util
 import os
 import urllib.parse
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import apsw
-import sqlite_vec
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError
 
@@ -60,9 +61,18 @@ def translated(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
+@lru_cache(maxsize=1)
+def _sqlite_vec() -> str:
+    """Where sqlite-vec lies. Its package is found, not imported: that would import numpy, for every command."""
+    found = importlib.util.find_spec("sqlite_vec")
+    if found is None or not found.submodule_search_locations:
+        raise ArtifactRejected("The package sqlite-vec is not installed. Install it with 'pip install sqlite-vec'.")
+    return str(Path(found.submodule_search_locations[0]) / "vec0")
+
+
 def _prepare(connection: apsw.Connection) -> apsw.Connection:
     connection.enable_load_extension(True)
-    connection.load_extension(sqlite_vec.loadable_path())
+    connection.load_extension(_sqlite_vec())
     connection.enable_load_extension(False)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     return connection

@@ -20,7 +20,7 @@ _DOCUMENT = ("library", "file_path", "title", "file_type", "blob_id", "content_h
 _SECTION = ("ordinal", "heading_path", "heading_level", "anchor", "start", '"end"', "start_line", "end_line")
 _WINDOW = ("id", "start", '"end"', "key")
 _CHUNK = ("ordinal", "chunk_id", "heading_path", "heading_level", "start", "start_line", "end_line", "page",
-          "char_count", "content_hash", "title", "terms")  # fmt: skip
+          "char_count", "title", "terms", "content")  # fmt: skip
 
 
 def canonical(value: Any) -> str:
@@ -64,8 +64,11 @@ def checksum(connection: apsw.Connection, schema: str = "main") -> str:
     whole = hashlib.sha256()
     times = connection.execute(f"SELECT group_concat(last_modified, '\n' ORDER BY id) FROM {schema}.documents").get
     whole.update((times or "").encode())
-    for (row,) in connection.execute(f"SELECT {_spelled(_WINDOW)} FROM {schema}.windows ORDER BY id"):
-        whole.update(row.encode())
+    for _, rows in connection.execute(
+        f"SELECT id >> {identity.WINDOW_BITS + identity.CHUNK_BITS}, "
+        f"group_concat({_spelled(_WINDOW)}, char(10) ORDER BY id) FROM {schema}.windows GROUP BY 1"
+    ):
+        whole.update(rows.encode())
     if connection.execute(f"SELECT count(*) FROM {schema}.sqlite_schema WHERE name = 'vectors'").get:
         for blobs in connection.execute(
             f"SELECT c.validity, c.rowids, v.vectors FROM {schema}.vectors_chunks c "

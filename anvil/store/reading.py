@@ -93,6 +93,11 @@ def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
 _NUMBERED = re.compile(r"(.*) \[\d+\]", re.DOTALL)
 
 
+def _section(row: Sequence[Any], title: str) -> Section:
+    ordinal, path, level, *rest = row
+    return Section(ordinal, path, level, title, *rest)
+
+
 def _document(row: Sequence[Any]) -> StoredDocument:
     return StoredDocument(*row[:-1], json.loads(row[-1]))  # type: ignore[call-arg]
 
@@ -179,8 +184,9 @@ class Reader:
             "FROM sections WHERE document_id = ? ORDER BY ordinal",
             (document_id,),
         ).fetchall()
-        titles = section_titles([(path, level) for _, path, level, *_ in rows])
-        return tuple(Section(*row[:3], title, *row[3:]) for row, title in zip(rows, titles, strict=True))
+        paths: list[Any] = [(row[1], row[2]) for row in rows]
+        titles = section_titles(paths)
+        return tuple(_section(row, title) for row, title in zip(rows, titles, strict=True))
 
     def page_sizes(self) -> dict[int, tuple[int, int]]:
         """Document id -> (number of chunks, characters)."""

@@ -20,7 +20,7 @@ CREATE TABLE documents (
   url TEXT,
   nav_path TEXT,
   metadata TEXT NOT NULL,       -- JSON
-  digest BLOB NOT NULL          -- SHA-256 over this document, its sections and its chunks
+  digest BLOB NOT NULL          -- SHA-256 over this document, its sections and its chunks with their text
 );
 
 CREATE UNIQUE INDEX documents_path ON documents (library, file_path);
@@ -50,7 +50,6 @@ CREATE TABLE chunks (
   end_line INTEGER NOT NULL,
   page INTEGER NOT NULL,        -- of a paged document; 0 when unknown
   char_count INTEGER NOT NULL,
-  content_hash BLOB NOT NULL,   -- SHA-256 of the content
   title TEXT NOT NULL,          -- the document's, for the keyword index
   terms TEXT NOT NULL,          -- what it is to be found by besides: parts of compounds, CJK pairs
   content TEXT NOT NULL

@@ -89,13 +89,13 @@ class Writer(Reader):
             taken.add(row)
             seen[c.heading_path] += 1
             rows.append((row, key, id_, c.ordinal, c.heading_path, c.heading_level, c.start,
-                         c.start_line, c.end_line, 0, len(c.content), _sha256(c.content), title,
+                         c.start_line, c.end_line, 0, len(c.content), title,
                          derived_terms(c.content), c.content))  # fmt: skip
         rows.sort()
-        self.connection.executemany(f"INSERT INTO chunks VALUES ({', '.join('?' * 15)})", rows)
+        self.connection.executemany(f"INSERT INTO chunks VALUES ({', '.join('?' * 14)})", rows)
         self.connection.executemany(
             "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) VALUES (?, ?, ?, ?, ?)",
-            ((row[0], title, row[4], row[14], row[13]) for row in rows),
+            ((row[0], title, row[4], row[13], row[12]) for row in rows),
         )
         for _, digest in document_digests(self.connection, id_):
             self.connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, id_))
