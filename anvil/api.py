@@ -137,8 +137,7 @@ class Anvil:
     def _answer(self, ask: Callable[[WorkingCopy], T]) -> T:
         """Make sure that the index says what the documents say, then ask it."""
         with self._lock:
-            if self._closed:
-                raise ConfigError("This Anvil is closed. Open another with anvil.open().")
+            self._still_open()
             copy = self._working_copy()
             try:
                 copy.refresh()
@@ -148,6 +147,10 @@ class Anvil:
                 self.index()
                 copy.refresh()
             return ask(copy)
+
+    def _still_open(self) -> None:
+        if self._closed:
+            raise ConfigError("This Anvil is closed. Open another with anvil.open().")
 
     # --- questions ---------------------------------------------------------------------------------------
 
@@ -261,6 +264,7 @@ class Anvil:
         if chosen is None:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
         with self._lock:
+            self._still_open()
             if self.config.index is None:
                 self._keep_out_of_git()
             return building.build(
@@ -281,6 +285,7 @@ class Anvil:
         if chosen is None:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
         with self._lock:
+            self._still_open()
             reader = checking.open_checked(self.index_path)
             try:
                 indexed = reader.blob_ids()

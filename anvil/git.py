@@ -131,8 +131,9 @@ class Repository:
 
     def short(self, commit: str) -> str:
         """The shortest unique form of an id, as git prints it; its first seven digits when it is not here."""
-        found = self._git.get(commit)
-        return commit[:7] if found is None else found.short_id
+        with _failures(f"The commit {commit[:12]} cannot be read"):
+            found = self._git.get(commit)
+            return commit[:7] if found is None else str(found.short_id)
 
     def time(self, commit: str) -> int:
         """A commit's time (of committing) in seconds since 1970."""
@@ -142,10 +143,11 @@ class Repository:
     def default_branch(self) -> str | None:
         """The commit of the remote's default branch as last fetched (40 hex digits); None when unknown."""
         for name in ("origin/HEAD", "origin/main", "origin/master"):
-            reference = self._git.references.get(f"refs/remotes/{name}")
-            if reference is not None:
+            with _failures("The remote's branches cannot be read"):
+                reference = self._git.references.get(f"refs/remotes/{name}")
                 try:
-                    return str(reference.resolve().target)
+                    if reference is not None:
+                        return str(reference.resolve().target)
                 except KeyError:  # origin/HEAD names a branch that was pruned since
                     continue
         return None

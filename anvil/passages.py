@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection
 from itertools import groupby
 
-from anvil.lexicon import pairs
+from anvil.lexicon import STOP, pairs
 
 _END = re.compile(r"\r\n?|\n")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
@@ -27,9 +27,13 @@ def root(word: str) -> str:
 
 
 def roots(text: str) -> frozenset[str]:
-    """The roots of a question's words, those of one or two letters left out; of Chinese, Japanese and Korean, which
-    know no spaces, its pairs of characters."""
-    words = (word for word in _WORD.findall(text) if len(word) > 2 or _UNSPACED.match(word))
+    """The roots of a question's words, stop words and those of one or two letters left out; of Chinese, Japanese and
+    Korean, which know no spaces, its pairs of characters."""
+    words = (
+        word
+        for word in _WORD.findall(text)
+        if (len(word) > 2 and word.casefold() not in STOP) or _UNSPACED.match(word)
+    )
     return frozenset(key for word in words for key in _keys(word))
 
 

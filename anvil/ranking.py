@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIELD_WEIGHTS = (2.0, 2.0, 1.0, 0.5)
-"""Title, breadcrumb, content, derived terms."""
+"""Title, breadcrumb, content, derived terms (with the words of the path, which only score)."""
 K1, B = 1.2, 0.75
 DENSE_WEIGHT = 0.5
 """Weight of the vectors' part against the words' part (1)."""

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -255,13 +256,16 @@ class Reader:
         return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, tuple[str, str, str, str]]:
-        """Row -> (title, breadcrumb, content, derived terms)."""
+        """Row -> (title, breadcrumb, content, derived terms and the path without its ending)."""
         found = self.connection.execute(
-            "SELECT id, title, heading_path, content, terms FROM chunks "
-            "WHERE id IN (SELECT value FROM json_each(?))",
+            "SELECT c.id, c.title, c.heading_path, c.content, c.terms, d.file_path FROM chunks c "
+            "JOIN documents d ON d.id = c.document_id WHERE c.id IN (SELECT value FROM json_each(?))",
             (json.dumps([int(row) for row in rows]),),
         )
-        return {row: (title, heading, content, terms) for row, title, heading, content, terms in found}
+        return {
+            row: (title, heading, content, f"{terms} {PurePosixPath(path).with_suffix('')}")
+            for row, title, heading, content, terms, path in found
+        }
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
         """Row id -> chunk."""
