@@ -137,7 +137,7 @@ class Anvil:
     def _answer(self, ask: Callable[[WorkingCopy], T]) -> T:
         """Make sure that the index says what the documents say, then ask it."""
         with self._lock:
-            self._still_open()
+            self._ready()
             copy = self._working_copy()
             try:
                 copy.refresh()
@@ -148,9 +148,11 @@ class Anvil:
                 copy.refresh()
             return ask(copy)
 
-    def _still_open(self) -> None:
+    def _ready(self) -> None:
         if self._closed:
             raise ConfigError("This Anvil is closed. Open another with anvil.open().")
+        if self.docs_root is not None and not self.docs_root.is_dir():  # nor is an empty one made in its place
+            raise SourceError(f"There is no folder {self.docs_root} any more. Put it back, or open another.")
 
     # --- questions ---------------------------------------------------------------------------------------
 
@@ -264,7 +266,7 @@ class Anvil:
         if chosen is None:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
         with self._lock:
-            self._still_open()
+            self._ready()
             if self.config.index is None:
                 self._keep_out_of_git()
             return building.build(
@@ -285,7 +287,7 @@ class Anvil:
         if chosen is None:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
         with self._lock:
-            self._still_open()
+            self._ready()
             reader = checking.open_checked(self.index_path)
             try:
                 indexed = reader.blob_ids()
