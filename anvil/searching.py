@@ -14,7 +14,8 @@ import numpy as np
 from anvil import globs, lexicon, passages, ranking
 from anvil.errors import AnvilError, ConfigError
 from anvil.models import Hit, Mode
-from anvil.store.reading import Reader, Stemmer
+from anvil.store.reading import Reader
+from anvil.store.stemming import Stemmer
 from anvil.vectors import VectorTable
 
 if TYPE_CHECKING:
