@@ -357,7 +357,8 @@ def test_results_have_the_fields_of_the_contract(opened: anvil.Anvil) -> None:
     assert names(status) == {"server", "index", "embedding", "git"}
     assert names(status.server) == {"version", "uptime_seconds", "docs_root"}
     assert names(status.index) == {
-        "total_pages", "total_chunks", "last_indexed", "db_path", "db_size_bytes", "artifact", "stale", "pending_vectors"
+        "total_pages", "total_chunks", "last_indexed", "db_path", "db_size_bytes", "artifact", "stale",
+        "pending_vectors",
     }  # fmt: skip
     assert names(status.index.artifact) == {"origin", "digest", "commit", "built_at"}
     assert names(status.index.stale) == {"changed", "added", "removed"}

@@ -61,9 +61,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run the command line; the exit code. Errors are two sentences on stderr; ``--debug`` shows the traceback."""
-    debug = "--debug" in arguments
+    end = arguments.index("--") if "--" in arguments else len(arguments)  # beyond it nothing is an option
+    debug = "--debug" in arguments[:end]
+    kept = [each for each in arguments[:end] if each != "--debug"] + arguments[end:]
     try:
-        result: Any = group.main([each for each in arguments if each != "--debug"], "anvil", standalone_mode=False)
+        result: Any = group.main(kept, "anvil", standalone_mode=False)
     except click.exceptions.Abort:
         print("anvil: interrupted", file=sys.stderr)
         return 130
@@ -73,9 +75,10 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader went away, as `| head` does
         return OK
-    except AnvilError as error:
+    except Exception as error:
         if debug:
             raise
-        print(f"anvil: {error}", file=sys.stderr)
+        more = "" if isinstance(error, AnvilError) else f" ({type(error).__name__}). Use --debug to see where."
+        print(f"anvil: {error}{more}", file=sys.stderr)
         return ERROR
     return result if isinstance(result, int) else OK

@@ -29,15 +29,15 @@ def command(
     import anvil
     from anvil import sources
 
-    if staged and ref:
+    if staged and ref is not None:
         raise click.UsageError("--staged and --ref exclude each other. Give one of them.")
     with anvil.open(docs, index, config=config) as opened:
         source = opened.source
-        if opened.docs_root is not None and (staged or ref):
+        if opened.docs_root is not None and (staged or ref is not None):
             chosen = opened.config.source
             source = (
                 sources.commit_tree(opened.docs_root, ref, chosen)
-                if ref
+                if ref is not None
                 else sources.staged_tree(opened.docs_root, chosen)
             )
         changes = opened.check(source)

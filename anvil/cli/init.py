@@ -55,14 +55,15 @@ def command(docs: str | None, commit_index: bool | None) -> None:
         config.write_text(TEMPLATE.format(docs=_quoted(folder.as_posix()), index=_quoted(index)), encoding="utf-8")
         click.echo(f"Wrote {config}.")
     own = folder / INDEX_FOLDER / ".gitignore"
+    ignored = f"{own.parent.as_posix()}/"
     own.parent.mkdir(exist_ok=True)
     if commit_index:
         own.write_text(f"*\n!.gitignore\n!{INDEX_NAME}\n", encoding="utf-8")  # scratch files stay out
         _add_line(Path(".gitattributes"), f"{index} binary")
-        _drop_line(Path(".gitignore"), f"{folder.as_posix()}/{INDEX_FOLDER}/")
+        _drop_line(Path(".gitignore"), ignored)
     else:
         own.write_text("*\n", encoding="utf-8")
-        _add_line(Path(".gitignore"), f"{folder.as_posix()}/{INDEX_FOLDER}/")
+        _add_line(Path(".gitignore"), ignored)
         _drop_line(Path(".gitattributes"), f"{index} binary")
     click.echo(f"Next: anvil build, then {f'git add {own.parent.as_posix()}' if commit_index else 'anvil search'}.")
 

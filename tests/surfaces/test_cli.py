@@ -1,0 +1,425 @@
+"""The command line, by the real program: what it prints, how it ends, and that it says what the API says."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anvil
+from tests import repositories
+from tests.conftest import PAGES, write
+from tests.repositories import commit, run
+from tests.surfaces.programs import complaint, environment, printed, program
+
+COMMANDS = ["build", "index", "check", "search", "show", "status", "verify", "diff", "init"]
+isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A working folder with docs/ and a configuration without vectors; nothing built yet."""
+    write(tmp_path / "work/docs", PAGES)
+    return write(tmp_path / "work", {"anvil.toml": 'docs = "docs"\n[embedding]\nprovider = "none"\n'})
+
+
+@pytest.fixture
+def built(work: Path) -> Path:
+    with anvil.open(config=work / "anvil.toml") as opened:
+        opened.index()
+    return work
+
+
+def plain(value: Any) -> Any:
+    """A dataclass as JSON has it."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def without_clock(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer without what differs from one moment to the next."""
+    cut = {key: value for key, value in answer.items() if key not in ("query_ms", "seconds")}
+    if "server" in cut:
+        cut["server"] = {key: value for key, value in cut["server"].items() if key != "uptime_seconds"}
+    return cut
+
+
+def repository(work: Path) -> None:
+    run(work, "init", "-q", "-b", "main")
+    commit(work, "first", at=1_700_000_000)
+
+
+# --- help and errors ---------------------------------------------------------------------------------
+
+
+def test_help_lists_the_commands() -> None:
+    text = program("--help").stdout
+    listed = re.findall(r"^  ([a-z]+) ", text, re.MULTILINE)
+    assert listed == [name for name in COMMANDS if name != "index"] and "Example: anvil" in text
+    assert program("-h").stdout == text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_every_command_has_an_example(command: str) -> None:
+    text = program(command, "--help").stdout
+    shown = "build" if command == "index" else command
+    assert re.search(rf"^\s*Example: anvil {shown} ", text, re.MULTILINE), text
+
+
+def test_the_version_is_printed() -> None:
+    assert program("--version").stdout == f"anvil, version {anvil.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["build", "--docs", "none"],
+        ["search", "--docs", "none", "x"],
+        ["search", "--docs", "docs/index.md", "x"],
+        ["search", " "],
+        ["search", "--provider", "locl", "x"],
+        ["search", "--index", "anvil.toml", "x"],
+        ["build", "--config", "none.toml"],
+        ["build", "--index", "anvil.toml/x.db"],
+        ["show", "none.md"],
+        ["show", "index.md#No such heading"],
+        ["show", "../anvil.toml"],
+        ["show", "\udcff.md"],
+        ["check", "--index", "none.db"],
+        ["check", "--staged"],
+        ["check", "--ref", "HEAD"],
+        ["check", "--index", "anvil.toml"],
+        ["verify", "none.db"],
+        ["diff", "none.db", "none.db"],
+        ["diff", "anvil.toml", "anvil.toml"],
+        ["init", "--docs", "none", "--commit-index"],
+    ],
+    ids=" ".join,
+)
+def test_an_error_is_two_sentences(built: Path, arguments: list[str]) -> None:
+    message = complaint(*arguments, cwd=built)
+    assert message.startswith("anvil: ") and "\n" not in message
+    sentences = re.split(r"(?<=[.!?]) (?=[A-Z])", message)
+    assert len(sentences) <= 3 if "Closest" in message else len(sentences) <= 2, sentences
+
+
+def test_a_broken_configuration_is_an_error(work: Path) -> None:
+    (work / "anvil.toml").write_text('dosc = "x"\n')
+    assert "Unknown key 'dosc'" in complaint("build", cwd=work)
+
+
+def test_what_nobody_thought_of_is_no_traceback_either(work: Path) -> None:
+    (work / ".gitignore").mkdir()
+    done = program("init", "--no-commit-index", cwd=work, code=2)
+    assert "Traceback" not in done.stderr and ".gitignore" in done.stderr and "--debug" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["frobnicate"], ["search"], ["build", "--frob"], ["search", "--mode", "fuzzy", "x"],
+                  ["check", "--staged", "--ref", "HEAD"], ["diff", "one.db"]], ids=" ".join
+)  # fmt: skip
+def test_a_wrong_call_explains_the_usage(work: Path, arguments: list[str]) -> None:
+    done = program(*arguments, cwd=work, code=2)
+    assert "Usage: anvil" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_debug_shows_where_it_failed(work: Path) -> None:
+    for arguments in (["--debug", "verify", "none.db"], ["verify", "none.db", "--debug"]):
+        done = program(*arguments, cwd=work, code=1)
+        assert "Traceback" in done.stderr and "ArtifactMissing" in done.stderr
+
+
+# --- build ---------------------------------------------------------------------------------------------
+
+
+def test_build_says_what_it_did(work: Path) -> None:
+    first = program("build", cwd=work)
+    assert first.stdout.startswith(f"Built {work / 'docs/.anvil/index.db'}: 4 pages,") and "(4 added)" in first.stdout
+    assert "is up to date: 4 pages" in program("index", cwd=work).stdout
+    write(work / "docs", {"index.md": "# Other\n", "bad.md": "\0"})
+    (work / "docs/install.md").unlink()
+    third = program("build", cwd=work)
+    assert "(1 changed, 1 removed)" in third.stdout and "skipped bad.md: binary" in third.stderr
+    assert program("build", "--force", cwd=work).stdout.startswith("Built")
+
+
+def test_quiet_is_quiet_and_json_is_json(work: Path) -> None:
+    done = program("build", "--quiet", cwd=work)
+    assert (done.stdout, done.stderr) == ("", "")
+    report = printed("build", "--quiet", cwd=work)
+    assert set(report) == {field.name for field in dataclasses.fields(anvil.BuildReport)}
+    assert (report["outcome"], report["pages"], report["changes"]) == (
+        "unchanged", 4, {"changed": [], "added": [], "removed": []}
+    )  # fmt: skip
+
+
+def test_build_reuses_previous_vectors(docs: Path, tmp_path: Path) -> None:
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    first = printed("build", "--docs", docs, "--index", old)
+    report = printed("build", "--docs", docs, "--index", new, "--previous", tmp_path / "gone.db", "--previous", old)
+    assert first["embedded"] > 0 and (report["embedded"], report["reused"]) == (0, first["windows"])
+    assert len(report["reasons"]) == 1 and "gone.db" in report["reasons"][0]
+    assert hashlib.sha256(old.read_bytes()).digest() == hashlib.sha256(new.read_bytes()).digest()
+
+
+# --- search --------------------------------------------------------------------------------------------
+
+
+def test_search_indexes_first_when_there_is_no_index(work: Path) -> None:
+    done = program("search", "silence at night", cwd=work)
+    assert "guides/alerts.md" in done.stdout.splitlines()[0] and (work / "docs/.anvil/index.db").is_file()
+
+
+@pytest.mark.parametrize(
+    ("query", "needle"),
+    [
+        ("smtp_host", "smtp_host"),
+        ("DEC-0054", "DEC-0054"),
+        ("previous installer", "Run the installer"),
+        ("Lighthouse", ""),
+    ],
+)
+def test_the_place_named_is_the_first_line_shown(built: Path, query: str, needle: str) -> None:
+    text = program("search", query, cwd=built).stdout
+    hits = re.findall(r"^\d+\. (.+):(\d+)  (\d\.\d{3})\n   (.+)\n   \| (.*)$", text, re.MULTILINE)
+    assert hits and len(hits) == len(re.findall(r"^\d+\. ", text, re.MULTILINE))
+    for path, line, _, _, shown in hits:
+        source = (built / path).read_text().splitlines()
+        assert source[int(line) - 1].strip() == shown.replace("**", "").strip()
+    assert needle in text.replace("**", "")
+    scores = [float(score) for _, _, score, _, _ in hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+def test_the_place_is_right_in_a_long_section(work: Path, newline: str) -> None:
+    lines = ["# Long", "", *(f"Line {i} of something else." for i in range(120)), "", "    the zebra line", "", "End."]
+    (work / "docs/long.md").write_bytes(newline.join(lines).encode())
+    text = program("search", "zebra", "--mode", "keyword", cwd=work).stdout
+    found = re.match(r"1\. \S*long\.md:(\d+) .*\n.*\n   \| (.*)\n", text)
+    assert found and lines[int(found[1]) - 1] == found[2].replace("**", "") and "**zebra**" in text
+
+
+def test_matched_words_are_marked(built: Path) -> None:
+    text = program("search", "installing packages", cwd=built).stdout
+    assert "**packages**" in text and "**Install**" in text and "\x1b" not in text
+
+
+def test_nothing_found_is_said(built: Path) -> None:
+    assert program("search", "zebra", cwd=built).stdout.startswith("Nothing found in ")
+    assert printed("search", "zebra", cwd=built)["results"] == []
+
+
+def test_a_query_that_looks_like_an_option(built: Path) -> None:
+    assert "guides/checks.md" in program("search", "--", "--expect-status", cwd=built).stdout
+    done = program("search", "--", "--debug", cwd=built)
+    assert "Usage" not in done.stderr
+
+
+def test_pages_changed_since_the_build_are_mentioned(built: Path) -> None:
+    write(built / "docs", {"new.md": "# Zebra\n\nA zebra.\n"})
+    done = program("search", "zebra", cwd=built)
+    assert "new.md:1" in done.stdout.replace(os.sep, "/") and "1 page changed since the index was built" in done.stderr
+
+
+def test_a_reader_who_goes_away_is_no_error(built: Path) -> None:
+    write(built / "docs", {f"{i}.md": f"# Page {i}\n\n" + f"Alerts {i}. " * 300 + "\n" for i in range(30)})
+    command = [sys.executable, "-m", "anvil", "search", "-k", "20", "--max-chars", "1000000", "--json", "alerts"]
+    with subprocess.Popen(
+        command, cwd=built, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout and process.stderr
+        process.stdout.read(1)
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert process.returncode == 0 and b"Traceback" not in errors and b"BrokenPipe" not in errors
+
+
+# --- one thing with the API --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", ["local", "none"])
+def test_json_is_what_the_api_answers(docs: Path, provider: str) -> None:
+    where = ["--docs", str(docs), "--provider", provider]
+    with anvil.open(docs, provider=provider) as opened:
+        opened.index()
+        for query, top_k, glob in (
+            ("silence at night", 5, None),
+            ("what about TLS", 2, "guides/*"),
+            ("zebra", 20, "["),
+        ):
+            options = ["-k", str(top_k), *(["--filter", glob] if glob else [])]
+            answer = printed("search", *where, *options, query)
+            assert without_clock(answer) == without_clock(plain(opened.search(query, top_k, glob)))
+        assert printed("show", *where, "guides/alerts.md") == plain(opened.get_page("guides/alerts.md"))
+        section = plain(opened.get_section("install.md", "Install > Linux"))
+        assert printed("show", *where, "install.md#Install > Linux") == section
+        assert printed("show", *where, "install.md#linux") == section
+        assert printed("show", *where, "--children", "install.md#install") == plain(
+            opened.get_section("install.md", "Install", include_children=True)
+        )
+        assert without_clock(printed("status", *where)) == without_clock(plain(opened.get_status()))
+
+
+def test_show_prints_the_text(built: Path) -> None:
+    assert program("show", "index.md", cwd=built).stdout == PAGES["index.md"]
+    assert program("show", "guides/alerts.md#silence-at-night", cwd=built).stdout.startswith("## Silence at night\n")
+
+
+def test_status_for_people(built: Path) -> None:
+    text = program("status", cwd=built).stdout
+    assert re.search(r"holds  4 pages, \d+ chunks", text) and "fresh  yes" in text and "keyword search only" in text
+    (built / "docs/index.md").unlink()
+    assert "no: 0 changed, 0 added, 1 removed" in program("status", cwd=built).stdout
+
+
+# --- check -------------------------------------------------------------------------------------------------
+
+
+def test_check_tells_fresh_from_stale(built: Path) -> None:
+    assert "is fresh" in program("check", cwd=built).stdout
+    answer = printed("check", cwd=built)
+    assert answer["fresh"] is True and answer["compared_with"] == "working tree"
+    write(built / "docs", {"index.md": "# Other\n", "new.md": "# New\n"})
+    (built / "docs/install.md").unlink()
+    text = program("check", cwd=built, code=1).stdout
+    assert re.findall(r"^ *(changed|added|removed)  (\S+)$", text, re.MULTILINE) == [
+        ("changed", "index.md"), ("added", "new.md"), ("removed", "install.md")
+    ]  # fmt: skip
+    answer = printed("check", cwd=built, code=1)
+    assert (answer["fresh"], answer["changed"], answer["added"], answer["removed"]) == (
+        False, ["index.md"], ["new.md"], ["install.md"]
+    )  # fmt: skip
+    assert program("check", "--quiet", cwd=built, code=1).stdout == ""
+    complaint("check", "--docs", "none", cwd=built)
+
+
+def test_check_judges_what_is_staged_or_committed(isolated: None, built: Path) -> None:
+    repository(built)
+    for option in ([], ["--staged"], ["--ref", "HEAD"]):
+        program("check", *option, cwd=built)
+    write(built / "docs", {"index.md": "# Staged\n"})
+    run(built, "add", "docs/index.md")
+    write(built / "docs", {"index.md": PAGES["index.md"]})
+    program("check", cwd=built)
+    assert "index.md" in program("check", "--staged", cwd=built, code=1).stdout
+    program("check", "--ref", "HEAD", cwd=built)
+    commit(built, "second", at=1_700_000_100)
+    write(built / "docs", {"index.md": "# Third\n"})
+    program("build", cwd=built)
+    run(built, "add", "docs")
+    program("check", "--staged", cwd=built)
+    assert printed("check", "--ref", "HEAD~1", cwd=built, code=1)["changed"] == ["index.md"]
+    for revision in ("nonsense", ""):
+        assert "commit" in complaint("check", "--ref", revision, cwd=built)
+
+
+# --- verify and diff -------------------------------------------------------------------------------------------
+
+
+def test_verify(built: Path) -> None:
+    index = built / "docs/.anvil/index.db"
+    assert re.search(r"is sound: 4 documents, .*\nDigest [0-9a-f]{64}\.", program("verify", index).stdout)
+    answer = printed("verify", index)
+    assert answer["sound"] is True and answer["counts"]["documents"] == 4 and answer["manifest"]["digest"]
+    data = bytearray(index.read_bytes())
+    place = data.index(b"quiet window")
+    data[place : place + 5] = b"QUIET"
+    index.write_bytes(data)
+    assert "anvil: " in program("verify", index, code=1).stderr
+    assert printed("verify", index, code=1)["sound"] is False
+    assert "no index" in complaint("verify", built / "gone.db")
+
+
+def test_diff(built: Path) -> None:
+    old = built / "old.db"
+    shutil.copy(built / "docs/.anvil/index.db", old)
+    assert program("diff", old, "docs/.anvil/index.db", cwd=built).stdout == "0 pages differ.\n"
+    write(built / "docs", {"index.md": PAGES["index.md"].replace("one binary", "two binaries")})
+    program("build", cwd=built)
+    done = program("diff", old, "docs/.anvil/index.db", cwd=built, code=1)
+    assert done.stdout == "~ index.md\n    ~ Lighthouse > Why another monitor\n1 page differs.\n"
+    answer = printed("diff", old, "docs/.anvil/index.db", cwd=built, code=1)
+    changed = {"kind": "changed", "heading_path": "Lighthouse > Why another monitor"}
+    assert answer == {"pages": [{"kind": "changed", "file_path": "index.md", "sections": [changed]}], "settings": []}
+
+
+# --- init ------------------------------------------------------------------------------------------------------
+
+
+def test_init_keeps_the_index_out_of_git_or_puts_it_in(isolated: None, docs: Path) -> None:
+    work = docs.parent
+    run(work, "init", "-q")
+    write(work, {".gitignore": "build/"})
+    text = program("init", "--no-commit-index", cwd=work).stdout
+    assert "Wrote anvil.toml" in text and (work / ".gitignore").read_text() == "build/\ndocs/.anvil/\n"
+    program("build", "--provider", "none", cwd=work)
+    run(work, "add", "-A")
+    assert "docs/.anvil/index.db" not in run(work, "ls-files")
+    again = program("init", "--no-commit-index", cwd=work).stdout
+    assert "stands already" in again and (work / ".gitignore").read_text() == "build/\ndocs/.anvil/\n"
+
+    write(work, {"anvil.toml": 'docs = "docs" # mine\n'})
+    program("init", "--commit-index", cwd=work)
+    assert (work / "anvil.toml").read_text() == 'docs = "docs" # mine\n'
+    assert (work / ".gitignore").read_text() == "build/\n"
+    assert (work / ".gitattributes").read_text() == "docs/.anvil/index.db binary\n"
+    program("build", "--provider", "none", cwd=work)
+    run(work, "add", "-A")
+    assert "docs/.anvil/index.db" in run(work, "ls-files").splitlines()
+    assert "binary: set" in run(work, "check-attr", "binary", "docs/.anvil/index.db")
+    program("init", "--commit-index", cwd=work)
+    assert (work / ".gitattributes").read_text() == "docs/.anvil/index.db binary\n"
+    program("init", "--no-commit-index", cwd=work)
+    assert (work / ".gitattributes").read_text() == ""
+
+
+def test_init_asks_when_it_is_not_told(docs: Path) -> None:
+    done = program("init", cwd=docs.parent, input="y\n")
+    assert "Commit the index to git?" in done.stdout and (docs.parent / ".gitattributes").exists()
+
+
+def test_what_init_writes_is_a_configuration(docs: Path) -> None:
+    program("init", "--no-commit-index", cwd=docs.parent)
+    text = (docs.parent / "anvil.toml").read_text()
+    (docs.parent / "anvil.toml").write_text(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))
+    with anvil.open(config=docs.parent / "anvil.toml") as opened:
+        defaults = anvil.Config(docs="docs", index="docs/.anvil/index.db")
+        assert opened.config == defaults
+
+
+def test_init_for_the_folder_itself(isolated: None, docs: Path) -> None:
+    run(docs, "init", "-q")
+    program("init", "--docs", ".", "--no-commit-index", cwd=docs)
+    assert (docs / ".gitignore").read_text() == ".anvil/\n"
+    program("init", "--docs", ".", "--commit-index", cwd=docs)
+    assert (docs / ".gitattributes").read_text() == ".anvil/index.db binary\n"
+
+
+# --- what is loaded -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["check"], ["build"], ["verify", "docs/.anvil/index.db"]], ids=" ".join
+)
+def test_heavy_libraries_stay_out_of_light_commands(docs: Path, arguments: list[str]) -> None:
+    with anvil.open(docs) as opened:
+        opened.index()
+    code = (
+        "import sys; from anvil.cli import run; code = run(sys.argv[1:]);"
+        "heavy = {'onnxruntime', 'tokenizers', 'numpy', 'mcp', 'mkdocs', 'mistletoe', 'rich'} & set(sys.modules);"
+        "print(sorted(heavy), code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=docs.parent, env=environment(), capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "[] 0", done.stdout + done.stderr
