@@ -53,18 +53,31 @@ def _remove(path: Path) -> None:
 def _locked(lock: Path, patience: float) -> apsw.Connection:
     while True:
         handle = apsw.Connection(str(lock))
+        opened: os.stat_result | None = None
         try:
             opened = lock.stat()
             handle.set_busy_timeout(int(patience * 1000))
             handle.execute("BEGIN EXCLUSIVE")
-            if os.path.samestat(opened, lock.stat()):
+            if _stands(lock, opened):
                 return handle
+            # the build that was waited for took the file away: a lock on it would keep nobody out
         except FileNotFoundError:
-            pass  # the build that was waited for took the file away: a lock on it would keep nobody out
+            pass
+        except (apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError):  # as SQLite says of a file that was taken away
+            if opened is None or _stands(lock, opened):
+                handle.close()
+                raise
         except BaseException:
             handle.close()
             raise
         handle.close()
+
+
+def _stands(path: Path, opened: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(opened, path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def publish(writer: Writer, path: Path) -> None:
