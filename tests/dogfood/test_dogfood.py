@@ -1,0 +1,50 @@
+"""Anvil's own pages, frozen, and questions whose best section is known: every surface gives the same answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anvil
+from tests.surfaces.programs import printed
+
+PAGES = Path(__file__).with_name("pages")
+QUESTIONS = json.loads(Path(__file__).with_name("questions.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[anvil.Anvil]:
+    """The frozen pages with the bundled model, the index elsewhere."""
+    with anvil.open(PAGES, tmp_path_factory.mktemp("dogfood") / "index.db", "local") as found:
+        found.index()
+        yield found
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=[each["question"] for each in QUESTIONS])
+def test_the_best_section_is_found(opened: anvil.Anvil, asked: dict[str, Any]) -> None:
+    found = opened.search(asked["question"])
+    start = opened.get_section(asked["page"], asked["section"]).metadata.start_line
+    places = [
+        number
+        for number, hit in enumerate(found.results, 1)
+        if hit.metadata.file_path == asked["page"] and hit.metadata.start_line <= start <= hit.metadata.end_line
+    ]
+    shown = [f"{hit.metadata.file_path}: {hit.metadata.heading_path}" for hit in found.results]
+    assert places and places[0] <= asked["within"], shown
+
+
+@pytest.mark.parametrize("asked", QUESTIONS[::5], ids=[each["question"] for each in QUESTIONS[::5]])
+def test_the_command_line_gives_the_same_answer(opened: anvil.Anvil, asked: dict[str, Any]) -> None:
+    where = ["--docs", str(PAGES), "--index", str(opened.index_path), "--provider", "local"]
+    answer = printed("search", *where, asked["question"])
+    found = opened.search(asked["question"])
+    assert [(hit["content"], hit["score"], hit["metadata"]["heading_path"]) for hit in answer["results"]] == [
+        (hit.content, hit.score, hit.metadata.heading_path) for hit in found.results
+    ]
+    assert answer["total_chunks"] == found.total_chunks
+    section = opened.get_section(asked["page"], asked["section"])
+    assert printed("show", *where, f"{asked['page']}#{asked['section']}")["content"] == section.content
