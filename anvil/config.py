@@ -45,8 +45,8 @@ class ChunkingOptions:
     slugs: Slugs = "github"
 
     def __post_init__(self) -> None:
-        if self.max_chunk_size < 200:
-            raise ConfigError(f"chunking.max_chunk_size is {self.max_chunk_size}. Use 200 or more.")
+        if not 200 <= self.max_chunk_size <= 100_000:  # a chunk has room for 4096 windows
+            raise ConfigError(f"chunking.max_chunk_size is {self.max_chunk_size}. Use a value from 200 to 100000.")
         if not 0 <= self.min_chunk_size <= self.max_chunk_size:
             raise ConfigError(
                 f"chunking.min_chunk_size is {self.min_chunk_size}. "

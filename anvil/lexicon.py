@@ -33,6 +33,7 @@ _WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u0331])*")  # marks written apart 
 _RUN = re.compile(f"[{_CJK}]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
+_ENDING = re.compile(r"\.\w+$")
 _AROUND = "`'\",;:!?()[]{}<>*."
 
 Stem = Callable[[str], Sequence[str]]
@@ -75,6 +76,11 @@ def derived_terms(text: str) -> str:
                 found.update(pairs(run), run)
     found -= {word.lower() for word in whole}
     return " ".join(sorted(found))
+
+
+def path_words(path: str) -> str:
+    """A page's path as text, without its ending."""
+    return " ".join(words(_ENDING.sub("", path)))
 
 
 def analysed(text: str, stem: Stem) -> Query:

@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from anvil.lexicon import path_words
 from anvil.models import SEPARATOR, ChunkMetadata, PageChunk, Section
 from anvil.store import identity
 
@@ -261,7 +261,7 @@ class Reader:
             (json.dumps([int(row) for row in rows]),),
         )
         return {
-            row: (title, heading, content, f"{terms} {PurePosixPath(path).with_suffix('')}")
+            row: (title, heading, content, f"{terms} {path_words(path)}")
             for row, title, heading, content, terms, path in found
         }
 
