@@ -7,15 +7,22 @@ readers of its that stray from CommonMark, or turn quadratic on hostile text, ar
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mistletoe import block_token, block_tokenizer
-
 from anvil.cutting import LINE_END
 from anvil.headings import label
+
+_everything, sys.maxunicode = sys.maxunicode, 0xFFFF
+try:
+    # mistletoe looks at every character up to sys.maxunicode to learn which are punctuation: half a second for what
+    # inline text alone needs. The first plane takes a tenth of that, and lacks no sign that is in use.
+    from mistletoe import block_token, block_tokenizer
+finally:
+    sys.maxunicode = _everything
 
 MAX_NESTING = 32
 """Markers and indentation beyond this column do not nest deeper, so that no text can exhaust the stack."""

@@ -6,14 +6,15 @@ The standing artifact is copied into a scratch file, brought up to date there, a
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil import __version__, freshness
 from anvil.config import ChunkingOptions
-from anvil.errors import ArtifactError, ArtifactMissing, BuildError
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError
 from anvil.indexing import Indexer, adapt, settings
 from anvil.models import BuildReport, Changes, Progress, Scan, silent
 from anvil.store import checking, connection, publishing
@@ -74,6 +75,8 @@ def build(
         writer.set_meta({"anvil_version": __version__})
         indexer = Indexer(writer, provider, options, caches, progress)
         first = changes = freshness.compare(writer.blob_ids(), scan.entries)
+        if provider.dimensions and (changes.added or changes.changed):
+            opened.enter_context(_warming(provider))
         for _ in range(ROUNDS):
             indexer.update(source, scan.entries, changes)
             scan = source.scan(writer.blob_ids())
@@ -92,6 +95,22 @@ def build(
         tally.reused, first, (*scan.skipped, *tally.skipped), tuple(tally.failed), tuple(reasons),
         time.perf_counter() - started, index.stat().st_size,
     )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _warming(provider: EmbeddingProvider) -> Iterator[None]:
+    """Let the model load on another core while the documents are read."""
+
+    def warm() -> None:
+        with contextlib.suppress(AnvilError):  # embedding, which follows, will say it
+            provider.warm()
+
+    thread = threading.Thread(target=warm, name="anvil-warm")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _standing(index: Path, opened: contextlib.ExitStack) -> tuple[Reader | None, list[str]]:

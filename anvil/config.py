@@ -7,7 +7,6 @@ read from and the nearest key that exists. Keys may be written ``max_chunk_size`
 
 from __future__ import annotations
 
-import difflib
 import re
 import types
 import typing
@@ -127,6 +126,8 @@ def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
         key = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(written)).replace("-", "_").lower()
         dotted = f"{prefix}{written}"
         if key not in hints:
+            import difflib
+
             near = difflib.get_close_matches(key, hints, n=1, cutoff=0.5)
             hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(hints)}."
             raise ConfigError(f"Unknown key {dotted!r} in {origin}. {hint}")

@@ -33,6 +33,9 @@ class Counting:
         self.max_tokens = inner.max_tokens
         self.texts: list[str] = []
 
+    def warm(self) -> None:
+        pass
+
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         return self.inner.token_spans(texts)
 

@@ -55,6 +55,9 @@ class EmbeddingProvider(Protocol):
         """Tokens of text that one vector can cover, the model's own special tokens and prefixes not
         counted."""
 
+    def warm(self) -> None:
+        """Load what the first text would wait for; returns when it is there. Calling it is never needed."""
+
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """For each text, the (start, end) characters of its tokens, in order."""
 

@@ -67,6 +67,10 @@ class LocalProvider:
         """254 for the bundled model: 256 less [CLS] and [SEP]."""
         return self._tokenizer.budget
 
+    def warm(self) -> None:
+        """Load tokenizer and model, and run it once: the first run lays out its memory."""
+        self._embed(["warm"], "")
+
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """For each text, the (start, end) characters of its tokens. Characters that the model ignores are in
         none."""

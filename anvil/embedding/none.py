@@ -28,6 +28,9 @@ class NoProvider:
     def __init__(self, settings: EmbeddingSettings) -> None:
         """Any settings do."""
 
+    def warm(self) -> None:
+        """Nothing."""
+
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """No tokens, hence no windows."""
         return [[] for _ in texts]

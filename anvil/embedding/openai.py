@@ -72,6 +72,9 @@ class OpenAIProvider:
         self._connected: Any = None
         self._key = ""
 
+    def warm(self) -> None:
+        """Nothing: the service is ready or not."""
+
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Pieces of at most four bytes, an estimate that never lets a window of ``max_tokens`` exceed the
         model."""
