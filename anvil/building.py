@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from anvil import __version__, freshness
 from anvil.config import ChunkingOptions
-from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.indexing import Indexer, adapt, settings
 from anvil.models import BuildReport, Changes, Progress, Scan, silent
 from anvil.store import checking, connection, publishing
@@ -50,14 +50,14 @@ def build(
     wanted = settings(provider, options)
     with contextlib.ExitStack() as opened:
         seen = signature(index)
-        standing, reasons = _standing(index, opened)
+        standing, reasons = _standing(index, opened, force)
         scan = source.scan(standing.blob_ids() if standing else None)
         report = None if force else _unchanged(standing, index, wanted, scan, started)
         if report:
             return report
         opened.enter_context(publishing.exclusive(index))
         if signature(index) != seen:  # another build was quicker
-            standing, reasons = _standing(index, opened)
+            standing, reasons = _standing(index, opened, force)
             scan = source.scan(standing.blob_ids() if standing else None)
             report = None if force else _unchanged(standing, index, wanted, scan, started)
             if report:
@@ -113,12 +113,16 @@ def _warming(provider: EmbeddingProvider) -> Iterator[None]:
         thread.join()
 
 
-def _standing(index: Path, opened: contextlib.ExitStack) -> tuple[Reader | None, list[str]]:
+def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[Reader | None, list[str]]:
     """The artifact that stands at ``index``, checked; None, and why, when it cannot be used."""
     try:
         reader = checking.open_checked(index)
     except ArtifactMissing:
         return None, []
+    except FormatTooNew:
+        if force:
+            return None, []
+        raise  # another person's newer index is not ours to replace
     except (ArtifactError, BuildError) as error:
         return None, [str(error)]
     opened.callback(reader.close)

@@ -28,9 +28,10 @@ PHRASE_WEIGHT = 1.0
 MOST = 2000
 """Different runs of a question that are looked at: far beyond a page, and a bound on what a pasted book costs."""
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+"""Ranges of Chinese, Japanese and Korean characters, for a character class."""
 _WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u0331])*")  # marks written apart belong to their letter
-_RUN = re.compile(f"[{_CJK}]+")
+_RUN = re.compile(f"[{CJK}]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
 _ENDING = re.compile(r"\.\w+$")

@@ -9,13 +9,12 @@ import re
 from collections.abc import Callable, Collection
 from itertools import groupby
 
-from anvil.lexicon import STOP, pairs
+from anvil.lexicon import CJK, STOP, pairs
 
 _END = re.compile(r"\r\n?|\n")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_WORD = re.compile(rf"[^\W{_CJK}]+|[{_CJK}]+")
-_UNSPACED = re.compile(f"[{_CJK}]")
+_WORD = re.compile(rf"[^\W{CJK}]+|[{CJK}]+")
+_UNSPACED = re.compile(f"[{CJK}]")
 _ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")
 
 
@@ -65,11 +64,10 @@ def lines_before(text: str, at: int) -> int:
     return sum(1 for found in _END.finditer(text) if found.end() <= at)
 
 
-def passage(text: str, wanted: Collection[str], size: int, near: tuple[int, int] | None = None) -> tuple[int, int]:
+def passage(text: str, wanted: Collection[str], size: int) -> tuple[int, int]:
     """Span of the run of whole lines, at most ``size`` characters, that holds the most different ``wanted`` roots.
 
-    Among equals the one with most matches, then the earliest. ``near`` is a span that counts as one match for
-    a line inside it, such as the window that scored best. A first line longer than ``size`` is cut.
+    Among equals the one with most matches, then the earliest. A line longer than ``size`` is cut.
     """
     if len(text) <= size:
         return 0, len(text)
@@ -77,8 +75,7 @@ def passage(text: str, wanted: Collection[str], size: int, near: tuple[int, int]
     start = 0
     for line in _LINE.findall(text):
         found = [each for word in _WORD.findall(line) for each in _keys(word) if each in wanted]
-        bonus = near is not None and near[0] <= start < near[1]
-        lines.append((start, start + len(line), frozenset(found), len(found) + bonus))
+        lines.append((start, start + len(line), frozenset(found), len(found)))
         start += len(line)
     best, best_rank, last = (0, min(size, len(text))), (-1, -1), 0
     counts: dict[str, int] = {}

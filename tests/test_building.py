@@ -16,7 +16,7 @@ import pytest
 from anvil import building, embedding, sources
 from anvil.config import ChunkingOptions, SourceOptions
 from anvil.embedding import Embedded, EmbeddingProvider
-from anvil.errors import BuildError, SourceError
+from anvil.errors import BuildError, FormatTooNew, SourceError
 from anvil.models import BuildReport, Document, Scan, Skipped
 from anvil.store import checking, identity
 from tests.conftest import PAGES, write
@@ -313,6 +313,21 @@ def test_a_damaged_index_is_replaced_with_a_reason(
         plain.close()
     report = make(docs, index, keywords)
     assert report.outcome == "built" and len(report.reasons) == 1 and sha(index) == sound
+
+
+def test_an_index_of_a_newer_anvil_is_replaced_by_force_only(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider
+) -> None:
+    index = tmp_path / "i.db"
+    make(docs, index, keywords)
+    with sqlite3.connect(index) as plain:
+        plain.execute("PRAGMA user_version = 99")
+    plain.close()
+    newer = sha(index)
+    with pytest.raises(FormatTooNew, match="Upgrade"):
+        make(docs, index, keywords)
+    assert sha(index) == newer
+    assert make(docs, index, keywords, force=True).outcome == "built"
 
 
 class Restless:

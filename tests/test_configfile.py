@@ -105,7 +105,7 @@ def test_an_unknown_key_names_the_file(work: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"docs = ", b"[[[", b"docs = 'a'\ndocs = 'b'\n", b"\xff\xfe", b"docs = \"\xff\"", b"\0"],
+    [b"docs = ", b"[[[", b"docs = 'a'\ndocs = 'b'\n", b"\xff\xfe", b'docs = "\xff"', b"\0"],
     ids=["cut off", "brackets", "twice", "UTF-16", "Latin-1", "NUL"],
 )
 def test_a_broken_file_is_named(work: Path, content: bytes) -> None:

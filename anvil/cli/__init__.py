@@ -22,6 +22,7 @@ COMMANDS = {
     "check": "check",
     "search": "search",
     "show": "show",
+    "list": "list",
     "status": "status",
     "verify": "verify",
     "diff": "diff",

@@ -267,7 +267,14 @@ def test_json_is_what_the_api_answers(docs: Path, provider: str) -> None:
         assert printed("show", *where, "--children", "install.md#install") == plain(
             opened.get_section("install.md", "Install", include_children=True)
         )
+        assert printed("list", *where, "guides/") == plain(opened.list_pages("guides/"))
         assert without_clock(printed("status", *where)) == without_clock(plain(opened.get_status()))
+
+
+def test_list_names_the_pages(built: Path) -> None:
+    lines = program("list", cwd=built).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(PAGES) and lines[-1].endswith("Installing")
+    assert len(program("list", "guides", cwd=built).stdout.splitlines()) == 2
 
 
 def test_show_prints_the_text(built: Path) -> None:
