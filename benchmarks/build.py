@@ -21,6 +21,7 @@ With ``--provider none`` there are no vectors and all of it takes a minute or tw
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -235,8 +236,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--provider", default="local", choices=["local", "none"])
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
+    parser.add_argument("--work", type=Path, help="keep pages and index here; a second run starts from them")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    if given.work:
+        given.work.mkdir(parents=True, exist_ok=True)
+    with contextlib.nullcontext(given.work) if given.work else tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), corpus.chosen(given.docs), given.pages, given.rounds, given.provider)
         rows: list[Row] = []
         for name in given.only:
