@@ -51,13 +51,18 @@ def bm25f(fields: Fields, weights: Mapping[str, float], average: float, phrases:
     """
     norm = K1 * (1 - B + B * fields.length / max(average, 1.0))
     score, covered = phrases * (K1 + 1) / (1 + norm), 0.0
-    for token, weight in weights.items():
-        frequency = 0.0
-        for field_weight, counts in zip(FIELD_WEIGHTS, fields.counts, strict=True):
-            frequency += field_weight * counts.get(token, 0)
+    in_title, in_heading, in_content, in_terms = fields.counts
+    of_title, of_heading, of_content, of_terms = FIELD_WEIGHTS
+    for token, weight in weights.items():  # spelled out: this is the innermost loop of a search
+        frequency = (
+            of_title * in_title.get(token, 0)
+            + of_heading * in_heading.get(token, 0)
+            + of_content * in_content.get(token, 0)
+            + of_terms * in_terms.get(token, 0)
+        )
         if frequency:
             score += weight * frequency * (K1 + 1) / (frequency + norm)
-            if token in fields.counts[1]:
+            if token in in_heading:
                 covered += weight
     return score, covered / (sum(weights.values()) or 1.0)
 

@@ -206,8 +206,9 @@ class Searcher:
             self._fields.clear()
             unknown = rows
         for row, texts in self.reader.searched_text(unknown).items():
-            title, heading, content, terms = map(self.stem.counts, texts)
-            counts = (title, heading, content, terms)
+            title, heading, content, terms = texts
+            again = self.stem.counts_again
+            counts = (again(title), again(heading), self.stem.counts(content), again(terms))
             self._fields[row] = ranking.Fields(counts, sum(sum(each.values()) for each in counts))
         scored = [
             ranking.bm25f(

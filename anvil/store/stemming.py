@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -16,6 +17,8 @@ class Stemmer:
     def __init__(self, connection: apsw.Connection) -> None:
         self._tokenizer = connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
         self._known: dict[str, str] = {}
+        self.counts_again = lru_cache(maxsize=8192)(self.counts)
+        """``counts`` for texts that come back with each question, such as titles and breadcrumbs; kept."""
 
     def __call__(self, word: str) -> list[str]:
         """The tokens of a word: mostly one."""
