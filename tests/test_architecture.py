@@ -38,6 +38,7 @@ DOORS = {
     "click": ("anvil.cli",),
     "rich": ("anvil.cli",),
     "numpy": ("anvil.embedding", "anvil.store", "anvil.ranking", "anvil.vectors", "anvil.searching"),
+    "platformdirs": ("anvil.store",),
     "mcp": (),
     "mkdocs": (),
 }
