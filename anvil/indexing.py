@@ -107,7 +107,7 @@ class Indexer:
         """Make the windows and vectors that are missing; a vector whose text was embedded before is taken over."""
         if not self.provider.dimensions:
             return
-        total = self.writer.counts()["chunks"]
+        total = self.writer.count_without_windows()
         with self.writer.atomic():
             self._vectors(self._retries())
             for done, batch in self._new_windows():

@@ -30,6 +30,12 @@ SETTINGS = ("format_version", "chunking", "embedding_provider", "embedding_model
 """The manifest's keys that decide what the rows look like; they are part of the digest."""
 
 
+_UNCUT = (
+    f"NOT EXISTS (SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {identity.WINDOW_BITS} "
+    f"AND (c.id << {identity.WINDOW_BITS}) + {(1 << identity.WINDOW_BITS) - 1})"
+)
+
+
 def title_of(document: Document, page: ParsedPage) -> str:
     """What a page is called: given by its source, else front matter or first h1, else its file name."""
     return document.title or page.title or PurePosixPath(document.path).stem
@@ -136,12 +142,14 @@ class Writer(Reader):
         """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that have no window."""
         return list(
             self.connection.execute(
-                "SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND NOT EXISTS "
-                f"(SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {identity.WINDOW_BITS} "
-                f"AND (c.id << {identity.WINDOW_BITS}) + {(1 << identity.WINDOW_BITS) - 1}) ORDER BY id LIMIT ?",
+                f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND {_UNCUT} ORDER BY id LIMIT ?",
                 (after, limit),
             )
         )
+
+    def count_without_windows(self) -> int:
+        """How many chunks have no window."""
+        return int(self._one(f"SELECT count(*) FROM chunks c WHERE {_UNCUT}"))
 
     def put_windows(self, chunk: int, windows: Sequence[Window]) -> list[int]:
         """Store a chunk's windows; their ids."""
