@@ -1,0 +1,1 @@
+"""The MkDocs plugin: the index is built with the site."""
