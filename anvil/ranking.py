@@ -22,7 +22,7 @@ K1, B = 1.2, 0.75
 DENSE_WEIGHT = 0.5
 """Weight of the vectors' part against the words' part (1)."""
 HEADING_WEIGHT = 0.3
-"""Weight of the share of the question that stands in the breadcrumb."""
+"""Weight of the share of the question that stands in the breadcrumb or the title."""
 PAGE_WEIGHT = 1.0
 """Weight of a page's mean vector beside a chunk's best window."""
 LIFT, LIFTED = 0.4, 4
@@ -47,7 +47,7 @@ def bm25f(fields: Fields, weights: Mapping[str, float], average: float, phrases:
 
     The score is BM25F (Robertson, Zaragoza and Taylor 2004): field-weighted term counts, saturated once.
     ``weights``: token -> idf times its weight in the question. ``phrases``: the summed weights of the phrases it
-    holds, each as one occurrence. Heading coverage is the share of ``weights`` that stands in the breadcrumb.
+    holds, each as one occurrence. Heading coverage is the share of ``weights`` that stands in the breadcrumb or the title.
     """
     norm = K1 * (1 - B + B * fields.length / max(average, 1.0))
     score, covered = phrases * (K1 + 1) / (1 + norm), 0.0
@@ -62,7 +62,7 @@ def bm25f(fields: Fields, weights: Mapping[str, float], average: float, phrases:
         )
         if frequency:
             score += weight * frequency * (K1 + 1) / (frequency + norm)
-            if token in in_heading:
+            if token in in_heading or token in in_title:
                 covered += weight
     return score, covered / (sum(weights.values()) or 1.0)
 
