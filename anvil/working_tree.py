@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from anvil.config import SourceOptions
 from anvil.errors import GitError, SourceError
+from anvil.footprint import Footprint, Signature, mark, settled, signature
 from anvil.git import Repository, blob_id, timestamp
 from anvil.models import Document, Scan, Skipped
 from anvil.selecting import BAD_NAME, SUBMODULE, Selection, is_unicode, printable, refusal, too_large
@@ -27,20 +28,11 @@ _RULES = (".gitignore", ".gitattributes")
 _CONTENT_RULES = (".gitattributes", "attributes", "config")
 _PRECOMPOSES = sys.platform == "darwin"
 
-# Time stamps are taken from a clock that ticks every 4 to 16 ms; a whole second speaks of a file system
-# that keeps
-# no fractions (FAT keeps every second one).
-_TICK_NS = 50_000_000
-_COARSE_NS = 2_000_000_000
-
 _VANISHED = "vanished"
 
 # Without O_NONBLOCK a pipe that took a file's place would block for ever.
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _OPEN = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-
-Signature = tuple[int, int, int, int, int]
-
 
 class _Seen(NamedTuple):
     """What looking at a file gave: its blob id, or why it is left out. ``signature`` is None when not to be
@@ -71,6 +63,7 @@ class WorkingTree:
         self._files: dict[str, _Seen] = {}
         self._verdicts: dict[str, bool] = {}
         self._rules: dict[str, object] | None = None
+        self._footprint: Footprint | None = None
         self._last = Scan({})
         self._times: tuple[str | None, dict[str, str | None]] = (None, {})
 
@@ -85,9 +78,11 @@ class WorkingTree:
                 return None
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        """Every document and its blob id. ``indexed`` is not needed here: what was looked at is
-        remembered."""
+        """Every document and its blob id; the very same object as last time when nothing changed. ``indexed`` is
+        not needed here: what was looked at is remembered."""
         with self._lock:
+            if self._footprint is not None and self._footprint.stands(self._glance):
+                return self._last
             before = self._rules
             entries, skipped, self._rules = self._walk(self._files)
             if before is not None and self._rules != before:
@@ -150,22 +145,26 @@ class WorkingTree:
         judging again; what was read of them and of others is in ``_files``."""
         if self._git is not None:
             self._git.reload()
-        rules = {file: _mark(file) for file in self._rule_files()}
+        rules = {file: mark(file) for file in self._rule_files()}
         skipped: list[Skipped] = []
         files: dict[str, _Seen] = {}
+        footprint, self._footprint = Footprint(), None
         folders: list[tuple[str, frozenset[tuple[int, int]]]] = [("", frozenset())]
         while folders:
             folder, above = folders.pop()
             base = self._real(folder)
+            began = time.time_ns()
             try:
                 identity = os.stat(base)
                 with os.scandir(base) as listing:
                     items = list(listing)
+                footprint.folder(base, identity, began)
             except OSError as error:
                 if not folder:
                     raise SourceError(_no_folder(self._docs)) from error
                 if not isinstance(error, FileNotFoundError):
                     skipped.append(Skipped(folder, f"the folder cannot be listed: {error.strerror}"))
+                    footprint.doubt()  # its permissions may change without a trace in what is recorded
                 continue
             itself = (identity.st_dev, identity.st_ino)
             if itself in above:
@@ -185,8 +184,9 @@ class WorkingTree:
                         found = os.lstat(base + name)
                     except OSError:
                         continue  # vanished since it was listed
-                    if seen[0] == _signature(found):
+                    if seen[0] == signature(found):
                         files[path] = seen
+                        footprint.file(path, base + name, *seen)
                         continue
                 if not is_unicode(name):
                     skipped.append(Skipped(printable(path), BAD_NAME))
@@ -195,11 +195,14 @@ class WorkingTree:
                         folders.append((path, above | {itself}))
                 elif self._wants(path):
                     files[path] = self._looked(path, base + name)
+                    footprint.file(path, base + name, *files[path])
                 elif name in _RULES:
-                    rules[base + name] = _mark(base + name)
+                    rules[base + name] = mark(base + name)
                 elif item.is_symlink() and os.path.isdir(base + name) and self._enters(path):
                     skipped.append(Skipped(path, self._link(base + name)))
         self._files = files
+        footprint.close(rules)
+        self._footprint = footprint
         entries: dict[str, str] = {}
         for path, (_, result) in files.items():
             if isinstance(result, str):
@@ -221,12 +224,15 @@ class WorkingTree:
             verdict = self._verdicts[path] = self._selection.wants(path) and not self._ignored(path)
         return verdict
 
+    def _glance(self, path: str, real: str) -> str | Skipped:
+        return self._look(path, real)[0].result
+
     def _looked(self, path: str, real: str) -> _Seen:
         """What is remembered of a file where it still holds, else what looking at it gives."""
         seen = self._files.get(path)
         if seen is not None and seen.signature is not None:
             try:
-                if seen.signature == _signature(os.lstat(real)):
+                if seen.signature == signature(os.lstat(real)):
                     return seen
             except FileNotFoundError:
                 return _Seen(None, Skipped(path, _VANISHED))
@@ -249,9 +255,9 @@ class WorkingTree:
             if (reason := refusal(data, self._options.max_file_bytes)) is not None:
                 data = Skipped(path, reason)
         # Taken from the open file after reading: a change in between has a stamp too young to be trusted.
-        trusted = found is not None and _settled(found, began)
+        trusted = found is not None and settled(found, began)
         result = data if isinstance(data, Skipped) else blob_id(data)
-        return _Seen(_signature(found) if found and trusted else None, result), data
+        return _Seen(signature(found) if found and trusted else None, result), data
 
     def _read(self, real: str) -> tuple[bytes | str, os.stat_result | None]:
         """A file's bytes, or why it is refused unread, and its state after reading."""
@@ -347,26 +353,6 @@ def file_time(real: str) -> str | None:
                 f"SOURCE_DATE_EPOCH is {latest!r}; it must be whole seconds since 1970."
             ) from None
     return timestamp(seconds)
-
-
-def _signature(found: os.stat_result) -> Signature:
-    return (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
-
-
-def _settled(found: os.stat_result, moment_ns: int) -> bool:
-    """Whether a file was last touched clearly before a moment, so that a later change must show in its
-    signature."""
-    touched = found.st_mtime_ns if os.name == "nt" else max(found.st_mtime_ns, found.st_ctime_ns)
-    return touched + (_TICK_NS if touched % 1_000_000_000 else _COARSE_NS) < moment_ns
-
-
-def _mark(file: str) -> object:
-    """A value that stays equal as long as the file surely does."""
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return (file, _signature(found), None if _settled(found, time.time_ns()) else time.time_ns())
 
 
 def _long(path: str) -> str:

@@ -1,0 +1,95 @@
+"""What a walk over a folder met on disk, kept so that the next one can tell by stats alone that nothing moved.
+
+A folder whose own signature stands has had no name come, go or move, so it is not listed again; what is left
+is one ``lstat`` a file, compared without making anything of it. A signature is only kept where it is trusted
+(see ``working_tree``): anything else is looked at again each time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+
+from anvil.models import Skipped
+
+Signature = tuple[int, int, int, int, int]
+
+# Time stamps are taken from a clock that ticks every 4 to 16 ms; a whole second speaks of a file system that
+# keeps no fractions (FAT keeps every second one).
+_TICK_NS = 50_000_000
+_COARSE_NS = 2_000_000_000
+
+
+def signature(found: os.stat_result) -> Signature:
+    """What cannot stay equal when a file is written or replaced, time stamps' resolution aside."""
+    return (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
+
+
+def settled(found: os.stat_result, moment_ns: int) -> bool:
+    """Whether a file was last touched clearly before a moment, so that a later change must show in its
+    signature."""
+    touched = found.st_mtime_ns if os.name == "nt" else max(found.st_mtime_ns, found.st_ctime_ns)
+    return touched + (_TICK_NS if touched % 1_000_000_000 else _COARSE_NS) < moment_ns
+
+
+def mark(file: str) -> object:
+    """A value that stays equal as long as the file surely does."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return (file, signature(found), None if settled(found, time.time_ns()) else time.time_ns())
+
+
+class Footprint:
+    """The folders, files and rule files of one walk. Collected during it, asked before the next."""
+
+    def __init__(self) -> None:
+        self._sound = True
+        self._folders: list[tuple[str, Signature]] = []
+        self._files: list[tuple[str, Signature]] = []
+        self._unsure: list[tuple[str, str, str | Skipped]] = []
+        self._rules: Mapping[str, object] = {}
+
+    def folder(self, real: str, found: os.stat_result, began_ns: int) -> None:
+        """A folder that is about to be listed; ``found`` is its state, taken after ``began_ns``."""
+        if settled(found, began_ns):
+            self._folders.append((real, signature(found)))
+        else:
+            self.doubt()  # a name may still come within the tick that its time stamp names
+
+    def doubt(self) -> None:
+        """Something was met that no signature can vouch for: the next walk is a whole one."""
+        self._sound = False
+
+    def file(self, path: str, real: str, seen: Signature | None, result: str | Skipped) -> None:
+        """A file that was looked at; without a signature to trust it is looked at again each time."""
+        if seen is None:
+            self._unsure.append((path, real, result))
+        else:
+            self._files.append((real, seen))
+
+    def close(self, rules: Mapping[str, object]) -> None:
+        """The walk is over; ``rules`` are the marks of the files that decided what it took."""
+        self._rules = rules
+
+    def stands(self, look: Callable[[str, str], str | Skipped]) -> bool:
+        """Whether a walk now would find the same. ``look`` (path, real path) looks at one file again."""
+        if not self._sound:
+            return False
+        lstat, stat = os.lstat, os.stat
+        try:
+            for real, seen in self._folders:
+                found = stat(real)
+                if (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns) != seen:
+                    return False
+            for real, seen in self._files:
+                found = lstat(real)
+                if (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns) != seen:
+                    return False
+        except OSError:
+            return False
+        if any(mark(file) != value for file, value in self._rules.items()):
+            return False
+        return all(look(path, real) == result for path, real, result in self._unsure)
