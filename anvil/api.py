@@ -196,6 +196,12 @@ class Anvil:
             lambda copy: pages.get_section(copy.reader, file_path, heading_path, include_children, self.docs_root)
         )
 
+    def headings(self, file_path: str) -> tuple[str, ...]:
+        """The breadcrumbs of all sections of a page, in order: what :meth:`get_section` can be asked for."""
+        from anvil import pages
+
+        return self._answer(lambda copy: pages.headings(copy.reader, file_path, self.docs_root))
+
     def breadcrumb(self, file_path: str, heading: str) -> str:
         """The exact breadcrumb of a section named by breadcrumb, anchor or, where only one has it, heading text."""
         from anvil import pages

@@ -103,6 +103,11 @@ def get_section(
     return SectionText(content, place)
 
 
+def headings(reader: Reader, file_path: str, docs_root: Path | None = None) -> tuple[str, ...]:
+    """The breadcrumbs of a page's sections, in order. Raises :class:`NotFound`, naming the closest paths."""
+    return tuple(section.heading_path for section in reader.sections(_document(reader, file_path, docs_root).id))
+
+
 def page_text(chunks: tuple[PageChunk, ...]) -> str:
     """The page's text: its chunks, joined."""
     return "".join(chunk.content for chunk in chunks)
