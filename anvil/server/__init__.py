@@ -1,0 +1,16 @@
+"""The MCP server: surfaces over one index, over stdio, streamable HTTP or SSE.
+
+    docs.py        what the ``docs`` surface offers: five tools, as data and calls; knows no protocol
+    arguments.py   a caller's arguments -> checked values
+    schemas.py     result dataclasses -> JSON Schema, and results -> JSON
+    app.py         the SDK's server object: tools, prompts, logging
+    resources.py   pages as resources, completion, change notifications
+    crossing.py    the one place where the protocol's event loop hands work to threads
+    announcing.py  progress of long work: to stderr and to clients
+    greeting.py    ``initialize`` answered before the SDK is loaded
+    wire.py        stdin and stdout as lines, nothing else on stdout
+    stdio.py, http.py, guard.py   transports, and who may use them
+    logs.py        what is written on stderr
+
+The SDK (``mcp``), Starlette and uvicorn are imported in this package only.
+"""

@@ -1,0 +1,51 @@
+"""Result dataclasses as JSON Schema, and results as JSON values.
+
+The schemas are short on purpose: every agent reads them in every session.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from functools import cache
+from typing import Any
+
+_SIMPLE: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+
+@cache
+def output_schema(kind: type) -> dict[str, Any]:
+    """The JSON Schema of a result dataclass.
+
+    Nested ones stand in place, since clients differ on ``$ref``; only the outermost says ``required``.
+    """
+    return {**_object(kind), "required": [each.name for each in dataclasses.fields(kind)]}
+
+
+def _object(kind: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    properties = {each.name: _schema(hints[each.name]) for each in dataclasses.fields(kind)}
+    return {"type": "object", "properties": properties}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    if dataclasses.is_dataclass(kind):
+        return _object(kind)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        return {"type": "array", "items": _schema(arguments[0])}
+    if origin in (typing.Union, types.UnionType):
+        (other,) = [each for each in arguments if each is not type(None)]
+        found = _schema(other)
+        return {**found, "type": [found["type"], "null"]}
+    return {"type": _SIMPLE[kind]}
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON values: dataclasses become objects, tuples arrays."""
+    if dataclasses.is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [plain(each) for each in value]
+    return value

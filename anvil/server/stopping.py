@@ -1,0 +1,59 @@
+"""An orderly end: the first SIGINT or SIGTERM asks for it, a second one does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from types import FrameType
+from typing import Any
+
+from anvil.server.logs import event
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+class Stopping:
+    """Whether the process was asked to stop."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    async def until(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run ``work`` to its end, or cancel it when the process is asked to stop."""
+        task, asked = asyncio.ensure_future(work), asyncio.ensure_future(self.asked.wait())
+        await asyncio.wait([task, asked], return_when=asyncio.FIRST_COMPLETED)
+        for each in (task, asked):
+            if not each.done():
+                each.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        try:
+            await task
+        except asyncio.CancelledError:
+            event(logging.DEBUG, "stopped")
+
+
+@asynccontextmanager
+async def stopped_by_signal() -> AsyncIterator[Stopping]:
+    """While inside, signals set :attr:`Stopping.asked`. In a thread other than the main one signals are left alone."""
+    stopping, loop = Stopping(), asyncio.get_running_loop()
+
+    def received(number: int, _: FrameType | None) -> None:
+        if stopping.asked.is_set():
+            os._exit(128 + number)
+        loop.call_soon_threadsafe(stopping.asked.set)
+
+    before: dict[signal.Signals, Any] = {}
+    try:
+        for each in SIGNALS:
+            before[each] = signal.signal(each, received)
+    except ValueError:
+        event(logging.DEBUG, "signals are left to the main thread")
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
