@@ -62,8 +62,10 @@ def command(
         with anvil.open(docs, index, provider, config, progress=announcer) as opened:
             stdio.serve(opened, announcer, Wire.claimed())
         return
-    from anvil.server import http
+    from anvil.server.guard import Access
 
-    access = http.Access(host, port, token, insecure, allowed_host)
+    access = Access(host, port, token, insecure, allowed_host)
     with anvil.open(docs, index, provider, config, progress=announcer) as opened:
+        from anvil.server import http
+
         http.serve(opened, announcer, access, sse=transport == "sse")

@@ -9,7 +9,9 @@ from typing import Any, Literal
 from anvil.errors import ConfigError
 
 Kind = Literal["string", "integer", "boolean"]
-_SPOKEN = {str: "a string", bool: "a boolean", int: "an integer", float: "a number", list: "an array", dict: "an object"}
+_SPOKEN: dict[type, str] = {
+    str: "a string", bool: "a boolean", int: "an integer", float: "a number", list: "an array", dict: "an object",
+}
 _WANTED = {"string": "a string", "integer": "an integer", "boolean": "a boolean"}
 
 
@@ -62,13 +64,17 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
         return parameter.default
     if parameter.kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)  # JSON knows one kind of number
-    fits = {"string": str, "integer": int, "boolean": bool}[parameter.kind]
+    fits: type = {"string": str, "integer": int, "boolean": bool}[parameter.kind]
     if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):
         raise WrongArguments(
             f"{parameter.name} of {tool} must be {_WANTED[parameter.kind]}, not {_SPOKEN.get(type(value), 'that')}."
         )
     if parameter.choices and value not in parameter.choices:
         raise WrongArguments(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
+    return _clamped(value, parameter) if isinstance(value, int) else value
+
+
+def _clamped(value: int, parameter: Parameter) -> int:
     if parameter.least is not None:
         value = max(value, parameter.least)
     if parameter.most is not None:

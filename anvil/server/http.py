@@ -1,0 +1,151 @@
+"""The HTTP transports: streamable HTTP without sessions at ``/mcp``, older clients' SSE at ``/sse``, and ``/health``.
+
+Nothing is remembered between requests of streamable HTTP, so any number of servers can stand behind one balancer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+from mcp.server.sse import SseServerTransport
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+
+from anvil import __version__
+from anvil.api import Anvil
+from anvil.errors import AnvilError, ConfigError
+from anvil.server.announcing import Announcer
+from anvil.server.app import App
+from anvil.server.crossing import Crossing
+from anvil.server.guard import Access, Guard
+from anvil.server.logs import event
+from anvil.server.running import running
+from anvil.server.stopping import stopped_by_signal
+
+LARGEST = 4 * 1024 * 1024
+"""Bytes of the largest request."""
+GRACE = 3
+"""Seconds that requests under way have to end when the server stops."""
+REMEMBERED = 1.0
+"""Seconds for which ``/health`` answers with the same counts: asking it costs next to nothing."""
+GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+
+def serve(anvil: Anvil, announcer: Announcer, access: Access, sse: bool = False) -> None:
+    """Serve until a signal. Raises :class:`ConfigError` when the port cannot be had."""
+    with listening(access) as sock:
+        asyncio.run(_serve(anvil, announcer, access, sock, sse))
+
+
+@contextlib.contextmanager
+def listening(access: Access) -> Iterator[socket.socket]:
+    """The socket, bound."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(
+            access.host or None, access.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind)
+    except OSError as error:
+        raise ConfigError(f"{access.host} is no address of this machine ({error}). Give another --host.") from None
+    with sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(address)
+        except OSError as error:
+            raise ConfigError(
+                f"{access.host} port {access.port} cannot be had ({error.strerror}). Give another --port or --host."
+            ) from None
+        yield sock
+
+
+async def _serve(anvil: Anvil, announcer: Announcer, access: Access, sock: socket.socket, sse: bool) -> None:
+    async with running(anvil, announcer) as app, stopped_by_signal() as stopping:
+        server = _Server(
+            uvicorn.Config(
+                application(app, anvil, access, sse), log_config=None, access_log=False, server_header=False,
+                timeout_graceful_shutdown=GRACE, lifespan="on",
+            )
+        )  # fmt: skip
+
+        async def stop() -> None:
+            await stopping.asked.wait()
+            app.resources.close()
+            server.should_exit = True
+
+        waiting = asyncio.ensure_future(stop())
+        name = f"[{access.host}]" if ":" in access.host else access.host
+        url = f"http://{name}:{sock.getsockname()[1]}/{'sse' if sse else 'mcp'}"
+        event(logging.INFO, f"Serving on {url}", token="required" if access.token else "none")
+        try:
+            await server.serve([sock])
+        finally:
+            waiting.cancel()
+
+
+class _Server(uvicorn.Server):
+    """Signals are ours: uvicorn would raise them again at its end, and the exit code would tell of a crash."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def application(app: App, anvil: Anvil, access: Access, sse: bool = False) -> Guard:
+    """The whole ASGI application."""
+    health = Route("/health", _Health(anvil).answer, methods=["GET"])
+    if sse:
+        transport = SseServerTransport("/messages/", GUARDED_ALREADY, LARGEST)
+
+        async def connect(request: Request) -> Response:
+            async with transport.connect_sse(request.scope, request.receive, request._send) as (read, write):
+                await app.server.run(read, write, app.options())
+            return Response()
+
+        routes = [health, Route("/sse", connect), Mount("/messages/", transport.handle_post_message)]
+        return Guard(Starlette(routes=routes), access, ["/health"])
+    streamable = app.server.streamable_http_app(
+        stateless_http=True, max_request_body_size=LARGEST, transport_security=GUARDED_ALREADY,
+        custom_starlette_routes=[health],
+    )  # fmt: skip
+    return Guard(streamable, access, ["/health"])
+
+
+class _Health:
+    """``GET /health``: whether the server answers, and how much it holds."""
+
+    def __init__(self, anvil: Anvil) -> None:
+        self._crossing = Crossing(anvil)
+        self._known: dict[str, Any] = {}
+        self._until = 0.0
+        self._asking = asyncio.Lock()
+
+    async def answer(self, _: Request) -> JSONResponse:
+        """200 with counts, or 503 with the reason."""
+        async with self._asking:
+            if time.monotonic() >= self._until:
+                self._known = await self._look()
+                self._until = time.monotonic() + REMEMBERED
+        return JSONResponse(self._known, 200 if self._known["status"] == "ok" else 503)
+
+    async def _look(self) -> dict[str, Any]:
+        base = {"version": __version__}
+        try:
+            status = await self._crossing.ask("health", lambda anvil: anvil.get_status())
+        except AnvilError as error:
+            return {"status": "error", **base, "error": str(error)}
+        index = status.index
+        return {
+            "status": "ok", **base, "pages": index.total_pages, "chunks": index.total_chunks,
+            "pending_vectors": index.pending_vectors,
+        }  # fmt: skip
+
