@@ -6,35 +6,29 @@ Collaborators are chosen here and nowhere below: which source, which embedding p
 from __future__ import annotations
 
 import os
-import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from anvil import __version__
+from anvil import reporting
+from anvil.answering import Answering
 from anvil.config import Config
 from anvil.configfile import load_config
 from anvil.errors import ArtifactError, ArtifactMissing, ConfigError, SourceError
 from anvil.models import (
-    ArtifactStatus,
     BuildReport,
     Changes,
-    EmbeddingStatus,
-    Freshness,
-    GitStatus,
-    IndexStatus,
     Mode,
     Page,
     PageList,
     Progress,
     SearchResult,
     SectionText,
-    ServerStatus,
-    StaleCounts,
     Status,
     silent,
 )
@@ -44,7 +38,6 @@ if TYPE_CHECKING:
     from anvil.sources import DocumentSource
     from anvil.workingcopy import WorkingCopy
 
-T = TypeVar("T")
 INDEX_FOLDER = ".anvil"
 INDEX_NAME = "index.db"
 
@@ -56,12 +49,18 @@ def open(
     config: str | os.PathLike[str] | Config | None = None,
     *,
     progress: Progress = silent,
+    background: bool = False,
+    watch: bool = False,
 ) -> Anvil:
     """Open a folder of documents, an index, or both.
 
     ``docs``: the folder; ``index``: the index file (default ``<docs>/.anvil/index.db``); ``provider``:
     ``local``, ``openai`` or ``none``; ``config``: a file or a :class:`Config`. What is not given comes from the
-    configuration. With an index alone, answers come from it as it is. Raises :class:`AnvilError`.
+    configuration. With an index alone, answers come from it as it is.
+
+    ``background``, for servers: no answer waits for the first build or for the vectors of a large change; see
+    :meth:`Anvil.start`. ``watch``: changes are also read when the file system tells of them, ahead of the next
+    question; that is for speed and for :meth:`Anvil.on_change` only, and needs ``background``. Raises :class:`AnvilError`.
     """
     flags = {
         "docs": os.fspath(docs) if docs is not None else None,
@@ -76,26 +75,31 @@ def open(
     else:
         settled, base = load_config(config, flags)
     wants_docs = docs is not None or index is None
-    return Anvil(settled, base, index_only=not wants_docs, progress=progress)
+    return Anvil(settled, base, index_only=not wants_docs, progress=progress, background=background, watch=watch)
 
 
 class Anvil:
     """One index, usable from any thread; a context manager. Forgetting :meth:`close` warns."""
 
     def __init__(
-        self, config: Config, base: Path, *, index_only: bool = False, progress: Progress = silent
+        self,
+        config: Config,
+        base: Path,
+        *,
+        index_only: bool = False,
+        progress: Progress = silent,
+        background: bool = False,
+        watch: bool = False,
     ) -> None:
         """``base`` is where relative paths in ``config`` start; ``index_only`` allows the docs to be missing."""
         self.config = config
         self._progress = progress
         self._started = time.monotonic()
-        self._lock = threading.RLock()
-        self._closed = False
+        self._background = background
         folder = base / config.docs
         self.docs_root: Path | None = folder
         if not folder.is_dir():
             if not index_only:
-                self._closed = True
                 raise SourceError(
                     f"{folder} is not a folder. Name the documentation folder with --docs."
                     if folder.exists()
@@ -105,7 +109,10 @@ class Anvil:
         self.index_path = base / config.index if config.index else folder / INDEX_FOLDER / INDEX_NAME
         self._source: DocumentSource | None = None
         self._provider: EmbeddingProvider | None = None
-        self._copy: WorkingCopy | None = None
+        self._answering = Answering(
+            self._ready, self._working_copy, self._first_index, self._rebuildable, config.chunking,
+            background=background, watched=[self.docs_root or self.index_path.parent] if watch else (),
+        )  # fmt: skip
 
     # --- collaborators -----------------------------------------------------------------------------------
 
@@ -128,28 +135,16 @@ class Anvil:
         return self._provider
 
     def _working_copy(self) -> WorkingCopy:
-        if self._copy is None:
-            from anvil.workingcopy import WorkingCopy
+        from anvil.workingcopy import WorkingCopy
 
-            self._copy = WorkingCopy(self.index_path, self.source, self.provider, self._progress)
-        return self._copy
+        return WorkingCopy(self.index_path, self.source, self.provider, self._progress, behind=self._background)
 
-    def _answer(self, ask: Callable[[WorkingCopy], T]) -> T:
-        """Make sure that the index says what the documents say, then ask it."""
-        with self._lock:
-            self._ready()
-            copy = self._working_copy()
-            try:
-                copy.refresh()
-            except ArtifactError as error:
-                if self.source is None or (not isinstance(error, ArtifactMissing) and self.config.index):
-                    raise
-                self.index()
-                copy.refresh()
-            return ask(copy)
+    def _rebuildable(self, error: ArtifactError) -> bool:
+        """Whether an index may be built where none can be used: never over a file that somebody named."""
+        return self.source is not None and (isinstance(error, ArtifactMissing) or not self.config.index)
 
     def _ready(self) -> None:
-        if self._closed:
+        if self._answering.closed:
             raise ConfigError("This Anvil is closed. Open another with anvil.open().")
         if self.docs_root is not None and not self.docs_root.is_dir():  # nor is an empty one made in its place
             raise SourceError(f"There is no folder {self.docs_root} any more. Put it back, or open another.")
@@ -170,29 +165,31 @@ class Anvil:
         ``max_chars``: the budget for all contents together. Raises :class:`ConfigError` for a blank query.
         """
         started = time.perf_counter()
+        question = self._answering.question(query, mode)
 
         def ask(copy: WorkingCopy) -> SearchResult:
-            found = copy.searcher.search(query, top_k, file_filter, max_chars, mode, self.config.search.threshold)
+            threshold = self.config.search.threshold
+            found = copy.searcher.search(query, top_k, file_filter, max_chars, mode, threshold, question)
             return SearchResult(
                 found.hits,
                 found.total_chunks,
                 round((time.perf_counter() - started) * 1000, 3),
-                self._freshness(copy, found.notes),
+                reporting.freshness(copy, [*self._answering.notes(copy), *found.notes]),
             )
 
-        return self._answer(ask)
+        return self._answering.answer(ask, vectors=mode != "keyword")
 
     def get_page(self, file_path: str) -> Page:
         """A whole page. Raises :class:`NotFound`, naming the closest paths."""
         from anvil import pages
 
-        return self._answer(lambda copy: pages.get_page(copy.reader, file_path, self.docs_root))
+        return self._answering.answer(lambda copy: pages.get_page(copy.reader, file_path, self.docs_root))
 
     def get_section(self, file_path: str, heading_path: str, include_children: bool = False) -> SectionText:
         """The text under one heading. Raises :class:`NotFound`, naming the closest breadcrumbs."""
         from anvil import pages
 
-        return self._answer(
+        return self._answering.answer(
             lambda copy: pages.get_section(copy.reader, file_path, heading_path, include_children, self.docs_root)
         )
 
@@ -200,58 +197,23 @@ class Anvil:
         """The breadcrumbs of all sections of a page, in order: what :meth:`get_section` can be asked for."""
         from anvil import pages
 
-        return self._answer(lambda copy: pages.headings(copy.reader, file_path, self.docs_root))
+        return self._answering.answer(lambda copy: pages.headings(copy.reader, file_path, self.docs_root))
 
     def breadcrumb(self, file_path: str, heading: str) -> str:
         """The exact breadcrumb of a section named by breadcrumb, anchor or, where only one has it, heading text."""
         from anvil import pages
 
-        return self._answer(lambda copy: pages.breadcrumb(copy.reader, file_path, heading, self.docs_root))
+        return self._answering.answer(lambda copy: pages.breadcrumb(copy.reader, file_path, heading, self.docs_root))
 
     def list_pages(self, prefix: str | None = None) -> PageList:
         """The pages, or those in a folder, sorted by path."""
         from anvil import pages
 
-        return self._answer(lambda copy: pages.list_pages(copy.reader, prefix))
+        return self._answering.answer(lambda copy: pages.list_pages(copy.reader, prefix))
 
     def get_status(self) -> Status:
         """The server, the index, the embedding and the repository; it does not fail because git does."""
-        return self._answer(self._status)
-
-    def _freshness(self, copy: WorkingCopy, notes: Sequence[str] = ()) -> Freshness:
-        meta = copy.artifact_meta
-        refreshed = (*copy.stale.changed, *copy.stale.added, *copy.stale.removed)
-        return Freshness(
-            "working tree" if copy.source else None,
-            meta.get("commit"),
-            tuple(sorted(refreshed)),
-            int(copy.reader.meta()["needs_reembed"]),
-            tuple(notes),
-        )
-
-    def _status(self, copy: WorkingCopy) -> Status:
-        meta, own = copy.reader.meta(), copy.artifact_meta
-        counts = copy.reader.counts()
-        stale = copy.stale
-        return Status(
-            ServerStatus(
-                __version__, round(time.monotonic() - self._started, 3), str(self.docs_root) if self.docs_root else None
-            ),
-            IndexStatus(
-                counts["documents"], counts["chunks"], meta["last_index_timestamp"], str(self.index_path),
-                self.index_path.stat().st_size,
-                ArtifactStatus(str(self.index_path), own["digest"], own.get("commit"), own["last_index_timestamp"]),
-                StaleCounts(len(stale.changed), len(stale.added), len(stale.removed)),
-                int(meta["needs_reembed"]),
-            ),
-            EmbeddingStatus(meta["embedding_model"], int(meta["embedding_dimensions"]), meta["embedding_provider"]),
-            self._git(),
-        )  # fmt: skip
-
-    def _git(self) -> GitStatus | None:
-        from anvil import git
-
-        return git.status(self.docs_root or self.index_path.parent)
+        return self._answering.answer(lambda copy: reporting.status(copy, self.docs_root, self._started))
 
     # --- building ----------------------------------------------------------------------------------------
 
@@ -266,18 +228,27 @@ class Anvil:
         ``force`` does all anew. ``previous``: further indexes whose vectors may be taken over. ``source``: other
         documents than the working tree's, such as the staged ones. Raises :class:`BuildError`.
         """
+        return self._index(force, [Path(path) for path in previous], source or self.source, self._progress, None)
+
+    def _first_index(self, progress: Progress, patience: float | None) -> BuildReport:
+        return self._index(False, (), self.source, progress, patience)
+
+    def _index(
+        self, force: bool, previous: Sequence[Path], source: DocumentSource | None, progress: Progress,
+        patience: float | None,
+    ) -> BuildReport:  # fmt: skip
         from anvil import building
 
-        chosen = source or self.source
-        if chosen is None:
+        if source is None:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
-        with self._lock:
+        # A server's answers do not wait for a build; what is built is a file of its own, behind a lock of its own.
+        with nullcontext() if self._background else self._answering.lock:
             self._ready()
             if self.config.index is None:
                 self._keep_out_of_git()
             return building.build(
-                chosen, self.index_path, self.provider, self.config.chunking,
-                previous=[Path(path) for path in previous], force=force, progress=self._progress,
+                source, self.index_path, self.provider, self.config.chunking, previous=previous, force=force,
+                progress=progress, **({} if patience is None else {"patience": patience}),
             )  # fmt: skip
 
     def check(self, source: DocumentSource | None = None) -> Changes:
@@ -292,7 +263,7 @@ class Anvil:
         chosen = source or self.source
         if chosen is None:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
-        with self._lock:
+        with self._answering.lock:
             self._ready()
             reader = checking.open_checked(self.index_path)
             try:
@@ -317,14 +288,29 @@ class Anvil:
 
     # --- life --------------------------------------------------------------------------------------------
 
+    def start(self, progress: Progress | None = None) -> None:
+        """Open the index or build it, and load the model, in the background; returns at once.
+
+        Only with ``background=True``, where the first question does it too; a second call does nothing more.
+        ``progress`` is told of the first build by another thread. Questions asked meanwhile are answered from what
+        is there, and say so in ``freshness.notes``.
+        """
+        if not self._background:
+            raise ConfigError("Nothing runs behind this Anvil. Open it with anvil.open(..., background=True).")
+        self._answering.start(progress)
+
+    def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
+        """Tell ``callback`` which pages changed, came or went, after each refresh that found any.
+
+        It is called by the thread that refreshed, holding no lock. Returns the function that ends it.
+        """
+        return self._answering.on_change(callback)
+
     def close(self) -> None:
-        """Let go of files and model. A second call does nothing."""
-        with self._lock:
-            self._closed = True
-            if self._copy is not None:
-                self._copy.close()
-            if self._provider is not None:
-                self._provider.close()
+        """Stop what runs behind; let go of files and model. A second call does nothing."""
+        self._answering.close()
+        if self._provider is not None:
+            self._provider.close()
 
     def __enter__(self) -> Anvil:
         return self
@@ -335,6 +321,6 @@ class Anvil:
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+        if hasattr(self, "_answering") and not self._answering.closed:
             warnings.warn(f"{self.index_path} was not closed", ResourceWarning, source=self, stacklevel=2)
             self.close()

@@ -39,11 +39,13 @@ def build(
     previous: Sequence[Path] = (),
     force: bool = False,
     progress: Progress = silent,
+    patience: float = 600.0,
 ) -> BuildReport:
     """Make the index at ``index`` say what ``source`` says; nothing is written when it does already.
 
     ``previous`` are further artifacts whose vectors may be taken over; one that cannot be used is named in
-    the report's reasons. ``force`` does all anew, vectors included.
+    the report's reasons. ``force`` does all anew, vectors included. Another process that builds the same index is
+    waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised.
     Raises :class:`BuildError` and :class:`SourceError`; then the file at ``index`` is what it was.
     """
     started = time.perf_counter()
@@ -55,7 +57,7 @@ def build(
         report = None if force else _unchanged(standing, index, wanted, scan, started)
         if report:
             return report
-        opened.enter_context(publishing.exclusive(index))
+        opened.enter_context(publishing.exclusive(index, patience))
         if signature(index) != seen:  # another build was quicker
             standing, reasons = _standing(index, opened, force)
             scan = source.scan(standing.blob_ids() if standing else None)

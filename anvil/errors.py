@@ -11,7 +11,8 @@
     │   ├── ArtifactMissing    there is none at that path
     │   ├── ArtifactRejected   it failed a check: truncated, damaged, foreign, tampered with
     │   └── FormatTooNew       it was written by a newer Anvil
-    └── BuildError             an index cannot be written: folder read-only, disk full, lock held
+    └── BuildError             an index cannot be written: folder read-only, disk full
+        └── IndexBusy          another process is building it
 
 Outcomes (stale, skipped, unchanged) are values, never exceptions. A message never holds a secret.
 """
@@ -65,3 +66,7 @@ class FormatTooNew(ArtifactError):
 
 class BuildError(AnvilError):
     """An index cannot be written."""
+
+
+class IndexBusy(BuildError):
+    """Another process is building the index, and was waited for long enough."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from anvil import chunking
 from anvil.config import ChunkingOptions
-from anvil.models import Changes, Progress, Skipped, silent
+from anvil.models import Changes, Progress, Skipped, Window, silent
 from anvil.store.connection import FORMAT_VERSION
 from anvil.store.digest import canonical
 from anvil.store.identity import window_key
@@ -129,11 +129,7 @@ class Indexer:
         """Batches of (window id, text) of chunks that had no windows, with the number of chunks behind them."""
         after, done, batch = -1, 0, []
         while rows := self.writer.chunks_without_windows(after, BATCH // 4):
-            headers = [chunking.header(title, heading_path) for _, title, heading_path, _ in rows]
-            header_spans = self.provider.token_spans(headers)
-            spans = self.provider.token_spans([content for *_, content in rows])
-            for (row, _, _, content), header, its, own in zip(rows, headers, header_spans, spans, strict=True):
-                made = chunking.windows(content, header, own, len(its), self.provider.max_tokens, OVERLAP)
+            for (row, *_), made in zip(rows, cut(rows, self.provider), strict=True):
                 ids = self.writer.put_windows(row, made)
                 batch += [(id_, window.text) for id_, window in zip(ids, made, strict=True)]
                 done += 1
@@ -176,6 +172,17 @@ class Indexer:
         for chunk in self.writer.chunks_of(windows):
             place = f"{chunk.metadata.file_path}: {chunk.metadata.heading_path}"
             self.tally.failed.append(Skipped(place, reason))
+
+
+def cut(rows: Sequence[tuple[int, str, str, str]], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
+    """The windows of each (row, title, breadcrumb, content): what the model is given to read."""
+    headers = [chunking.header(title, heading_path) for _, title, heading_path, _ in rows]
+    header_spans = provider.token_spans(headers)
+    spans = provider.token_spans([content for *_, content in rows])
+    return [
+        tuple(chunking.windows(content, header, own, len(its), provider.max_tokens, OVERLAP))
+        for (*_, content), header, its, own in zip(rows, headers, header_spans, spans, strict=True)
+    ]
 
 
 def adapt(writer: Writer, wanted: Mapping[str, str]) -> list[str]:

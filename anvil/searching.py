@@ -46,6 +46,22 @@ class Found:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query's unit vector (dimensions,), or why it has none."""
+
+    vector: NDArray[np.float32] | None
+    error: AnvilError | None = None
+
+
+def embedded(query: str, provider: EmbeddingProvider) -> Question:
+    """Embed a query. It touches no index, so no lock need be held."""
+    try:
+        return Question(provider.embed_query(query))
+    except AnvilError as error:
+        return Question(None, error)
+
+
 class Searcher:
     """Search over what a reader holds now. Tables in memory are made when first needed and kept."""
 
@@ -67,17 +83,37 @@ class Searcher:
         meta = self.reader.meta()
         if meta["embedding_dimensions"] == "0":
             return "Semantic search is off: the index was built without vectors (embedding provider none)."
-        if meta["embedding_model_digest"] != self.provider.digest:
+        try:
+            digest = self.provider.digest
+        except AnvilError as error:
+            return f"Semantic search is off: {error}"
+        if meta["embedding_model_digest"] != digest:
             return (
                 f"Semantic search is off: the index was built with {meta['embedding_model']}, "
                 f"at hand is {self.provider.model}. Rebuild the index, or set embedding.model to that model."
             )
         return None
 
+    @property
+    def semantic(self) -> bool:
+        """Whether questions can be compared with the vectors here."""
+        return self._why_not is None
+
+    def forget_vectors(self) -> None:
+        """The reader holds other vectors now, of the same chunks."""
+        self._table = None
+
     def search(
-        self, query: str, top_k: int, file_filter: str | None, max_chars: int, mode: Mode, threshold: float
+        self,
+        query: str,
+        top_k: int,
+        file_filter: str | None,
+        max_chars: int,
+        mode: Mode,
+        threshold: float,
+        question: Question | None = None,
     ) -> Found:
-        """The best ``top_k`` (clamped to 1..20) chunks.
+        """The best ``top_k`` (clamped to 1..20) chunks. ``question``: ``query`` embedded already; made here if not.
 
         Raises :class:`ConfigError` for a blank query, an unknown mode, or semantic search where there is none.
         """
@@ -92,18 +128,20 @@ class Searcher:
         notes = [self._why_not] if self._why_not and mode == "hybrid" else []
         vector = None
         if mode != "keyword" and not self._why_not and total:
-            try:
-                vector = self.provider.embed_query(query)
-            except AnvilError as error:
+            question = question or embedded(query, self.provider)
+            vector = question.vector
+            if question.error is not None:
                 if mode == "semantic":
-                    raise
-                notes.append(f"Semantic search is off: {error}")
+                    raise question.error
+                notes.append(f"Semantic search is off: {question.error}")
         top_k = min(max(top_k, 1), ENOUGH)
         if not total:
             scored: list[tuple[float, int]] = []
         elif mode == "semantic" and vector is not None:
             scored = self._semantic(vector, allowed, top_k)
         else:
+            if vector is not None and not len(self.table.rows):
+                vector = None  # none is made yet: they would only make all chunks equal
             scored = self._ranked(query, vector, allowed, total)
         scored = [each for each in scored if threshold <= 0 or each[0] >= threshold][:top_k]
         return Found(self._hits(scored, query, max_chars), total, tuple(notes))

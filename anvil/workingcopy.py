@@ -1,20 +1,23 @@
 """The index that questions are answered from: the artifact while it is fresh, else a copy brought up to date.
 
 Before each answer the documents are compared with it by content. What moved on is read again into a copy of
-the artifact in scratch space; the artifact itself is never written by answering.
+the artifact in memory; the artifact itself is never written by answering. Where there is no artifact yet, the
+copy begins empty.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil import freshness
 from anvil.config import ChunkingOptions
-from anvil.indexing import Indexer
-from anvil.models import Changes, Progress, silent
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
+from anvil.indexing import Indexer, settings
+from anvil.models import Changes, Progress, Window, silent
 from anvil.searching import Searcher
 from anvil.store import checking, connection
 from anvil.store.connection import signature
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
 class WorkingCopy:
     """One index, kept in line with ``source`` (None: there is no tree to compare with).
 
-    Not thread-safe: the caller holds a lock over :meth:`refresh` and the reading that follows it.
+    ``behind``: vectors of changed text are left to be made later, by :meth:`lacking` and :meth:`store`; else
+    :meth:`refresh` makes them. Not thread-safe: the caller holds a lock over each call and the reading after it.
     """
 
     def __init__(
@@ -38,21 +42,33 @@ class WorkingCopy:
         source: DocumentSource | None,
         provider: EmbeddingProvider,
         progress: Progress = silent,
+        *,
+        behind: bool = False,
     ) -> None:
         self.index = index
         self.source = source
         self.provider = provider
         self.progress = progress
+        self.behind = behind
         self.stale = Changes()
+        self.refused: str | None = None
+        """Why a file that replaced the artifact is not answered from."""
+        self._refused: tuple[int, ...] | None = None
         self._signature: tuple[int, ...] | None = None
         self._artifact: Reader | None = None
         self._copy: Writer | None = None
+        self._options: ChunkingOptions | None = None
         self._indexed: dict[str, str] = {}
+        self._same: Mapping[str, str] | None = None
         self._searcher: Searcher | None = None
+        self._pending: int | None = None
+        self._keys: dict[bytes, int] | None = None
+
+    # --- what is answered from ---------------------------------------------------------------------------
 
     @property
     def reader(self) -> Reader:
-        """What is answered from. :meth:`refresh` comes first."""
+        """What is answered from. :meth:`refresh` or :meth:`begin_empty` comes first."""
         reader = self._copy or self._artifact
         assert reader is not None
         return reader
@@ -65,10 +81,44 @@ class WorkingCopy:
         return self._searcher
 
     @property
-    def artifact_meta(self) -> dict[str, str]:
-        """The manifest of the artifact, whatever the copy says."""
-        assert self._artifact is not None
-        return self._artifact.meta()
+    def artifact_meta(self) -> dict[str, str] | None:
+        """The manifest of the artifact, whatever the copy says; None while there is none."""
+        return None if self._artifact is None else self._artifact.meta()
+
+    @property
+    def opened(self) -> bool:
+        """Whether there is anything to answer from."""
+        return self._artifact is not None or self._copy is not None
+
+    @property
+    def provisional(self) -> bool:
+        """Whether it began empty, for want of an artifact."""
+        return self._artifact is None and self._copy is not None
+
+    @property
+    def indexed(self) -> Mapping[str, str]:
+        """Path -> blob id of what is answered from; another object whenever it changed."""
+        return self._indexed
+
+    @property
+    def matched(self) -> bool:
+        """Whether the model at hand is the one that made the vectors, so that it can make those that lack."""
+        try:
+            return self.provider.digest == self.reader.meta()["embedding_model_digest"]
+        except AnvilError:  # a model that cannot be had: a search says so, the text is right without it
+            return False
+
+    @property
+    def pending(self) -> int:
+        """Vectors that are still to be made; a chunk not yet cut into windows counts as one."""
+        if self._pending is None:
+            if self._copy is None:
+                self._pending = int(self.reader.meta()["needs_reembed"])
+            else:
+                self._pending = self._copy.lacking_vectors() if self._copy.has_vectors() and self.matched else 0
+        return self._pending
+
+    # --- bringing it up to date --------------------------------------------------------------------------
 
     def refresh(self) -> Changes:
         """Bring what is answered from in line with the documents; how they differed before.
@@ -80,46 +130,137 @@ class WorkingCopy:
         if self.source is None:
             return Changes()
         entries = self.source.scan(self._indexed).entries
+        if entries is self._same:  # the source gives the same object for the same documents
+            self.stale = Changes()
+            return self.stale
         self.stale = freshness.compare(self._indexed, entries)
         if self.stale:
-            self._update(self.source, entries, self.stale)
+            self._update(entries, self.stale)
+        self._same = None if freshness.compare(self._indexed, entries) else entries
         return self.stale
 
+    def begin_empty(self, options: ChunkingOptions) -> None:
+        """Answer from nothing until :meth:`read_some` or :meth:`refresh` has read the documents."""
+        copy = Writer(connection.open_scratch(":memory:"))
+        wanted = settings(self.provider, options)
+        connection.lay_out(copy.connection, int(wanted["embedding_dimensions"]))
+        copy.set_meta(wanted)
+        copy.seal()
+        self.close()
+        self._copy, self._options, self._indexed = copy, options, {}
+
+    def read_some(self, limit: int) -> tuple[int, int]:
+        """Read up to ``limit`` pages that differ; how many are right then, and of how many."""
+        assert self.source is not None
+        entries = self.source.scan(self._indexed).entries
+        work = freshness.compare(self._indexed, entries)
+        some = sorted((*work.changed, *work.added))[:limit]
+        chosen = Changes(
+            tuple(p for p in some if p in self._indexed), tuple(p for p in some if p not in self._indexed), work.removed
+        )
+        if chosen:
+            self._update(entries, chosen)
+        # A page that became unreadable since it was listed is never "right", yet there is nothing left to do.
+        left = len(work) - len(chosen)
+        return len(entries) - left, len(entries)
+
     def _open(self) -> None:
-        """Open the artifact, again when its file was replaced: a copy of the old one has nothing to add."""
+        """Open the artifact, again when its file was replaced: a copy of the old one has nothing to add.
+
+        What is open goes on answering when its file is gone, or gave way to one that cannot be used.
+        """
         found = signature(self.index)
-        if self._artifact is not None and found == self._signature:
+        standing = self.opened
+        if standing and found in (None, self._signature, self._refused):
             return
-        artifact = checking.open_checked(self.index)
+        try:
+            artifact = _held(checking.open_checked(self.index))
+        except ArtifactMissing:
+            if standing:  # gone between the two looks
+                return
+            raise
+        except ArtifactError as error:
+            if not standing or (found and self._signature and found[0] == self._signature[0]):
+                self.close()  # the very file that is open was written over: it can answer no more
+                raise
+            self._refused, self.refused = found, f"The index was replaced by one that is not used: {error}"
+            return
         self.close()
         self._artifact, self._signature = artifact, found
         self._indexed = artifact.blob_ids()
 
-    def _update(self, source: DocumentSource, entries: Mapping[str, str], changes: Changes) -> None:
-        assert self._artifact is not None
+    def _update(self, entries: Mapping[str, str], changes: Changes) -> None:
+        assert self.source is not None
+        copy = self._writable()
+        caches = [self._artifact] if self._artifact is not None else []
+        indexer = Indexer(copy, self.provider, self._cut_as_before(), () if self.behind else caches, self.progress)
+        indexer.update(self.source, entries, changes)
+        if not self.behind and self.matched:
+            indexer.embed()
+        copy.seal()
+        self._indexed = copy.blob_ids()
+        self._searcher = self._pending = None
+
+    def _writable(self) -> Writer:
         if self._copy is None:
+            assert self._artifact is not None
             copy = Writer(connection.open_scratch(":memory:"))
             connection.fill(copy.connection, self._artifact.connection)
             self._copy = copy
-        matched = self.provider.digest == self._copy.meta()["embedding_model_digest"]
-        indexer = Indexer(self._copy, self.provider, self._cut_as_before(), [self._artifact], self.progress)
-        indexer.update(source, entries, changes)
-        if matched:
-            indexer.embed()
-        self._copy.seal()
-        self._indexed = self._copy.blob_ids()
-        self._searcher = None
+        return self._copy
 
     def _cut_as_before(self) -> ChunkingOptions:
         """The options the artifact was built with: a copy of it is to be cut alike."""
-        assert self._artifact is not None
-        options = json.loads(self._artifact.meta()["chunking"])
-        return ChunkingOptions(**{key: value for key, value in options.items() if key != "version"})
+        if self._options is None:
+            options = json.loads(self.reader.meta()["chunking"])
+            self._options = ChunkingOptions(**{key: value for key, value in options.items() if key != "version"})
+        return self._options
+
+    # --- vectors made later ------------------------------------------------------------------------------
+
+    def lacking(self, after: int, limit: int) -> list[tuple[int, str, str, str]]:
+        """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that lack a vector."""
+        if self._copy is None or not self.pending:
+            return []
+        return self._copy.chunks_without_vectors(after, limit)
+
+    def known(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Reuse key -> int8 vector, of those that the artifact holds."""
+        if self._artifact is None or not self.matched:
+            return {}
+        if self._keys is None:
+            self._keys = self._artifact.window_keys()
+        return {key: self._artifact.vector(self._keys[key]) for key in keys if key in self._keys}
+
+    def store(self, made: Sequence[tuple[int, str, Sequence[Window], Sequence[bytes | None]]]) -> None:
+        """Store (row, content, windows, their int8 vectors; None where it failed).
+
+        A chunk whose content has changed since it was handed out is left as it is.
+        """
+        if self._copy is None:
+            return
+        with self._copy.atomic():
+            for row, content, windows, vectors in made:
+                ids = self._copy.replace_windows(row, content, windows)
+                self._copy.put_vectors((i, v) for i, v in zip(ids, vectors, strict=False) if v is not None)
+        self._pending = None
+        if self._searcher is not None:
+            self._searcher.forget_vectors()
 
     def close(self) -> None:
         """Let go of the files."""
         for reader in (self._artifact, self._copy):
             if reader is not None:
                 reader.close()
-        self._artifact = self._copy = self._searcher = self._signature = None
+        self._artifact = self._copy = self._searcher = self._signature = self._options = None
+        self._same = self._pending = self._keys = self._refused = self.refused = None
 
+
+def _held(artifact: Reader) -> Reader:
+    """The artifact as it can be kept open: Windows lets nobody replace an open file, so there a copy in memory."""
+    if os.name != "nt":
+        return artifact
+    with artifact:
+        copy = connection.open_scratch(":memory:")
+        connection.fill(copy, artifact.connection)
+        return Reader(copy)

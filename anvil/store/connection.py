@@ -16,7 +16,7 @@ from pathlib import Path
 
 import apsw
 
-from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError
+from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
 
 APPLICATION_ID = 0x414E564C  # "ANVL"
 FORMAT_VERSION = 1
@@ -53,7 +53,7 @@ def translated(path: str | os.PathLike[str]) -> Iterator[None]:
     except apsw.FullError as error:
         raise BuildError(f"The disk is full while writing {path}. Free some space and build again.") from error
     except (apsw.BusyError, apsw.LockedError) as error:
-        raise BuildError(f"Another process is writing {path}. Try again when it has finished.") from error
+        raise IndexBusy(f"Another process is writing {path}. Try again when it has finished.") from error
     except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
         raise BuildError(
             f"{path} cannot be written ({error}). Check the folder's permissions, or choose another place "

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_LIBRARY = "default"
+_LAST_WINDOW = (1 << identity.WINDOW_BITS) - 1
+"""The highest number that a chunk's window can have."""
 SETTINGS = ("format_version", "chunking", "embedding_provider", "embedding_model", "embedding_model_digest",
             "embedding_dimensions", "windows")  # fmt: skip
 """The manifest's keys that decide what the rows look like; they are part of the digest."""
@@ -172,6 +174,39 @@ class Writer(Reader):
                 "WHERE NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id) ORDER BY id"
             )
         )
+
+    def chunks_without_vectors(self, after: int, limit: int) -> list[tuple[int, str, str, str]]:
+        """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that lack windows, or
+        whose windows lack vectors."""
+        span = f"BETWEEN c.id << {identity.WINDOW_BITS} AND (c.id << {identity.WINDOW_BITS}) + {_LAST_WINDOW}"
+        return list(
+            self.connection.execute(
+                "SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND ("
+                f"NOT EXISTS (SELECT 1 FROM windows w WHERE w.id {span}) OR EXISTS (SELECT 1 FROM windows w "
+                f"WHERE w.id {span} AND NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id))) "
+                "ORDER BY id LIMIT ?",
+                (after, limit),
+            )
+        )
+
+    def lacking_vectors(self) -> int:
+        """Windows without a vector, and chunks without a window."""
+        return int(
+            self._one(
+                "SELECT (SELECT count(*) FROM windows w WHERE NOT EXISTS "
+                "(SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id)) + "
+                "(SELECT count(*) FROM chunks c WHERE NOT EXISTS (SELECT 1 FROM windows w WHERE w.id BETWEEN "
+                f"c.id << {identity.WINDOW_BITS} AND (c.id << {identity.WINDOW_BITS}) + {_LAST_WINDOW}))"
+            )
+        )
+
+    def replace_windows(self, chunk: int, content: str, windows: Sequence[Window]) -> list[int]:
+        """Store a chunk's windows in place of those it has; their ids. None are stored, and none returned, when the
+        chunk is gone or no longer says ``content``."""
+        if self._one("SELECT content FROM chunks WHERE id = ?", chunk) != content:
+            return []
+        self._drop_windows(*identity.window_range(chunk, chunk))
+        return self.put_windows(chunk, windows)
 
     def reset_vectors(self, dimensions: int) -> None:
         """Forget all windows and vectors and make room for others."""

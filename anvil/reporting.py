@@ -1,0 +1,57 @@
+"""What answers say about themselves: what was compared, what was refreshed, what the index and the program are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil import __version__
+from anvil.models import (
+    ArtifactStatus,
+    EmbeddingStatus,
+    Freshness,
+    IndexStatus,
+    ServerStatus,
+    StaleCounts,
+    Status,
+)
+
+if TYPE_CHECKING:
+    from anvil.workingcopy import WorkingCopy
+
+
+def freshness(copy: WorkingCopy, notes: Sequence[str] = ()) -> Freshness:
+    """The note on a search answer."""
+    refreshed = (*copy.stale.changed, *copy.stale.added, *copy.stale.removed)
+    return Freshness(
+        "working tree" if copy.source else None,
+        (copy.artifact_meta or {}).get("commit"),
+        tuple(sorted(refreshed)),
+        copy.pending,
+        tuple(notes),
+    )
+
+
+def status(copy: WorkingCopy, docs_root: Path | None, started: float) -> Status:
+    """Everything one wants to know when answers look wrong. ``started``: the program's start, by ``time.monotonic``."""
+    from anvil import git
+    from anvil.store.connection import signature
+
+    meta, own = copy.reader.meta(), copy.artifact_meta
+    counts = copy.reader.counts()
+    stale = copy.stale
+    index = copy.index
+    return Status(
+        ServerStatus(__version__, round(time.monotonic() - started, 3), str(docs_root) if docs_root else None),
+        IndexStatus(
+            counts["documents"], counts["chunks"], meta["last_index_timestamp"], str(index),
+            (signature(index) or (0, 0))[1],
+            ArtifactStatus(str(index), own["digest"], own.get("commit"), own["last_index_timestamp"]) if own else None,
+            StaleCounts(len(stale.changed), len(stale.added), len(stale.removed)),
+            copy.pending,
+        ),
+        EmbeddingStatus(meta["embedding_model"], int(meta["embedding_dimensions"]), meta["embedding_provider"]),
+        git.status(docs_root or index.parent),
+    )  # fmt: skip
