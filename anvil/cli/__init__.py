@@ -62,12 +62,15 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line; the exit code. Errors are two sentences on stderr; ``--debug`` shows the traceback."""
+    """Run the command line; the exit code. Errors are two sentences on stderr; ``--debug`` shows the traceback.
+
+    Nothing at all means ``serve``: the shortest line that a client's configuration can hold.
+    """
     end = arguments.index("--") if "--" in arguments else len(arguments)  # beyond it nothing is an option
     debug = "--debug" in arguments[:end]
     kept = [each for each in arguments[:end] if each != "--debug"] + arguments[end:]
     try:
-        result: Any = group.main(kept, "anvil", standalone_mode=False)
+        result: Any = group.main(kept or ["serve"], "anvil", standalone_mode=False)
     except click.exceptions.Abort:
         print("anvil: interrupted", file=sys.stderr)
         return 130

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 
@@ -49,23 +48,26 @@ def command(
     import anvil
     from anvil.server import logs
     from anvil.server.announcing import Announcer
+    from anvil.server.guard import Access
+    from anvil.server.stopping import exit_by_signal
 
     logs.configure(log_level, log_format)
-    token = token or os.environ.get("ANVIL_TOKEN") or None
+    access = Access(host, port, token or os.environ.get("ANVIL_TOKEN") or None, insecure, allowed_host)
     announcer = Announcer()
-    if transport == "stdio":
-        from anvil.server import stdio
-        from anvil.server.wire import Wire
+    with exit_by_signal():
+        opened = anvil.open(docs, index, provider, config, progress=announcer, background=True, watch=not no_watch)
+        with opened:
+            if transport == "stdio":
+                from anvil.server import stdio
+                from anvil.server.wire import Wire
 
-        if sys.stdin.isatty():
-            logs.event(logging.WARNING, "Waiting for an MCP client on stdin. People may want 'anvil --help'; Ctrl-C ends.")
-        with anvil.open(docs, index, provider, config, progress=announcer) as opened:
-            stdio.serve(opened, announcer, Wire.claimed())
-        return
-    from anvil.server.guard import Access
+                if sys.stdin.isatty():
+                    click.echo("anvil: waiting for an MCP client on stdin; 'anvil --help' is for people.", err=True)
+                wire = Wire.claimed()
+                opened.start(announcer)
+                stdio.serve(opened, announcer, wire)
+            else:
+                from anvil.server import http
 
-    access = Access(host, port, token, insecure, allowed_host)
-    with anvil.open(docs, index, provider, config, progress=announcer) as opened:
-        from anvil.server import http
-
-        http.serve(opened, announcer, access, sse=transport == "sse")
+                opened.start(announcer)
+                http.serve(opened, announcer, access, sse=transport == "sse")

@@ -1,12 +1,14 @@
-"""The index at work behind any transport: opened in the background, its changes announced, closed at the end."""
+"""The index at work behind any transport: its tools, its changes announced, its progress told."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from anvil.api import Anvil
+from anvil.models import Changes
 from anvil.server.announcing import Announcer
 from anvil.server.app import App
 from anvil.server.crossing import Crossing
@@ -18,12 +20,16 @@ async def running(anvil: Anvil, announcer: Announcer) -> AsyncIterator[App]:
     app = App(Crossing(anvil), announcer)
     loop = asyncio.get_running_loop()
 
-    def changed(paths: Sequence[str]) -> None:  # in the thread that brought the pages up to date
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(lambda: announcer.start(app.resources.changed(paths, True)))
+    def tell(changes: Changes) -> None:
+        paths = (*changes.changed, *changes.added, *changes.removed)
+        announcer.start(app.resources.changed(paths, bool(changes.added or changes.removed)))
+
+    def changed(changes: Changes) -> None:  # in the thread that brought the pages up to date
+        with contextlib.suppress(RuntimeError):  # the loop ended meanwhile, and nobody is left to tell
+            loop.call_soon_threadsafe(tell, changes)
 
     announcer.attach()
-    forget = getattr(anvil, 'on_change', lambda _: (lambda: None))(changed)
+    forget = anvil.on_change(changed)
     try:
         yield app
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from typing import Any, cast
@@ -13,7 +14,10 @@ from anvil.server.announcing import Announcer
 from anvil.server.docs import INSTRUCTIONS
 from anvil.server.logs import event
 from anvil.server.stopping import stopped_by_signal
-from anvil.server.wire import TOO_LONG, Wire
+from anvil.server.wire import LONGEST, TOO_LONG, Wire
+
+PATIENCE = 10.0
+"""Seconds that requests under way have when the client closed its side: it may still want to read the answers."""
 
 
 def serve(anvil: Anvil, announcer: Announcer, wire: Wire) -> None:
@@ -21,9 +25,13 @@ def serve(anvil: Anvil, announcer: Announcer, wire: Wire) -> None:
     line = wire.first()
     greeted = greeting.answer(line, INSTRUCTIONS) if line else None
     if greeted:
-        wire.write(greeted[1])
+        wire.put(greeted[1])
         event(logging.DEBUG, "greeted the client")
-    asyncio.run(_serve(anvil, announcer, wire, greeted[0] if greeted else None))
+    try:
+        if line is not None:
+            asyncio.run(_serve(anvil, announcer, wire, greeted[0] if greeted else None))
+    finally:
+        wire.close()
 
 
 async def _serve(anvil: Anvil, announcer: Announcer, wire: Wire, greeted: int | str | None) -> None:
@@ -32,63 +40,84 @@ async def _serve(anvil: Anvil, announcer: Announcer, wire: Wire, greeted: int | 
     from anvil.server.running import running
 
     async with running(anvil, announcer) as app:
-        lines, output = cast(Any, _Lines(wire)), cast(Any, _Output(wire, greeted))
+        ends = _Ends(wire, greeted)
+        lines, output = cast(Any, ends), cast(Any, ends)  # the two methods of each that the SDK uses
         async with stopped_by_signal() as stopping, stdio_server(lines, output) as (read, write):
             await stopping.until(app.server.run(read, write, app.options()))
 
 
-class _Lines:
-    """Lines of protocol as the SDK iterates over them. What is no JSON is answered here, and goes no further."""
+class _Ends:
+    """Both ends of the pipe as the SDK uses them: iterated over for lines, written to.
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    What is no message of the protocol is answered here and goes no further. The SDK's answer to a client that was
+    greeted already is left out.
+    """
 
-    def __aiter__(self) -> _Lines:
+    def __init__(self, wire: Wire, greeted: int | str | None) -> None:
+        self._wire, self._greeted = wire, greeted
+        self._open: set[int | str] = set()
+        self._settled = asyncio.Event()
+
+    def __aiter__(self) -> _Ends:
         return self
 
     async def __anext__(self) -> str:
         while True:
             line = await self._wire.next()
             if line is None or self._wire.broken:
+                await self._settle()
                 raise StopAsyncIteration
-            if not line.strip():
-                continue
-            wrong = "Request too large." if line == TOO_LONG else _fault(line)
-            if wrong is None:
+            if line.strip() and self._sound(line):
                 return line.decode("utf-8", "replace")
-            code = -32700 if wrong.startswith("Parse") else -32600
-            error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": wrong}}
-            self._wire.write(json.dumps(error).encode())
 
+    def _sound(self, line: bytes) -> bool:
+        from mcp.types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 
-def _fault(line: bytes) -> str | None:
-    """Why a line is no message of the protocol, or None."""
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return "Parse error: the line is not JSON. Send one JSON-RPC 2.0 message a line."
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        return 'Invalid request: not a JSON-RPC 2.0 object. Send {"jsonrpc": "2.0", "method": ...}.'
-    if not isinstance(message.get("method", ""), str) or not message.keys() & {"method", "result", "error"}:
-        return "Invalid request: there is no method. Name one."
-    if not isinstance(message.get("params", {}), dict):
-        return "Invalid request: params must be an object."
-    return None
+        try:
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            self._wire.put(json.dumps(fault(line)).encode())
+            return False
+        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
+            self._open.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._open.discard((message.params or {}).get("requestId", ""))
+        return True
 
-
-class _Output:
-    """Where the SDK writes; its answer to a client that was greeted already is left out."""
-
-    def __init__(self, wire: Wire, greeted: int | str | None) -> None:
-        self._wire, self._greeted = wire, greeted
+    async def _settle(self) -> None:
+        """Wait for the answers that the client may still read."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            while self._open and not self._wire.broken:
+                self._settled.clear()
+                await asyncio.wait_for(self._settled.wait(), PATIENCE)
 
     async def write(self, text: str) -> None:
-        if self._greeted is not None:
-            message = json.loads(text)
-            if message.get("id") == self._greeted and ("result" in message or "error" in message):
+        """One message of the SDK's, a line."""
+        message = json.loads(text)
+        if "method" not in message:
+            self._open.discard(message.get("id"))
+            self._settled.set()
+            if self._greeted is not None and message.get("id") == self._greeted:
                 self._greeted = None
                 return
-        await asyncio.get_running_loop().run_in_executor(None, self._wire.write, text.encode())
+        await self._wire.write(text.encode())
 
     async def flush(self) -> None:
-        return None
+        """Nothing is held back."""
+
+
+def fault(line: bytes) -> dict[str, Any]:
+    """The answer to a line that is no message of the protocol; with its id, where it has one."""
+    number = None
+    if line == TOO_LONG:
+        code, told = -32600, f"Request too large: a line may have {LONGEST} bytes."
+    else:
+        try:
+            message = json.loads(line)
+            code, told = -32600, "Invalid request: send one JSON-RPC 2.0 object a line, with id, method and params."
+            found = message.get("id") if isinstance(message, dict) else None
+            number = found if type(found) in (int, str) else None
+            json.dumps(message, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        except (ValueError, RecursionError):
+            code, told = -32700, "Parse error: the line is not JSON. Send one JSON-RPC 2.0 message a line."
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": told}}

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -36,9 +36,20 @@ class Stopping:
             event(logging.DEBUG, "stopped")
 
 
+@contextmanager
+def exit_by_signal() -> Iterator[None]:
+    """While inside, a signal ends the process with exit code 0, whatever it waits for; files are closed on the way."""
+
+    def received(number: int, _: FrameType | None) -> None:
+        raise SystemExit(0)
+
+    with _handling(received):
+        yield
+
+
 @asynccontextmanager
 async def stopped_by_signal() -> AsyncIterator[Stopping]:
-    """While inside, signals set :attr:`Stopping.asked`. In a thread other than the main one signals are left alone."""
+    """While inside, a signal sets :attr:`Stopping.asked`; a second one does not wait."""
     stopping, loop = Stopping(), asyncio.get_running_loop()
 
     def received(number: int, _: FrameType | None) -> None:
@@ -46,14 +57,20 @@ async def stopped_by_signal() -> AsyncIterator[Stopping]:
             os._exit(128 + number)
         loop.call_soon_threadsafe(stopping.asked.set)
 
+    with _handling(received):
+        yield stopping
+
+
+@contextmanager
+def _handling(received: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     before: dict[signal.Signals, Any] = {}
     try:
         for each in SIGNALS:
             before[each] = signal.signal(each, received)
-    except ValueError:
+    except ValueError:  # only the main thread may; in another one signals are somebody else's
         event(logging.DEBUG, "signals are left to the main thread")
     try:
-        yield stopping
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,19 +1,20 @@
 """The process's stdin and stdout as lines of protocol. Whatever else is printed goes to stderr.
 
-Reading happens in a daemon thread of its own, by ``os.read``: the process can end while a read still waits, and the
-first line is there before the SDK is loaded.
+Both are done by daemon threads of their own, with plain ``os.read`` and ``os.write``: the process can end while one of
+them still waits for the other side, and the first line is there before the SDK is loaded.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 
-LONGEST = 16 * 1024 * 1024
+LONGEST = 4 * 1024 * 1024
 """Bytes of the longest line that is read; a longer one is dropped and answered with an error."""
 TOO_LONG = b"\0"
 """Stands for a line that was dropped."""
@@ -28,9 +29,12 @@ class Wire:
         self._lines: deque[bytes | None] = deque()
         self._arrived = threading.Condition()
         self._wake: Callable[[], None] | None = None
-        self._writing = threading.Lock()
+        self._leaving: queue.SimpleQueue[tuple[bytes, Callable[[], object]] | None] = queue.SimpleQueue()
         self.broken = False
+        """Whether nobody reads what is written any more."""
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
+        self._writer = threading.Thread(target=self._write, name="stdout", daemon=True)
+        self._writer.start()
 
     @classmethod
     def claimed(cls) -> Wire:
@@ -79,7 +83,7 @@ class Wire:
         """Wait for the first line and leave it in its place; None at the end of input."""
         with self._arrived:
             while not self._lines:
-                self._arrived.wait()
+                self._arrived.wait(0.5)  # in steps, since a signal wakes nobody on Windows
             return self._lines[0]
 
     async def next(self) -> bytes | None:
@@ -98,12 +102,33 @@ class Wire:
             await arrived.wait()
             arrived.clear()
 
-    def write(self, line: bytes) -> None:
-        """Write a whole line. A reader that went away is remembered in ``broken``, not raised."""
-        view = memoryview(line if line.endswith(b"\n") else line + b"\n")
-        with self._writing:
+    def put(self, line: bytes, done: Callable[[], object] = int) -> None:
+        """Have a line written; ``done`` is called from another thread when it is, or when nobody reads any more."""
+        self._leaving.put((line, done))
+
+    async def write(self, line: bytes) -> None:
+        """Write a line and wait: a client that does not read makes the server wait, not grow."""
+        loop, written = asyncio.get_running_loop(), asyncio.Event()
+
+        def done() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(written.set)
+
+        self.put(line, done)
+        await written.wait()
+
+    def _write(self) -> None:
+        while (leaving := self._leaving.get()) is not None:
+            line, done = leaving
+            view = memoryview(line if line.endswith(b"\n") else line + b"\n")
             try:
                 while view and not self.broken:
                     view = view[os.write(self._target, view) :]
             except OSError:
                 self.broken = True
+            done()
+
+    def close(self, seconds: float = 1.0) -> None:
+        """Give what is to be written so much time to leave."""
+        self._leaving.put(None)
+        self._writer.join(seconds)
