@@ -107,7 +107,7 @@ class Answering:
         """Sentences on what is not done yet, and why. The lock is held."""
         self._semantic = copy.searcher.semantic
         found = [copy.refused] if copy.refused else []
-        if self._first is not None and self._first.note:
+        if self._first is not None and self._first.note and (self._first.running or copy.provisional):
             found.append(self._first.note)
         elif copy.pending and self._backlog.failure:
             found.append(f"{copy.pending:,} vectors could not be made: {self._backlog.failure} It is tried again.")
@@ -203,6 +203,8 @@ class Answering:
                 self._watcher.start()
 
     def _warm(self) -> None:
+        from anvil import blocks, searching  # noqa: F401 - the first question, or the first edit, would wait for them
+
         try:
             with self.lock:
                 copy = self._refreshed(time.monotonic())

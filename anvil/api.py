@@ -59,8 +59,8 @@ def open(
     configuration. With an index alone, answers come from it as it is.
 
     ``background``, for servers: no answer waits for the first build or for the vectors of a large change; see
-    :meth:`Anvil.start`. ``watch``: changes are also read when the file system tells of them, ahead of the next
-    question; that is for speed and for :meth:`Anvil.on_change` only, and needs ``background``. Raises :class:`AnvilError`.
+    :meth:`Anvil.start`. ``watch``, with it: changes are also read when the file system tells of them, ahead of the
+    next question; that is for speed and for :meth:`Anvil.on_change` only. Raises :class:`AnvilError`.
     """
     flags = {
         "docs": os.fspath(docs) if docs is not None else None,

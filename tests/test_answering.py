@@ -1,0 +1,451 @@
+"""A server's side of the object: nothing waits for what takes long, and nothing is answered from stale text."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import anvil
+from anvil.embedding import PROVIDERS, Embedded, EmbeddingProvider
+from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
+from anvil.models import Changes
+from tests import repositories
+from tests.conftest import PAGES, write
+from tests.repositories import commit, run
+from tests.surfaces.programs import environment
+
+isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The working folder has neither documents nor configuration."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+
+
+class Held:
+    """The real model behind a gate: it can be kept waiting, counted, and made to fail."""
+
+    def __init__(self, real: EmbeddingProvider) -> None:
+        self.real = real
+        self.gate = threading.Event()
+        self.gate.set()
+        self.texts = 0
+        self.error: ProviderError | None = None
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.real, name)
+
+    def embed(self, texts: list[str]) -> Embedded:
+        if not self.gate.wait(60):
+            raise AssertionError("nobody opened the gate")
+        if self.error:
+            raise self.error
+        self.texts += len(texts)
+        return self.real.embed(texts)
+
+    def close(self) -> None:
+        """The model is shared by all tests."""
+
+
+@pytest.fixture
+def held(local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch) -> Held:
+    """What the provider ``local`` is in this test."""
+    found = Held(local)
+    monkeypatch.setitem(PROVIDERS, "local", lambda settings: found)
+    return found
+
+
+@pytest.fixture
+def built(docs: Path, held: Held) -> Path:
+    """The four pages, indexed."""
+    with anvil.open(docs) as found:
+        found.index()
+    return docs
+
+
+@pytest.fixture
+def serving(built: Path) -> Iterator[anvil.Anvil]:
+    with anvil.open(built, background=True) as found:
+        found.search("alerts")
+        yield found
+
+
+def until(true: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
+def many(count: int, word: str = "zebra") -> dict[str, str]:
+    return {f"many/{i}.md": f"# Page {i}\n\nThe {word} of page {i} eats grass number {i}.\n" for i in range(count)}
+
+
+# --- vectors behind the answer -----------------------------------------------------------------------------
+
+
+def test_a_small_change_is_answered_with_its_vectors(serving: anvil.Anvil, built: Path, held: Held) -> None:
+    before = held.texts
+    write(built, {"new.md": "# Quagga\n\nAn animal that no longer exists, striped in front only.\n"})
+    result = serving.search("extinct striped animal", mode="semantic")
+    assert result.results[0].metadata.file_path == "new.md"
+    assert (result.freshness.pending_vectors, result.freshness.notes) == (0, ())
+    assert result.freshness.refreshed == ("new.md",) and held.texts == before + 1
+
+
+def test_a_large_change_is_answered_at_once_and_embedded_behind(serving: anvil.Anvil, built: Path, held: Held) -> None:
+    held.gate.clear()
+    write(built, many(100))
+    result = serving.search("zebra grass 7", file_filter="many/*")
+    assert result.results and result.total_chunks == 100
+    assert result.freshness.pending_vectors == 100 and "still being made" in result.freshness.notes[0]
+    assert serving.get_status().index.pending_vectors == 100
+    held.gate.set()
+    until(lambda: serving.search("grass", mode="keyword").freshness.pending_vectors == 0)
+    assert serving.search("x", mode="keyword").freshness.notes == ()
+    assert serving.search("Page 42", mode="semantic").results[0].metadata.file_path == "many/42.md"
+
+
+def test_a_page_that_changes_while_it_is_embedded_keeps_its_new_text(
+    serving: anvil.Anvil, built: Path, held: Held
+) -> None:
+    held.gate.clear()
+    write(built, many(100))
+    serving.list_pages()
+    write(built, {"many/5.md": "# Page 5\n\nBaking bread with rye flour and sourdough.\n"})
+    assert "rye" in serving.get_page("many/5.md").chunks[0].content
+    held.gate.set()
+    until(lambda: serving.get_status().index.pending_vectors == 0)
+    found = serving.search("sourdough bread", mode="semantic").results[0]
+    assert found.metadata.file_path == "many/5.md" and found.score > 0.4
+
+
+def test_a_model_that_is_slow_does_not_keep_the_text(
+    serving: anvil.Anvil, built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.answering.PATIENCE", 0.1)
+    held.gate.clear()
+    write(built, {"new.md": "# Quagga\n"})
+    result = serving.search("quagga")
+    assert result.results[0].metadata.file_path == "new.md" and result.freshness.pending_vectors == 1
+    held.gate.set()
+    until(lambda: serving.get_status().index.pending_vectors == 0)
+
+
+def test_a_provider_that_fails_leaves_the_text_right_and_says_why(
+    serving: anvil.Anvil, built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.backlog.RETRY", 0.2)
+    held.error = ProviderError("The service is down.")
+    write(built, {"new.md": "# Quagga\n"})
+    result = serving.search("quagga")
+    assert result.results[0].metadata.file_path == "new.md"
+    assert result.freshness.pending_vectors == 1 and "The service is down." in result.freshness.notes[0]
+    held.error = None
+    until(lambda: serving.get_status().index.pending_vectors == 0)
+    assert serving.search("quagga").freshness.notes == ()
+
+
+def test_pages_moved_to_another_folder_embed_nothing(serving: anvil.Anvil, built: Path, held: Held) -> None:
+    before = held.texts
+    (built / "guides").rename(built / "books")
+    result = serving.search("silence at night")
+    assert result.results[0].metadata.file_path == "books/alerts.md" and result.freshness.pending_vectors == 0
+    assert held.texts == before
+
+
+def test_the_artifact_is_never_written(serving: anvil.Anvil, built: Path) -> None:
+    before, stat = serving.index_path.read_bytes(), serving.index_path.stat()
+    write(built, many(80))
+    serving.search("zebra")
+    until(lambda: serving.get_status().index.pending_vectors == 0)
+    assert serving.index_path.read_bytes() == before and serving.index_path.stat().st_mtime_ns == stat.st_mtime_ns
+
+
+def test_other_threads_are_answered_while_a_question_is_embedded(
+    serving: anvil.Anvil, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, gate = threading.Event(), threading.Event()
+
+    def embed_query(text: str) -> object:
+        if text == "slow":
+            inside.set()
+            assert gate.wait(30)
+        return held.real.embed_query(text)
+
+    monkeypatch.setattr(held, "embed_query", embed_query, raising=False)
+    thread = threading.Thread(target=lambda: serving.search("slow"))
+    thread.start()
+    assert inside.wait(30)
+    assert serving.search("alerts").results and serving.get_page("index.md").chunks  # would hang
+    gate.set()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_closing_while_vectors_are_made(built: Path, held: Held) -> None:
+    found = anvil.open(built, background=True)
+    found.search("alerts")
+    write(built, many(200))
+    assert found.search("zebra").freshness.pending_vectors
+    found.close()
+    found.close()
+    with pytest.raises(ConfigError, match="closed"):
+        found.search("zebra")
+    alive = {each.name for each in threading.enumerate()}
+    assert not alive & {"anvil-backlog", "anvil-start", "anvil-first-build", "anvil-watcher"}
+
+
+def test_another_model_searches_by_words_and_says_so(built: Path, held: Held, local: EmbeddingProvider) -> None:
+    class Other(Held):
+        digest, model = "0" * 64, "another-model"
+
+    PROVIDERS["local"] = lambda settings: Other(local)
+    with anvil.open(built, background=True) as found:
+        write(built, {"new.md": "# Quagga\n"})
+        result = found.search("quagga")
+        assert result.results[0].metadata.file_path == "new.md" and result.freshness.pending_vectors == 0
+        assert "built with all-MiniLM-L6-v2, at hand is another-model" in result.freshness.notes[0]
+        assert found.search("quagga", mode="keyword").freshness.notes == ()
+        with pytest.raises(ConfigError, match="another-model"):
+            found.search("quagga", mode="semantic")
+
+
+# --- the first build ---------------------------------------------------------------------------------------
+
+
+def test_questions_during_the_first_build(docs: Path, held: Held) -> None:
+    write(docs, many(60))
+    held.gate.clear()
+    told: list[tuple[str, int, int]] = []
+    with anvil.open(docs, background=True) as found:
+        found.start(lambda *each: told.append(each))
+        found.start()
+        first = found.search("zebra")
+        assert any("being built" in note for note in first.freshness.notes)
+        until(lambda: found.list_pages().total_pages == 64)
+        result = found.search("silence at night")
+        assert result.results[0].metadata.file_path == "guides/alerts.md" and not found.index_path.exists()
+        assert found.get_status().index.artifact is None and result.freshness.pending_vectors > 0
+        write(docs, {"new.md": "# Quagga\n"})  # while it is built
+        assert found.get_page("new.md").title == "Quagga"
+        held.gate.set()
+        until(found.index_path.exists)
+        until(lambda: not found.search("zebra").freshness.notes)
+        assert found.get_status().index.artifact is not None
+        assert found.search("quagga").results[0].metadata.file_path == "new.md"
+    assert ("reading", 16, 64) in told and told[-1][0] == "writing"
+
+
+def test_a_page_not_read_yet_is_not_said_to_be_unknown(
+    docs: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.answering.PAGES", 1)
+    gate = threading.Event()
+    with anvil.open(docs, background=True) as found:
+        found.start(lambda stage, done, total: gate.wait(30) and None)
+        until(lambda: found.list_pages().total_pages)
+        with pytest.raises(NotFound, match="being built"):
+            found.get_page("install.md")
+        gate.set()
+
+
+def test_a_place_that_cannot_be_written_is_served_all_the_same(docs: Path, held: Held) -> None:
+    (docs / ".anvil").write_text("in the way")
+    with anvil.open(docs, background=True) as found:
+        until(lambda: any("could not be built" in note for note in found.search("night").freshness.notes))
+        until(lambda: found.search("night").freshness.pending_vectors == 0)
+        assert found.search("quiet hours", mode="semantic").results
+        write(docs, {"new.md": "# Quagga\n"})
+        assert found.search("quagga").results[0].metadata.file_path == "new.md"
+
+
+def test_a_named_file_that_is_no_index_is_left_alone(docs: Path, tmp_path: Path, held: Held) -> None:
+    (tmp_path / "mine.db").write_bytes(b"precious")
+    with anvil.open(docs, tmp_path / "mine.db", background=True) as found:
+        for _ in range(2):
+            with pytest.raises(ArtifactRejected, match="not an Anvil index"):
+                found.search("alerts")
+    assert (tmp_path / "mine.db").read_bytes() == b"precious"
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from anvil.store import publishing
+with publishing.exclusive(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(120)
+"""
+
+
+def test_a_build_that_is_killed_is_taken_over(docs: Path, held: Held) -> None:
+    index = docs / ".anvil/index.db"
+    command = [sys.executable, "-c", HOLD, str(index)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as holder,
+        anvil.open(docs, background=True) as found,
+    ):
+        assert holder.stdout and holder.stdout.readline()
+        until(lambda: any("Another process" in note for note in found.search("night").freshness.notes))
+        assert found.search("silence at night").results[0].metadata.file_path == "guides/alerts.md"
+        holder.kill()
+        until(index.exists)
+        until(lambda: not found.search("night").freshness.notes)
+
+
+def test_servers_on_one_folder_share_the_first_build(docs: Path, held: Held) -> None:
+    write(docs, many(40))
+    held.gate.clear()
+    with anvil.open(docs, background=True) as one, anvil.open(docs, background=True) as two:
+        one.start()
+        until(lambda: (docs / ".anvil/index.db.lock").exists())
+        two.start()
+        until(lambda: two.list_pages().total_pages == 44)
+        held.gate.set()
+        for each in (one, two):
+            until(lambda each=each: not each.search("zebra").freshness.notes)  # type: ignore[misc]
+        assert one.get_status().index.artifact == two.get_status().index.artifact
+        assert held.texts == two.get_status().index.total_chunks  # each is short enough to be one window
+
+
+# --- what moves while it runs ------------------------------------------------------------------------------
+
+
+def test_branches_are_switched(tmp_path: Path, held: Held, isolated: None) -> None:
+    root = tmp_path / "repo"
+    docs = write(root / "docs", PAGES)
+    run(root, "init", "-q", "-b", "main")
+    commit(root, "first", at=1_700_000_000)
+    run(root, "checkout", "-q", "-b", "other")
+    write(root / "docs", {"new.md": "# Quagga\n", "index.md": "# Another lighthouse\n"})
+    (root / "docs/install.md").unlink()
+    commit(root, "second", at=1_700_000_100)
+    run(root, "checkout", "-q", "main")
+    with anvil.open(docs, background=True) as found:
+        until(lambda: not found.search("night").freshness.notes)
+        texts = held.texts
+        for branch, expected in (("other", ["new.md"]), ("main", []), ("other", ["new.md"])):
+            run(root, "checkout", "-q", branch)
+            assert [each.file_path for each in found.list_pages().pages if each.file_path == "new.md"] == expected
+            assert found.get_page("index.md").title == ("Another lighthouse" if expected else "Lighthouse")
+        run(root, "checkout", "-q", "main")
+        assert found.search("watches your servers", mode="semantic").results[0].metadata.file_path == "index.md"
+        assert found.search("x").freshness.pending_vectors == 0
+        assert held.texts <= texts + 2 * 2  # going back costs nothing: the artifact still holds those vectors
+
+
+def test_a_replaced_artifact_is_picked_up_and_a_damaged_one_is_not(serving: anvil.Anvil, built: Path) -> None:
+    before = serving.get_status().index.artifact
+    write(built, {"new.md": "# Quagga\n"})
+    serving.index()
+    after = serving.get_status().index
+    assert before and after.artifact and after.artifact.digest != before.digest and after.stale.added == 0
+    damaged = serving.index_path.with_name("damaged")
+    damaged.write_bytes(serving.index_path.read_bytes()[:5000])
+    damaged.replace(serving.index_path)
+    for _ in range(2):
+        result = serving.search("quagga")
+        assert result.results[0].metadata.file_path == "new.md" and "not used" in result.freshness.notes[0]
+    write(built, {"newer.md": "# Okapi\n"})
+    serving.index()
+    result = serving.search("okapi")
+    assert result.results[0].metadata.file_path == "newer.md" and result.freshness.notes == ()
+
+
+def test_an_artifact_that_is_deleted_is_not_missed(serving: anvil.Anvil, built: Path) -> None:
+    shutil.rmtree(built / ".anvil")
+    write(built, {"new.md": "# Quagga\n"})
+    assert serving.search("quagga").results[0].metadata.file_path == "new.md"
+    assert serving.get_status().index.db_size_bytes == 0
+
+
+def test_a_folder_that_goes_and_returns(serving: anvil.Anvil, built: Path) -> None:
+    aside = built.with_name("aside")
+    for _ in range(2):
+        built.rename(aside)
+        with pytest.raises(SourceError, match="no folder"):
+            serving.search("alerts")
+        aside.rename(built)
+        assert serving.search("silence at night").results[0].metadata.file_path == "guides/alerts.md"
+    (built / "guides").rename(aside)
+    assert serving.list_pages("guides").total_pages == 0
+    aside.rename(built / "guides")
+    assert serving.list_pages("guides").total_pages == 2
+
+
+# --- being told --------------------------------------------------------------------------------------------
+
+
+def test_listeners_are_told_what_changed(serving: anvil.Anvil, built: Path) -> None:
+    told: list[Changes] = []
+    stop = serving.on_change(told.append)
+    serving.list_pages()
+    assert told == []
+    write(built, {"new.md": "# Quagga\n", "index.md": "# Other\n"})
+    (built / "install.md").unlink()
+    serving.list_pages()
+    assert told == [Changes(("index.md",), ("new.md",), ("install.md",))]
+    stop()
+    write(built, {"index.md": "# Third\n"})
+    serving.list_pages()
+    assert len(told) == 1
+
+
+def test_a_listener_may_ask_and_may_fail(
+    serving: anvil.Anvil, built: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    titles: list[str] = []
+    serving.on_change(lambda changes: titles.append(serving.get_page(changes.changed[0]).title))
+    serving.on_change(lambda changes: titles.append(changes.changed[7]))
+    write(built, {"index.md": "# Other\n"})
+    assert serving.get_page("index.md").title == "Other"
+    assert titles == ["Other"] and "A listener to changed pages failed" in caplog.text
+
+
+def test_file_events_read_ahead_of_the_question(built: Path, held: Held) -> None:
+    told: list[Changes] = []
+    with anvil.open(built, background=True, watch=True) as found:
+        found.on_change(told.append)
+        found.search("alerts")
+        time.sleep(0.5)  # until the watcher listens
+        write(built, {"new.md": "# Quagga\n"})
+        until(lambda: told, 10)
+        assert told == [Changes(added=("new.md",))]
+
+
+@pytest.mark.parametrize("watch", [True, False])
+def test_answers_are_right_whatever_becomes_of_the_events(
+    built: Path, held: Held, watch: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with anvil.open(built, background=True, watch=watch) as found:
+        found.search("alerts")
+        if watch:  # its thread ends, nobody notices
+            watcher = found._answering._watcher
+            assert watcher is not None
+            watcher.close()
+            assert not watcher.alive
+        for number in range(5):
+            write(built, {"index.md": f"# Number {number}\n"})
+            assert found.get_page("index.md").title == f"Number {number}"
+
+
+def test_a_change_just_before_the_question_is_seen_before_its_event(built: Path, held: Held) -> None:
+    with anvil.open(built, background=True, watch=True) as found:
+        for number in range(30):
+            write(built, {"index.md": f"# Number {number}\n"})
+            assert found.get_page("index.md").title == f"Number {number}"
+
+
+def test_only_what_runs_behind_can_be_started(docs: Path) -> None:
+    with anvil.open(docs, provider="none") as found, pytest.raises(ConfigError, match="background=True"):
+        found.start()
