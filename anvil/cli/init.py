@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import click
 
 from anvil.api import INDEX_FOLDER, INDEX_NAME
 from anvil.cli import options
+from anvil.clients import CLIENTS, Client, difference, entry, merged, path_of
 from anvil.configfile import CONFIG_NAME
 from anvil.errors import ConfigError
+
+SERVER = "docs"
+"""The name under which clients list the server."""
 
 TEMPLATE = """\
 # Anvil: the documentation index. All keys, with their defaults where commented out.
@@ -39,8 +45,17 @@ docs = {docs}
 @click.command("init", epilog="Example: anvil init --docs docs --no-commit-index")
 @options.docs
 @click.option("--commit-index/--no-commit-index", default=None, help="Does the index go into git? Asked if not said.")
-def command(docs: str | None, commit_index: bool | None) -> None:
-    """Write anvil.toml, and the line that keeps the index in or out of git."""
+@click.option(
+    "--client", type=click.Choice(list(CLIENTS)), help="Instead: tell this program of the MCP server, in its own file."
+)
+@click.option("--print", "only_print", is_flag=True, help="With --client: show the change, write nothing.")
+def command(docs: str | None, commit_index: bool | None, client: str | None, only_print: bool) -> None:
+    """Write anvil.toml, and the line that keeps the index in or out of git. Or set up an MCP client."""
+    if client is not None:
+        _set_up(CLIENTS[client], docs, only_print)
+        return
+    if only_print:
+        raise ConfigError("--print goes with --client. Name a client, such as --client cursor.")
     docs = docs or "docs"
     folder = Path(docs)
     if not folder.is_dir():
@@ -66,6 +81,51 @@ def command(docs: str | None, commit_index: bool | None) -> None:
         _add_line(Path(".gitignore"), ignored)
         _drop_line(Path(".gitattributes"), f"{index} binary")
     click.echo(f"Next: anvil build, then {f'git add {own.parent.as_posix()}' if commit_index else 'anvil search'}.")
+
+
+def _set_up(client: Client, docs: str | None, only_print: bool) -> None:
+    """Put ``anvil serve`` into the client's file, next to what stands there."""
+    project = Path.cwd()
+    if docs is None and Path(CONFIG_NAME).is_file():
+        server = entry(client, project, "--config", project / CONFIG_NAME)
+    else:
+        folder = Path(os.path.abspath(docs or "docs"))
+        if not folder.is_dir():
+            raise ConfigError(f"There is no folder {docs or 'docs'}. Name the documentation folder with --docs.")
+        server = entry(client, project, "--docs", folder)
+    file = path_of(client, project)
+    shown = os.path.relpath(file) if file.is_relative_to(project) else str(file)
+    try:
+        old = file.read_bytes().decode("utf-8") if file.exists() else None
+        new = merged(old, client, SERVER, server)
+        if new == old:
+            click.echo(f"{client.title} knows of the server already: {shown} is left as it is.")
+            return
+        click.echo(difference(old, new, Path(shown).as_posix()), nl=False)
+        if only_print:
+            return
+        _replace(file, new)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{shown} is not UTF-8 text. Save it as UTF-8, and try again.") from error
+    except OSError as error:
+        raise ConfigError(f"{shown} cannot be written ({error.strerror}). Put in yourself what --print shows.") from error
+    except ConfigError as error:
+        raise ConfigError(f"{shown}: {error}") from error
+    click.echo(f"Wrote {shown}. Restart {client.title}, or let it reload its MCP servers.")
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write a file whole or not at all; a link to it stays a link."""
+    target = Path(os.path.realpath(file))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(target.name + ".anvil-new")
+    try:
+        fresh.write_bytes(text.encode("utf-8"))
+        if target.exists():
+            shutil.copymode(target, fresh)
+        os.replace(fresh, target)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def _quoted(text: str) -> str:
