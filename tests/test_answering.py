@@ -76,6 +76,9 @@ def built(docs: Path, held: Held) -> Path:
 def serving(built: Path) -> Iterator[anvil.Anvil]:
     with anvil.open(built, background=True) as found:
         found.search("alerts")
+        starter = found._answering._starter
+        assert starter is not None
+        starter.join(30)  # it compares the documents too, and could be the one that sees a test's edit
         yield found
 
 
