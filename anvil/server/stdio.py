@@ -42,8 +42,13 @@ async def _serve(anvil: Anvil, announcer: Announcer, wire: Wire, greeted: int | 
     async with running(anvil, announcer) as app:
         ends = _Ends(wire, greeted)
         lines, output = cast(Any, ends), cast(Any, ends)  # the two methods of each that the SDK uses
-        async with stopped_by_signal() as stopping, stdio_server(lines, output) as (read, write):
-            await stopping.until(app.server.run(read, write, app.options()))
+
+        async def talk() -> None:
+            async with stdio_server(lines, output) as (read, write):
+                await app.server.run(read, write, app.options())
+
+        async with stopped_by_signal() as stopping:
+            await stopping.until(talk())
 
 
 class _Ends:
@@ -75,6 +80,8 @@ class _Ends:
 
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            if isinstance(message, JSONRPCNotification) and "id" in json.loads(line):
+                raise ValueError("a request whose id is neither a string nor an integer")
         except ValueError:
             self._wire.put(json.dumps(fault(line)).encode())
             return False
