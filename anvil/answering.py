@@ -96,7 +96,7 @@ class Answering:
 
     def question(self, query: str, mode: str) -> Question | None:
         """The query embedded, when it will be needed as far as the last answer knew. Holds no lock."""
-        if not self._semantic or mode not in ("hybrid", "semantic") or not query.strip():
+        if self.closed or not self._semantic or mode not in ("hybrid", "semantic") or not query.strip():
             return None
         from anvil.searching import embedded
 

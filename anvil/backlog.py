@@ -6,6 +6,7 @@ neither.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +26,12 @@ BATCH = 16
 RETRY = 30.0
 """Seconds until what could not be embedded is tried again."""
 
-Made = tuple[int, str, Sequence[Window], Sequence[bytes | None]]
+Rows = list[tuple[int, str, str, str]]
+"""(row, title, breadcrumb, content) of chunks."""
+Made = tuple[tuple[int, str, str, str], Sequence[Window], Sequence[bytes | None]]
+"""A chunk, its windows and their int8 vectors; None where one failed."""
+
+logger = logging.getLogger(__name__)
 
 
 class Backlog:
@@ -40,6 +46,7 @@ class Backlog:
         self._closed = False
         self._rest_until = 0.0
         self._after = -1
+        self._lacked = 0
         self._thread: threading.Thread | None = None
         self.failure: str | None = None
         """Why vectors could not be made, last time; None when all is well."""
@@ -55,11 +62,14 @@ class Backlog:
     def wait(self, patience: float) -> None:
         """Wait up to ``patience`` seconds for the vectors that lack. The lock is held, and given away meanwhile."""
         end = time.monotonic() + patience
-        while not self._closed and self._rest_until == 0.0 and (copy := self._copy()) is not None and copy.pending:
+        while self._at_work() and (copy := self._copy()) is not None and copy.pending:
             rest = end - time.monotonic()
             if rest <= 0:
                 return
             self._moved.wait(rest)
+
+    def _at_work(self) -> bool:
+        return not self._closed and self._rest_until == 0.0 and self._thread is not None and self._thread.is_alive()
 
     def close(self) -> None:
         """Stop after the few chunks at hand. The lock must not be held."""
@@ -78,6 +88,9 @@ class Backlog:
                 made, failure = self._make(copy, rows)
             except AnvilError as error:
                 made, failure = [], str(error)
+            except Exception as error:  # a model's library may raise anything; the thread must outlive it
+                logger.exception("Vectors could not be made")
+                made, failure = [], f"{type(error).__name__}: {error}."
             with self._moved:
                 if self._copy() is copy:
                     copy.store(made)
@@ -87,32 +100,39 @@ class Backlog:
                     self._rest_until = time.monotonic() + RETRY
                 self._moved.notify_all()
 
-    def _take(self) -> tuple[WorkingCopy, list[tuple[int, str, str, str]]] | None:
+    def _take(self) -> tuple[WorkingCopy, Rows] | None:
         """The next few chunks that lack a vector, waiting until there are some; None when it is time to stop."""
         with self._moved:
             while not self._closed:
-                rest = self._rest_until - time.monotonic() if self._rest_until else 0.0
                 copy = self._copy()
-                if copy is not None and rest <= 0:
+                if copy is not None and self._rest_until <= time.monotonic():
                     self._rest_until = 0.0
-                    rows = copy.lacking(self._after, BATCH)
+                    rows = self._next(copy)
                     if rows:
-                        self._after = rows[-1][0]
                         return copy, rows
-                    if copy.pending:  # the end was reached: what is left failed on the way, or came in behind
-                        began, self._after = self._after, -1
-                        if began != -1 and self.failure is not None:
-                            self._rest_until = time.monotonic() + RETRY
-                            self._moved.notify_all()
-                        elif began != -1:
-                            continue
-                    else:
-                        self._after, self.failure = -1, None
-                rest = self._rest_until - time.monotonic() if self._rest_until else 0.0
-                self._moved.wait(rest if rest > 0 else None)
+                self._moved.wait(max(self._rest_until - time.monotonic(), 0.01) if self._rest_until else None)
         return None
 
-    def _make(self, copy: WorkingCopy, rows: list[tuple[int, str, str, str]]) -> tuple[list[Made], str | None]:
+    def _next(self, copy: WorkingCopy) -> Rows:
+        """The next chunks; none when no vector lacks, or when a whole round made none of those that do."""
+        for _ in range(2):
+            if self._after == -1:
+                self._lacked = copy.pending
+            rows = copy.lacking(self._after, BATCH)
+            if rows:
+                self._after = rows[-1][0]
+                return rows
+            self._after = -1
+            if not copy.pending:
+                self.failure = None
+                return []
+            if copy.pending >= self._lacked:
+                break
+        self._rest_until = time.monotonic() + RETRY
+        self._moved.notify_all()
+        return []
+
+    def _make(self, copy: WorkingCopy, rows: Rows) -> tuple[list[Made], str | None]:
         """What is to be stored for each chunk, and why some of it failed."""
         windows = cut(rows, copy.provider)
         texts = {window_key(window.text): window.text for each in windows for window in each}
@@ -128,7 +148,7 @@ class Backlog:
                 else:
                     vectors[key] = vector
         return [
-            (row, content, each, [vectors.get(window_key(window.text)) for window in each])
-            for (row, _, _, content), each in zip(rows, windows, strict=True)
-            if any(window_key(window.text) in vectors for window in each) or not each
+            (chunk, each, [vectors.get(window_key(window.text)) for window in each])
+            for chunk, each in zip(rows, windows, strict=True)
+            if any(window_key(window.text) in vectors for window in each)
         ], failure

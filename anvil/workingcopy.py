@@ -112,10 +112,12 @@ class WorkingCopy:
     def pending(self) -> int:
         """Vectors that are still to be made; a chunk not yet cut into windows counts as one."""
         if self._pending is None:
-            if self._copy is None:
+            if not self.matched:
+                self._pending = 0  # they are not made by this model, nor by waiting
+            elif self._copy is None:
                 self._pending = int(self.reader.meta()["needs_reembed"])
             else:
-                self._pending = self._copy.lacking_vectors() if self._copy.has_vectors() and self.matched else 0
+                self._pending = self._copy.lacking_vectors() if self._copy.has_vectors() else 0
         return self._pending
 
     # --- bringing it up to date --------------------------------------------------------------------------
@@ -220,9 +222,7 @@ class WorkingCopy:
 
     def lacking(self, after: int, limit: int) -> list[tuple[int, str, str, str]]:
         """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that lack a vector."""
-        if self._copy is None or not self.pending:
-            return []
-        return self._copy.chunks_without_vectors(after, limit)
+        return self._writable().chunks_without_vectors(after, limit) if self.pending else []
 
     def known(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """Reuse key -> int8 vector, of those that the artifact holds."""
@@ -232,16 +232,18 @@ class WorkingCopy:
             self._keys = self._artifact.window_keys()
         return {key: self._artifact.vector(self._keys[key]) for key in keys if key in self._keys}
 
-    def store(self, made: Sequence[tuple[int, str, Sequence[Window], Sequence[bytes | None]]]) -> None:
-        """Store (row, content, windows, their int8 vectors; None where it failed).
+    def store(
+        self, made: Sequence[tuple[tuple[int, str, str, str], Sequence[Window], Sequence[bytes | None]]]
+    ) -> None:
+        """Store (what :meth:`lacking` gave, windows, their int8 vectors; None where one failed).
 
-        A chunk whose content has changed since it was handed out is left as it is.
+        A chunk that has changed since it was handed out is left as it is.
         """
-        if self._copy is None:
+        if self._copy is None or not self.matched:  # another artifact took its place meanwhile
             return
         with self._copy.atomic():
-            for row, content, windows, vectors in made:
-                ids = self._copy.replace_windows(row, content, windows)
+            for chunk, windows, vectors in made:
+                ids = self._copy.replace_windows(chunk, windows)
                 self._copy.put_vectors((i, v) for i, v in zip(ids, vectors, strict=False) if v is not None)
         self._pending = None
         if self._searcher is not None:

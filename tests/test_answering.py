@@ -158,6 +158,39 @@ def test_a_provider_that_fails_leaves_the_text_right_and_says_why(
     assert serving.search("quagga").freshness.notes == ()
 
 
+def test_one_text_that_fails_loses_no_other_and_is_tried_again(
+    serving: anvil.Anvil, built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.backlog.RETRY", 0.3)
+
+    def embed(texts: list[str]) -> Embedded:
+        found = held.real.embed(texts)
+        return Embedded(found.vectors, {place: "too odd" for place, text in enumerate(texts) if "page 7 " in text})
+
+    held.embed = embed  # type: ignore[method-assign]
+    write(built, many(30))
+    result = serving.search("zebra of page 8", mode="semantic")
+    assert result.results[0].metadata.file_path == "many/8.md"
+    until(lambda: serving.get_status().index.pending_vectors == 1)
+    until(lambda: "too odd" in serving.search("zebra").freshness.notes[0])
+    del held.embed  # type: ignore[method-assign]
+    until(lambda: serving.get_status().index.pending_vectors == 0)
+
+
+def test_vectors_that_a_build_could_not_make_are_made(docs: Path, held: Held) -> None:
+    def embed(texts: list[str]) -> Embedded:
+        return Embedded(held.real.embed(texts).vectors, {0: "too odd"})
+
+    held.embed = embed  # type: ignore[method-assign]
+    with anvil.open(docs) as found:
+        assert found.index().failed
+    del held.embed  # type: ignore[method-assign]
+    with anvil.open(docs, background=True) as found:
+        found.search("alerts")
+        until(lambda: found.get_status().index.pending_vectors == 0)
+        assert found.search("alerts").freshness.notes == ()
+
+
 def test_pages_moved_to_another_folder_embed_nothing(serving: anvil.Anvil, built: Path, held: Held) -> None:
     before = held.texts
     (built / "guides").rename(built / "books")

@@ -200,13 +200,15 @@ class Writer(Reader):
             )
         )
 
-    def replace_windows(self, chunk: int, content: str, windows: Sequence[Window]) -> list[int]:
-        """Store a chunk's windows in place of those it has; their ids. None are stored, and none returned, when the
-        chunk is gone or no longer says ``content``."""
-        if self._one("SELECT content FROM chunks WHERE id = ?", chunk) != content:
+    def replace_windows(self, chunk: tuple[int, str, str, str], windows: Sequence[Window]) -> list[int]:
+        """Store the windows of a chunk (row, title, breadcrumb, content) in place of those it has; their ids. None are
+        stored, and none returned, when the chunk is gone or no longer says the same."""
+        row, *said = chunk
+        stands = self.connection.execute("SELECT title, heading_path, content FROM chunks WHERE id = ?", (row,)).get
+        if stands is None or list(stands) != said:
             return []
-        self._drop_windows(*identity.window_range(chunk, chunk))
-        return self.put_windows(chunk, windows)
+        self._drop_windows(*identity.window_range(row, row))
+        return self.put_windows(row, windows)
 
     def reset_vectors(self, dimensions: int) -> None:
         """Forget all windows and vectors and make room for others."""
