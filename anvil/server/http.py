@@ -18,7 +18,7 @@ from mcp.server.sse import SseServerTransport
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
 from anvil import __version__
@@ -30,7 +30,7 @@ from anvil.server.crossing import Crossing
 from anvil.server.guard import Access, Guard
 from anvil.server.logs import event
 from anvil.server.running import running
-from anvil.server.stopping import stopped_by_signal
+from anvil.server.stopping import Stopping, stopped_by_signal
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of the largest request."""
@@ -72,7 +72,7 @@ async def _serve(anvil: Anvil, announcer: Announcer, access: Access, sock: socke
     async with running(anvil, announcer) as app, stopped_by_signal() as stopping:
         server = _Server(
             uvicorn.Config(
-                application(app, anvil, access, sse), log_config=None, access_log=False, server_header=False,
+                application(app, anvil, access, stopping, sse), log_config=None, access_log=False, server_header=False,
                 timeout_graceful_shutdown=GRACE, lifespan="on",
             )
         )  # fmt: skip
@@ -85,7 +85,7 @@ async def _serve(anvil: Anvil, announcer: Announcer, access: Access, sock: socke
         waiting = asyncio.ensure_future(stop())
         name = f"[{access.host}]" if ":" in access.host else access.host
         url = f"http://{name}:{sock.getsockname()[1]}/{'sse' if sse else 'mcp'}"
-        event(logging.INFO, f"Serving on {url}", token="required" if access.token else "none")
+        server.ready = f"Serving on {url}", "required" if access.token else "none"
         try:
             await server.serve([sock])
         finally:
@@ -95,29 +95,42 @@ async def _serve(anvil: Anvil, announcer: Announcer, access: Access, sock: socke
 class _Server(uvicorn.Server):
     """Signals are ours: uvicorn would raise them again at its end, and the exit code would tell of a crash."""
 
+    ready = ("Serving", "none")
+    """What is logged when requests are answered: a message, and whether a token is needed."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        event(logging.INFO, self.ready[0], token=self.ready[1])
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
 
-def application(app: App, anvil: Anvil, access: Access, sse: bool = False) -> Guard:
-    """The whole ASGI application."""
+def application(app: App, anvil: Anvil, access: Access, stopping: Stopping, sse: bool = False) -> Guard:
+    """The whole ASGI application; standing streams end when ``stopping`` is asked for."""
     health = Route("/health", _Health(anvil).answer, methods=["GET"])
     if sse:
-        transport = SseServerTransport("/messages/", GUARDED_ALREADY, LARGEST)
-
-        async def connect(request: Request) -> Response:
-            async with transport.connect_sse(request.scope, request.receive, request._send) as (read, write):
-                await app.server.run(read, write, app.options())
-            return Response()
-
-        routes = [health, Route("/sse", connect), Mount("/messages/", transport.handle_post_message)]
+        streams = _Streams(app, stopping)
+        routes = [health, Route("/sse", streams), Mount("/messages/", streams.transport.handle_post_message)]
         return Guard(Starlette(routes=routes), access, ["/health"])
     streamable = app.server.streamable_http_app(
         stateless_http=True, max_request_body_size=LARGEST, transport_security=GUARDED_ALREADY,
         custom_starlette_routes=[health],
     )  # fmt: skip
     return Guard(streamable, access, ["/health"])
+
+
+class _Streams:
+    """The standing streams of older clients, an ASGI application."""
+
+    def __init__(self, app: App, stopping: Stopping) -> None:
+        self._app, self._stopping = app, stopping
+        self.transport = SseServerTransport("/messages/", GUARDED_ALREADY, LARGEST)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async with self.transport.connect_sse(scope, receive, send) as (read, write):
+            await self._stopping.until(self._app.server.run(read, write, self._app.options()))
 
 
 class _Health:

@@ -24,11 +24,18 @@ def configure(level: str = "info", form: str = "text") -> None:
     """Write to stderr from now on. Libraries' own lines are shown from warnings upward, without payloads."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    handler.addFilter(_worth_telling)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(max(LEVELS[level], logging.WARNING))
     logging.getLogger("anvil").setLevel(LEVELS[level])
     logging.captureWarnings(True)
+
+
+def _worth_telling(record: logging.LogRecord) -> bool:
+    """All but a client that went away in the middle of its request, which is its own affair."""
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or kind.__name__ != "ClientDisconnect"
 
 
 class TextLines(logging.Formatter):

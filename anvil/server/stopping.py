@@ -25,9 +25,10 @@ class Stopping:
     async def until(self, work: Coroutine[Any, Any, None]) -> None:
         """Run ``work`` to its end, or cancel it when the process is asked to stop."""
         task, asked = asyncio.ensure_future(work), asyncio.ensure_future(self.asked.wait())
-        await asyncio.wait([task, asked], return_when=asyncio.FIRST_COMPLETED)
-        for each in (task, asked):
-            if not each.done():
+        try:
+            await asyncio.wait([task, asked], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in (task, asked):
                 each.cancel()
         await asyncio.gather(asked, return_exceptions=True)
         try:

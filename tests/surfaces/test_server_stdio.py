@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -92,10 +93,8 @@ def pipe(docs: Path) -> Iterator[Pipe]:
         pipe.process.kill()
     pipe.process.wait()
     pipe.stdout.close()
-    try:
+    with contextlib.suppress(BrokenPipeError):
         pipe.stdin.close()
-    except BrokenPipeError:
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +113,12 @@ def test_the_greeting_is_what_the_sdk_answers(docs: Path) -> None:
 
     async def answered(opened: anvil.Anvil, request: dict[str, Any]) -> Any:
         app = App(Crossing(opened), Announcer())
-        async with create_client_server_memory_streams() as ((read, write), (server_read, server_write)):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(app.server.run, server_read, server_write, app.options())
-                await write.send(SessionMessage(jsonrpc_message_adapter.validate_python(request)))
-                received = await read.receive()
-                tasks.cancel_scope.cancel()
+        streams = create_client_server_memory_streams()
+        async with streams as ((read, write), (server_read, server_write)), anyio.create_task_group() as tasks:
+            tasks.start_soon(app.server.run, server_read, server_write, app.options())
+            await write.send(SessionMessage(jsonrpc_message_adapter.validate_python(request)))
+            received = await read.receive()
+            tasks.cancel_scope.cancel()
         assert isinstance(received, SessionMessage)
         return json.loads(received.message.model_dump_json(by_alias=True, exclude_unset=True))
 
@@ -181,7 +180,8 @@ def test_a_second_initialize_is_the_sdks(chat: Pipe) -> None:
     [
         (b"{", -32700), (b"not json", -32700), (b'{"jsonrpc": "2.0", "id": 5, "method": "ping"', -32700),
         (b"\xff\xfe", -32700), (b"[" * 100_000, -32700), (b"[]", -32600), (b"3", -32600), (b'"x"', -32600),
-        (b"{}", -32600), (b'{"id": 5, "method": "ping"}', -32600), (b'{"jsonrpc": "1.0", "id": 5, "method": "ping"}', -32600),
+        (b"{}", -32600), (b'{"id": 5, "method": "ping"}', -32600),
+        (b'{"jsonrpc": "1.0", "id": 5, "method": "ping"}', -32600),
         (b'{"jsonrpc": "2.0", "id": 5}', -32600), (b'{"jsonrpc": "2.0", "id": 5, "method": 7}', -32600),
         (b'{"jsonrpc": "2.0", "id": 5, "method": "ping", "params": [1]}', -32600),
         (b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}', -32600),
@@ -214,7 +214,8 @@ def test_unfit_requests_are_errors_of_the_protocol(chat: Pipe, request_: dict[st
 
 
 def test_a_line_without_end_does_not_fill_the_memory(chat: Pipe) -> None:
-    sending = threading.Thread(target=chat.send, args=(b"x" * (LONGEST * 2), {"jsonrpc": "2.0", "id": 9, "method": "ping"}))
+    ping = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
+    sending = threading.Thread(target=chat.send, args=(b"x" * (LONGEST * 2), ping))
     sending.start()
     error = chat.read()
     sending.join()
@@ -282,8 +283,9 @@ def test_prints_of_others_do_not_reach_the_protocol(docs: Path) -> None:
         "os.write(1, b'a write\\n'); sys.stdout.flush(); wire.put(b'protocol'); wire.close()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, env=serving.environment(), timeout=30
-    )
+        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, env=serving.environment(),
+        timeout=30,
+    )  # fmt: skip
     assert done.stdout == b"protocol\n" and b"a print" in done.stderr and b"a write" in done.stderr
 
 
