@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from anvil import freshness
@@ -19,10 +18,10 @@ from anvil.config import ChunkingOptions
 from anvil.errors import AnvilError, ArtifactError, NotFound
 from anvil.firstbuild import FirstBuild
 from anvil.models import Changes, Progress, silent
-from anvil.watching import Watcher
 
 if TYPE_CHECKING:
     from anvil.searching import Question
+    from anvil.watching import Watcher
     from anvil.workingcopy import WorkingCopy
 
 T = TypeVar("T")
@@ -32,6 +31,8 @@ PATIENCE = 2.0
 """Seconds that it waits: a model that is slow, or far away, does not keep the text from whoever asked."""
 PAGES = 16
 """Pages read into a first, partial index between two answers."""
+AHEAD = 1.0
+"""Seconds of reading before the first of these answers: a small folder is read whole in them."""
 RETRY = 30.0
 """Seconds until a first build that failed is tried again."""
 
@@ -50,11 +51,11 @@ class Answering:
         options: ChunkingOptions,
         *,
         background: bool,
-        watched: Sequence[Path] = (),
+        watcher: Callable[[Callable[[], None]], Watcher] | None = None,
     ) -> None:
         """``ready`` raises when there is nothing to ask any more. ``build`` makes the artifact, waiting so many
-        seconds for another process. ``rebuildable``: may a build replace what raised this? ``watched``: folders whose
-        events are worth knowing."""
+        seconds for another process. ``rebuildable``: may a build replace what raised this? ``watcher`` makes one
+        that calls the given function."""
         self.lock = threading.RLock()
         self.closed = False
         self._ready, self._open_copy, self._build, self._rebuildable = ready, open_copy, build, rebuildable
@@ -69,7 +70,7 @@ class Answering:
         self._first: FirstBuild | None = None
         self._retry_at = 0.0
         self._backlog = Backlog(self.lock, self._to_embed)
-        self._watcher = Watcher(watched, self._look) if watched else None
+        self._watcher = watcher(self._look) if watcher is not None and background else None
         self._starter: threading.Thread | None = None
 
     # --- asking --------------------------------------------------------------------------------------------
@@ -153,6 +154,11 @@ class Answering:
                 if not self._rebuildable(error):
                     raise
                 copy.begin_empty(self._options)
+                end = began + AHEAD
+                while time.monotonic() < end:
+                    done, total = copy.read_some(PAGES)
+                    if done >= total:
+                        break
             self._checked = began
         if copy.provisional and not self._building and time.monotonic() >= self._retry_at:
             self._begin_build()

@@ -36,6 +36,7 @@ from anvil.models import (
 if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider
     from anvil.sources import DocumentSource
+    from anvil.watching import Watcher
     from anvil.workingcopy import WorkingCopy
 
 INDEX_FOLDER = ".anvil"
@@ -111,7 +112,7 @@ class Anvil:
         self._provider: EmbeddingProvider | None = None
         self._answering = Answering(
             self._ready, self._working_copy, self._first_index, self._rebuildable, config.chunking,
-            background=background, watched=[self.docs_root or self.index_path.parent] if watch else (),
+            background=background, watcher=self._watcher if watch else None,
         )  # fmt: skip
 
     # --- collaborators -----------------------------------------------------------------------------------
@@ -138,6 +139,13 @@ class Anvil:
         from anvil.workingcopy import WorkingCopy
 
         return WorkingCopy(self.index_path, self.source, self.provider, self._progress, behind=self._background)
+
+    def _watcher(self, moved: Callable[[], None]) -> Watcher:
+        from anvil.watching import Watcher
+
+        if self.docs_root is not None:
+            return Watcher(self.docs_root, moved)
+        return Watcher(self.index_path.parent, moved, deep=False)  # who knows what else lies beside an index
 
     def _rebuildable(self, error: ArtifactError) -> bool:
         """Whether an index may be built where none can be used: never over a file that somebody named."""

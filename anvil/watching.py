@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 DEBOUNCE_MS = 300
@@ -19,11 +19,12 @@ logger = logging.getLogger(__name__)
 
 
 class Watcher:
-    """Calls ``moved`` from its own thread soon after something below ``folders`` changed."""
+    """Calls ``moved`` from its own thread soon after something in ``folder`` changed, ``deep``: or below it."""
 
-    def __init__(self, folders: Sequence[Path], moved: Callable[[], None]) -> None:
-        self._folders = folders
+    def __init__(self, folder: Path, moved: Callable[[], None], *, deep: bool = True) -> None:
+        self._folder = folder
         self._moved = moved
+        self._deep = deep
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="anvil-watcher", daemon=True)
         self.problem: str | None = None
@@ -45,22 +46,34 @@ class Watcher:
             self._thread.join(10)
 
     def _run(self) -> None:
-        import watchfiles
-
         while not self._stop.is_set():
             try:
-                self.problem = None
-                for changes in watchfiles.watch(
-                    *self._folders, debounce=DEBOUNCE_MS, step=50, stop_event=self._stop, rust_timeout=1000,
-                    yield_on_timeout=True, watch_filter=None, raise_interrupt=False,
-                ):  # fmt: skip
-                    if self._stop.is_set():
-                        return
-                    if not all(folder.is_dir() for folder in self._folders):
-                        raise FileNotFoundError("a watched folder is gone")
-                    if changes:
-                        self._moved()
-            except Exception as error:  # the library's errors have no common base; what it does is only a hint
+                self._listen()
+            except Exception as error:  # the library's errors have no common base; what it tells is only a hint
+                if self.problem is None:
+                    logger.warning("No file events for now (%s); each question compares the files all the same.", error)
                 self.problem = str(error)
-                logger.warning("File events are off for now (%s); each question still compares the files.", error)
             self._stop.wait(RETRY)
+
+    def _listen(self) -> None:
+        """Tell of events until the end. Raises whatever ends it before."""
+        import watchfiles
+
+        if not self._folder.is_dir():
+            raise FileNotFoundError(f"{self._folder} is gone")
+        identity = self._identity()
+        for changes in watchfiles.watch(
+            self._folder, watch_filter=None, debounce=DEBOUNCE_MS, step=50, stop_event=self._stop, rust_timeout=1000,
+            yield_on_timeout=True, recursive=self._deep, raise_interrupt=False,
+        ):  # fmt: skip
+            if self._stop.is_set():
+                return
+            if self._identity() != identity:  # what is watched is not what bears the name any more
+                raise FileNotFoundError(f"{self._folder} was moved or replaced")
+            missed, self.problem = self.problem is not None, None
+            if changes or missed:
+                self._moved()
+
+    def _identity(self) -> tuple[int, int]:
+        found = self._folder.stat()
+        return found.st_dev, found.st_ino

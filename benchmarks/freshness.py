@@ -1,6 +1,6 @@
 """What it costs to answer from fresh text only.
 
-    python benchmarks/freshness.py [--pages FOLDER] [--rounds 15] [--chunks 10000]
+    python benchmarks/freshness.py [--docs FOLDER] [--rounds 15] [--chunks 10000]
 
 Pages are made as in the other benchmarks (``corpus.py``). One object answers, as in a server, without file events.
 """
@@ -97,11 +97,11 @@ def edits(docs: Path, pages: dict[str, str], rounds: int) -> list[tuple[str, str
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", type=Path, help="a folder of Markdown instead of the npm package next")
+    parser.add_argument("--docs", type=Path, help="a folder of Markdown instead of the npm package next")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--chunks", type=int, default=10_000, help="about so many are in the index that is edited")
     options = parser.parse_args()
-    pages = corpus.chosen(options.pages)
+    pages = corpus.chosen(options.docs)
     with tempfile.TemporaryDirectory() as folder:
         rows = checks(Path(folder), pages, options.rounds)
         docs = Path(folder, "docs")

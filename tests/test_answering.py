@@ -259,7 +259,11 @@ def test_another_model_searches_by_words_and_says_so(built: Path, held: Held, lo
 # --- the first build ---------------------------------------------------------------------------------------
 
 
-def test_questions_during_the_first_build(docs: Path, held: Held) -> None:
+@pytest.mark.parametrize("ahead", [0.0, 60.0])
+def test_questions_during_the_first_build(
+    docs: Path, held: Held, ahead: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.answering.AHEAD", ahead)
     write(docs, many(60))
     held.gate.clear()
     told: list[tuple[str, int, int]] = []
@@ -268,6 +272,7 @@ def test_questions_during_the_first_build(docs: Path, held: Held) -> None:
         found.start()
         first = found.search("zebra")
         assert any("being built" in note for note in first.freshness.notes)
+        assert bool(first.results) == bool(ahead)
         until(lambda: found.list_pages().total_pages == 64)
         result = found.search("silence at night")
         assert result.results[0].metadata.file_path == "guides/alerts.md" and not found.index_path.exists()
@@ -279,13 +284,14 @@ def test_questions_during_the_first_build(docs: Path, held: Held) -> None:
         until(lambda: not found.search("zebra").freshness.notes)
         assert found.get_status().index.artifact is not None
         assert found.search("quagga").results[0].metadata.file_path == "new.md"
-    assert ("reading", 16, 64) in told and told[-1][0] == "writing"
+    assert ("reading", 64, 64) in told and told[-1][0] == "writing"
 
 
 def test_a_page_not_read_yet_is_not_said_to_be_unknown(
     docs: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("anvil.answering.PAGES", 1)
+    monkeypatch.setattr("anvil.answering.AHEAD", 0)
     gate = threading.Event()
     with anvil.open(docs, background=True) as found:
         found.start(lambda stage, done, total: gate.wait(30) and None)
@@ -457,6 +463,36 @@ def test_file_events_read_ahead_of_the_question(built: Path, held: Held) -> None
         write(built, {"new.md": "# Quagga\n"})
         until(lambda: told, 10)
         assert told == [Changes(added=("new.md",))]
+
+
+def test_an_index_alone_tells_what_a_new_one_changed(built: Path, held: Held, tmp_path: Path) -> None:
+    index = tmp_path / "published" / "site.db"
+    index.parent.mkdir()
+    shutil.copy(built / ".anvil/index.db", index)
+    told: list[Changes] = []
+    with anvil.open(index=index, background=True, watch=True) as found:
+        found.on_change(told.append)
+        assert found.search("alerts").freshness.checked is None
+        time.sleep(0.5)  # until the watcher listens
+        write(built, {"new.md": "# Quagga\n"})
+        with anvil.open(built) as builder:
+            builder.index()
+        shutil.copy(built / ".anvil/index.db", tmp_path / "fresh.db")
+        (tmp_path / "fresh.db").replace(index)
+        until(lambda: told, 10)
+        assert told == [Changes(added=("new.md",))]
+        assert found.search("quagga").results[0].metadata.file_path == "new.md"
+
+
+def test_a_file_written_over_in_place_is_an_error_once_and_then_read(serving: anvil.Anvil, built: Path) -> None:
+    whole = serving.index_path.read_bytes()
+    serving.index_path.write_bytes(whole[:7000])
+    with anvil.open(index=serving.index_path) as alone, pytest.raises(ArtifactRejected):
+        alone.search("alerts")
+    assert serving.list_pages().total_pages == 4  # the documents are there: another index is built from them
+    serving.index_path.write_bytes(whole)
+    until(lambda: not serving.search("alerts").freshness.notes)
+    assert serving.search("silence at night").results[0].metadata.file_path == "guides/alerts.md"
 
 
 @pytest.mark.parametrize("watch", [True, False])
