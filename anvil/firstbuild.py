@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from anvil.errors import AnvilError, IndexBusy
@@ -17,6 +18,8 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = 1.0
 """Seconds that another process's build is waited for before looking whether to stop."""
+LONGEST = 600.0
+"""Seconds that it is waited for altogether: then this process makes the vectors for itself."""
 
 
 class _Stopped(Exception):
@@ -57,11 +60,14 @@ class FirstBuild:
     def _run(self) -> None:
         try:
             self._read_all()
+            end = time.monotonic() + LONGEST
             while True:
                 try:
                     self._build(self._tell, PATIENCE)
                     break
                 except IndexBusy:
+                    if time.monotonic() > end:
+                        raise
                     self.note = "Another process is building the index: until it is done, search goes by words."
                     self._breathe()
             self.note = None

@@ -16,6 +16,7 @@ import anvil
 from anvil.embedding import PROVIDERS, Embedded, EmbeddingProvider
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
 from anvil.models import Changes
+from anvil.store import publishing
 from tests import repositories
 from tests.conftest import PAGES, write
 from tests.repositories import commit, run
@@ -343,6 +344,17 @@ def test_a_build_that_is_killed_is_taken_over(docs: Path, held: Held) -> None:
         holder.kill()
         until(index.exists)
         until(lambda: not found.search("night").freshness.notes)
+
+
+def test_a_build_that_hangs_is_not_waited_for_without_end(
+    docs: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.firstbuild.PATIENCE", 0.05)
+    monkeypatch.setattr("anvil.firstbuild.LONGEST", 0.2)
+    with publishing.exclusive(docs / ".anvil/index.db"), anvil.open(docs, background=True) as found:
+        until(lambda: any("could not be built" in note for note in found.search("night").freshness.notes))
+        until(lambda: found.search("night").freshness.pending_vectors == 0)
+        assert found.search("quiet hours", mode="semantic").results
 
 
 def test_servers_on_one_folder_share_the_first_build(docs: Path, held: Held) -> None:

@@ -108,7 +108,7 @@ def _set_up(client: Client, docs: str | None, only_print: bool) -> None:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{shown} is not UTF-8 text. Save it as UTF-8, and try again.") from error
     except OSError as error:
-        raise ConfigError(f"{shown} cannot be written ({error.strerror}). Put in yourself what --print shows.") from error
+        raise ConfigError(f"{shown} cannot be written ({error.strerror}). Paste what --print shows.") from error
     except ConfigError as error:
         raise ConfigError(f"{shown}: {error}") from error
     click.echo(f"Wrote {shown}. Restart {client.title}, or let it reload its MCP servers.")
