@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import anvil
+from anvil.config import Config, EmbeddingSettings
 from anvil.embedding import PROVIDERS, Embedded, EmbeddingProvider
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
 from anvil.models import Changes
@@ -533,3 +534,28 @@ def test_a_change_just_before_the_question_is_seen_before_its_event(built: Path,
 def test_only_what_runs_behind_can_be_started(docs: Path) -> None:
     with anvil.open(docs, provider="none") as found, pytest.raises(ConfigError, match="background=True"):
         found.start()
+
+
+def test_without_its_model_the_text_is_right_and_the_reason_is_said(docs: Path, tmp_path: Path) -> None:
+    with anvil.open(docs) as found:
+        found.index()
+    settings = Config(docs=str(docs), embedding=EmbeddingSettings(model=str(tmp_path / "nowhere")))
+    with anvil.open(config=settings, background=True) as found:
+        write(docs, {"new.md": "# Quagga\n"})
+        result = found.search("quagga")
+        assert result.results[0].metadata.file_path == "new.md" and result.freshness.pending_vectors == 0
+        assert [note for note in result.freshness.notes if "nowhere" in note]
+        with pytest.raises(ConfigError, match="nowhere"):
+            found.search("quagga", mode="semantic")
+        assert found.get_page("new.md").title == "Quagga"
+
+
+@pytest.mark.parametrize("provider", ["none", "local"])
+def test_a_server_without_vectors(docs: Path, provider: str) -> None:
+    with anvil.open(docs, provider="none") as found:
+        found.index()
+    with anvil.open(docs, provider=provider, background=True) as found:
+        write(docs, many(100))
+        result = found.search("zebra of page 77")
+        assert result.results[0].metadata.file_path == "many/77.md" and result.freshness.pending_vectors == 0
+        assert any("without vectors" in note for note in result.freshness.notes)
