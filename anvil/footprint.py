@@ -2,14 +2,14 @@
 
 A folder whose own signature stands has had no name come, go or move, so it is not listed again; what is left
 is one ``lstat`` a file, compared without making anything of it. A signature is only kept where it is trusted
-(see ``working_tree``): anything else is looked at again each time.
+(see ``working_tree``): any other file is looked at, and any other folder listed, each time.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from anvil.models import Skipped
 
@@ -48,16 +48,19 @@ class Footprint:
     def __init__(self) -> None:
         self._sound = True
         self._folders: list[tuple[str, Signature]] = []
+        self._listed: list[tuple[str, frozenset[tuple[str, bool]]]] = []
         self._files: list[tuple[str, Signature]] = []
         self._unsure: list[tuple[str, str, str | Skipped]] = []
         self._rules: Mapping[str, object] = {}
 
-    def folder(self, real: str, found: os.stat_result, began_ns: int) -> None:
-        """A folder that is about to be listed; ``found`` is its state, taken after ``began_ns``."""
-        if settled(found, began_ns):
+    def folder(self, real: str, items: Iterable[os.DirEntry[str]], found: os.stat_result, began_ns: int) -> None:
+        """A folder and what it holds; ``found`` is its state, taken after ``began_ns`` and before it was listed."""
+        # A whole second is as a copying program sets it, or as file systems keep it that do not touch a folder
+        # when a name comes into it.
+        if settled(found, began_ns) and found.st_mtime_ns % 1_000_000_000:
             self._folders.append((real, signature(found)))
         else:
-            self.doubt()  # a name may still come within the tick that its time stamp names
+            self._listed.append((real, _names(items)))
 
     def doubt(self) -> None:
         """Something was met that no signature can vouch for: the next walk is a whole one."""
@@ -74,8 +77,9 @@ class Footprint:
         """The walk is over; ``rules`` are the marks of the files that decided what it took."""
         self._rules = rules
 
-    def stands(self, look: Callable[[str, str], str | Skipped]) -> bool:
-        """Whether a walk now would find the same. ``look`` (path, real path) looks at one file again."""
+    def stands(self, look: Callable[[str, str], tuple[Signature | None, str | Skipped]]) -> bool:
+        """Whether a walk now would find the same. ``look`` (path, real path) looks at one file again: a signature
+        where it is to be trusted from now on, and what the file is."""
         if not self._sound:
             return False
         lstat, stat = os.lstat, os.stat
@@ -88,8 +92,22 @@ class Footprint:
                 found = lstat(real)
                 if (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns) != seen:
                     return False
+            for real, names in self._listed:
+                with os.scandir(real) as items:
+                    if _names(items) != names:
+                        return False
         except OSError:
             return False
         if any(mark(file) != value for file, value in self._rules.items()):
             return False
-        return all(look(path, real) == result for path, real, result in self._unsure)
+        unsure, self._unsure = self._unsure, []
+        for path, real, result in unsure:
+            trusted, now = look(path, real)
+            if now != result:
+                self.doubt()
+            self.file(path, real, trusted, now)
+        return self._sound
+
+
+def _names(items: Iterable[os.DirEntry[str]]) -> frozenset[tuple[str, bool]]:
+    return frozenset((item.name, item.is_dir(follow_symlinks=False)) for item in items)

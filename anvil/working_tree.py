@@ -158,7 +158,7 @@ class WorkingTree:
                 identity = os.stat(base)
                 with os.scandir(base) as listing:
                     items = list(listing)
-                footprint.folder(base, identity, began)
+                footprint.folder(base, items, identity, began)
             except OSError as error:
                 if not folder:
                     raise SourceError(_no_folder(self._docs)) from error
@@ -224,8 +224,9 @@ class WorkingTree:
             verdict = self._verdicts[path] = self._selection.wants(path) and not self._ignored(path)
         return verdict
 
-    def _glance(self, path: str, real: str) -> str | Skipped:
-        return self._look(path, real)[0].result
+    def _glance(self, path: str, real: str) -> _Seen:
+        seen = self._files[path] = self._look(path, real)[0]
+        return seen
 
     def _looked(self, path: str, real: str) -> _Seen:
         """What is remembered of a file where it still holds, else what looking at it gives."""

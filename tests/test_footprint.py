@@ -26,6 +26,12 @@ def tree(docs: Path) -> WorkingTree:
     return found
 
 
+def untouch(docs: Path) -> None:
+    """Folders as file systems leave them that keep whole seconds and do not touch a folder for a name in it."""
+    for folder in (docs, *(each for each in docs.rglob("*") if each.is_dir())):
+        os.utime(folder, (1_000_000_000, 1_000_000_000))
+
+
 def same(tree: WorkingTree) -> bool:
     return tree._footprint is not None and tree._footprint.stands(tree._glance)
 
@@ -64,6 +70,16 @@ def test_a_change_is_seen_at_once(tree: WorkingTree, docs: Path, name: str) -> N
     CHANGES[name](docs)
     after = tree.scan()
     assert after is not before and after.entries == sources.working_tree(docs).scan().entries != before.entries
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_seen_where_folders_are_not_touched(tree: WorkingTree, docs: Path, name: str) -> None:
+    untouch(docs)
+    tree.scan()
+    assert same(tree) and tree._footprint is not None and not tree._footprint._folders
+    CHANGES[name](docs)
+    untouch(docs)
+    assert tree.scan().entries == sources.working_tree(docs).scan().entries
 
 
 def test_nothing_changed_gives_the_very_same_scan(tree: WorkingTree) -> None:
