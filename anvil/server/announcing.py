@@ -29,7 +29,7 @@ class Announcer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._watchers: set[Watcher] = set()
         self.tell_log: Callable[[str], Awaitable[None]] | None = None
-        self._stage, self._base, self._total = "", 0, 0
+        self._stage, self._base, self._done, self._total = "", 0, 0, 0
         self._logged = time.monotonic() - LOG_EVERY + 1.0
         self._told = 0.0
 
@@ -45,13 +45,12 @@ class Announcer:
         """Report from any thread: ``stage``, ``done`` of ``total``."""
         now = time.monotonic()
         with self._lock:
-            if stage != self._stage:
-                self._base += self._total  # one bar over all stages, which never goes back
-                self._stage = stage
-            self._total = total
+            if begins := stage != self._stage or done < self._done:
+                self._base += self._total  # one bar over all that is done, which never goes back
+            self._stage, self._done, self._total = stage, done, total
             message = f"{stage} {done} of {total}"
             log = total > 1 and now - self._logged >= LOG_EVERY
-            tell = done >= total or now - self._told >= TELL_EVERY
+            tell = begins or done >= total or now - self._told >= TELL_EVERY
             self._logged = now if log else self._logged
             self._told = now if tell else self._told
             place = (self._base + done, self._base + total)

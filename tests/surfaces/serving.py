@@ -43,6 +43,8 @@ class Speaker:
     portal: BlockingPortal
     client: Client
     heard: list[Any] = field(default_factory=list)
+    announcer: Any = None
+    """What tells of progress, of a server in memory."""
 
     def do(self, name: str, *arguments: Any, **named: Any) -> Any:
         """Call a method of the client and wait."""
@@ -109,7 +111,8 @@ def in_memory(docs: Path, index: Path | None, provider: str | None = None, mode:
 
     announcer = Announcer()
     with ExitStack() as stack:
-        opened = stack.enter_context(anvil.open(docs, index, provider, progress=announcer))
+        opened = stack.enter_context(anvil.open(docs, index, provider, progress=announcer, background=True))
+        opened.start(announcer)
         portal = stack.enter_context(start_blocking_portal())
         app = stack.enter_context(portal.wrap_async_context_manager(running(opened, announcer)))
         heard: list[Any] = []
@@ -119,7 +122,7 @@ def in_memory(docs: Path, index: Path | None, provider: str | None = None, mode:
 
         client = Client(app.server, mode=mode, message_handler=hear)
         stack.enter_context(portal.wrap_async_context_manager(client))
-        yield Speaker(portal, client, heard)
+        yield Speaker(portal, client, heard, announcer)
 
 
 @dataclass
