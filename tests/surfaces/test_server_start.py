@@ -42,9 +42,10 @@ def edited(request: pytest.FixtureRequest, docs: Path) -> Iterator[Speaker]:
         with serving.over_stdio(docs, docs.parent / "index.db", *flags) as speaker:
             yield speaker
     else:
-        with serving.over_http(docs, docs.parent / "index.db", *flags) as server:
-            with serving.connected(server.url) as speaker:
-                yield speaker
+        with serving.over_http(docs, docs.parent / "index.db", *flags) as server, serving.connected(
+            server.url
+        ) as speaker:
+            yield speaker
 
 
 def test_every_tool_answers_from_the_files_as_they_are(edited: Speaker, docs: Path) -> None:
@@ -90,9 +91,10 @@ def test_a_docs_folder_that_goes_and_returns(edited: Speaker, docs: Path) -> Non
 @pytest.mark.parametrize("way", ["stdio", "memory", "sse"])
 def test_subscribers_are_told(way: str, docs: Path) -> None:
     if way == "sse":
-        with serving.over_http(docs, None, "--provider", "none", transport="sse") as server:
-            with serving.connected(serving.over_sse(server.url)) as speaker:
-                subscribed(speaker, docs)
+        with serving.over_http(docs, None, "--provider", "none", transport="sse") as server, serving.connected(
+            serving.over_sse(server.url)
+        ) as speaker:
+            subscribed(speaker, docs)
     elif way == "stdio":
         with serving.over_stdio(docs, None, "--provider", "none") as speaker:
             subscribed(speaker, docs)
@@ -179,9 +181,10 @@ def test_newer_clients_listen_on_a_stream(way: str, docs: Path) -> None:
         with serving.over_stdio(docs, None, "--provider", "none", mode="auto") as speaker:
             listening(speaker)
     else:
-        with serving.over_http(docs, None, "--provider", "none") as server:
-            with serving.connected(server.url, "auto") as speaker:
-                listening(speaker)
+        with serving.over_http(docs, None, "--provider", "none") as server, serving.connected(
+            server.url, "auto"
+        ) as speaker:
+            listening(speaker)
 
 
 def test_the_first_build_does_not_keep_anybody_waiting(tmp_path: Path) -> None:
@@ -254,12 +257,12 @@ def test_an_index_of_another_model_says_so(docs: Path) -> None:
 
 
 def test_an_index_of_a_model_with_another_digest_says_so(docs: Path, tmp_path: Path) -> None:
-    """Made with a copy of the bundled model that says that it is another."""
+    """Made with a copy of the bundled model that reads no more than 128 tokens."""
     model = tmp_path / "model"
     shutil.copytree(Path(anvil.__file__).parent / "embedding" / "model", model)
     description = model / "model.json"
     known = json.loads(description.read_text(encoding="utf-8"))
-    description.write_text(json.dumps(known | {"digest": "0" * 64}), encoding="utf-8")
+    description.write_text(json.dumps(known | {"digest": "", "max_tokens": 128}), encoding="utf-8")
     index = tmp_path / "index.db"
     config = Config(embedding=EmbeddingSettings(model=str(model)))
     with anvil.open(docs, index, config=config) as opened:

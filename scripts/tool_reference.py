@@ -1,0 +1,97 @@
+"""Write docs/reference/tools.md from the server's own tool list.
+
+    python scripts/tool_reference.py            write the page
+    python scripts/tool_reference.py --check    exit with 1 when the page is not what the server offers
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import typing
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from anvil.server.arguments import Parameter  # noqa: E402
+from anvil.server.docs import INSTRUCTIONS, TOOLS, Tool  # noqa: E402
+from anvil.server.schemas import output_schema  # noqa: E402
+
+PAGE = ROOT / "docs" / "reference" / "tools.md"
+
+OPENING = f"""\
+# MCP tools
+
+What `anvil serve` offers to MCP clients. All tools only read. Each answers with structured content and with the same JSON
+as text; an error is one or two sentences that say what to do. How to run the server: [Serve](../guides/serve.md).
+
+The server introduces itself to the model with these words:
+
+> {INSTRUCTIONS}
+"""
+
+CLOSING = """\
+## Resources
+
+Every page is also a resource, `anvil://page/{path}`, and every section `anvil://page/{file_path}{#heading_path}`. They can
+be listed, read and subscribed to; `path`, `file_path` and `heading_path` are completed. Pages are listed 500 at a time.
+"""
+
+
+def reference() -> str:
+    """The page, whole."""
+    return "\n".join([OPENING, *(described(tool) for tool in TOOLS), CLOSING])
+
+
+def described(tool: Tool) -> str:
+    """One tool: what it does, what it takes, what it returns."""
+    lines = [f"## {tool.name}", "", tool.description, ""]
+    if tool.parameters:
+        lines += ["| parameter | type | default | meaning |", "|---|---|---|---|"]
+        lines += [f"| `{each.name}` | {each.kind} | {default(each)} | {meaning(each)} |" for each in tool.parameters]
+    else:
+        lines.append("It takes no parameters.")
+    lines += ["", "| result field | type |", "|---|---|"]
+    lines += [f"| `{path}` | {kind} |" for path, kind in fields(output_schema(tool.result))]
+    return "\n".join([*lines, ""])
+
+
+def default(parameter: Parameter) -> str:
+    """What a parameter is when it is not given."""
+    if parameter.required:
+        return "required"
+    return "none" if parameter.default is None else f"`{str(parameter.default).lower()}`"
+
+
+def meaning(parameter: Parameter) -> str:
+    """The description that models read, and the values that are allowed."""
+    choices = " or ".join(f"`{each}`" for each in parameter.choices)
+    return " ".join(filter(None, [parameter.description, choices])).replace("|", "\\|")
+
+
+def fields(schema: dict[str, Any], prefix: str = "") -> typing.Iterator[tuple[str, str]]:
+    """(dotted path, type) of every field of a result; ``[]`` stands for the items of an array."""
+    for name, each in schema["properties"].items():
+        path, found = prefix + name, each
+        if each["type"] == "array":
+            path, found = f"{path}[]", each["items"]
+        kind = found["type"]
+        yield path, kind if isinstance(kind, str) else " or ".join(kind)
+        if "properties" in found:
+            yield from fields(found, f"{path}.")
+
+
+def main() -> None:
+    """Write or check the page."""
+    assert all(dataclasses.is_dataclass(tool.result) for tool in TOOLS)
+    if "--check" in sys.argv[1:]:
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != reference():
+            sys.exit(f"{PAGE} is not what the server offers. Run 'python scripts/tool_reference.py'.")
+    else:
+        PAGE.write_text(reference(), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
