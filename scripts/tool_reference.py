@@ -24,8 +24,9 @@ PAGE = ROOT / "docs" / "reference" / "tools.md"
 OPENING = f"""\
 # MCP tools
 
-What `anvil serve` offers to MCP clients. All tools only read. Each answers with structured content and with the same JSON
-as text; an error is one or two sentences that say what to do. How to run the server: [Serve](../guides/serve.md).
+What `anvil serve` offers to MCP clients. All tools only read. Each answers with structured content and with the same
+JSON as text; an error is one or two sentences that say what to do. How to run the server:
+[Serve](../guides/serve.md).
 
 The server introduces itself to the model with these words:
 
@@ -35,8 +36,8 @@ The server introduces itself to the model with these words:
 CLOSING = """\
 ## Resources
 
-Every page is also a resource, `anvil://page/{path}`, and every section `anvil://page/{file_path}{#heading_path}`. They can
-be listed, read and subscribed to; `path`, `file_path` and `heading_path` are completed. Pages are listed 500 at a time.
+Every page is also a resource, `anvil://page/{path}`, and every section `anvil://page/{file_path}{#heading_path}`. They
+can be listed, read and subscribed to; `path`, `file_path` and `heading_path` are completed. Pages are listed 500 at a time.
 """
 
 
