@@ -57,7 +57,8 @@ def open(
 
     ``docs``: the folder; ``index``: the index file (default ``<docs>/.anvil/index.db``); ``provider``:
     ``local``, ``openai`` or ``none``; ``config``: a file or a :class:`Config`. What is not given comes from the
-    configuration. With an index alone, answers come from it as it is.
+    configuration. With an index alone, answers come from it as it is, unless the configured folder holds at least
+    half of its pages, by their paths: then the index is of that folder, and is compared with it.
 
     ``background``, for servers: no answer waits for the first build or for the vectors of a large change; see
     :meth:`Anvil.start`. ``watch``, with it: changes are also read when the file system tells of them, ahead of the
@@ -75,8 +76,8 @@ def open(
         settled, base = replace(config, embedding=embedding, **paths), Path.cwd()
     else:
         settled, base = load_config(config, flags)
-    wants_docs = docs is not None or index is None
-    return Anvil(settled, base, index_only=not wants_docs, progress=progress, background=background, watch=watch)
+    alone = index is not None and docs is None
+    return Anvil(settled, base, index_only=alone, progress=progress, background=background, watch=watch)
 
 
 class Anvil:
@@ -92,23 +93,24 @@ class Anvil:
         background: bool = False,
         watch: bool = False,
     ) -> None:
-        """``base`` is where relative paths in ``config`` start; ``index_only`` allows the docs to be missing."""
+        """``base`` is where relative paths in ``config`` start; ``index_only``: docs may be missing or another's."""
         self.config = config
         self._progress = progress
         self._started = time.monotonic()
         self._background = background
         folder = base / config.docs
-        self.docs_root: Path | None = folder
-        if not folder.is_dir():
-            if not index_only:
-                raise SourceError(
-                    f"{folder} is not a folder. Name the documentation folder with --docs."
-                    if folder.exists()
-                    else f"There is no folder {folder}. Name the documentation folder with --docs."
-                )
-            self.docs_root = None
+        if not folder.is_dir() and not index_only:
+            raise SourceError(
+                f"{folder} is not a folder. Name the documentation folder with --docs."
+                if folder.exists()
+                else f"There is no folder {folder}. Name the documentation folder with --docs."
+            )
+        self.folder: Path | None = folder if folder.is_dir() else None
+        """The documentation folder that a build and a check read."""
         self.index_path = base / config.index if config.index else folder / INDEX_FOLDER / INDEX_NAME
         self._source: DocumentSource | None = None
+        self.docs_root: Path | None = self.folder if not index_only or self._is_of_folder() else None
+        """The documentation folder that answers are compared with; None when there is only an index."""
         self._provider: EmbeddingProvider | None = None
         self._answering = Answering(
             self._ready, self._working_copy, self._first_index, self._rebuildable, config.chunking,
@@ -118,13 +120,32 @@ class Anvil:
     # --- collaborators -----------------------------------------------------------------------------------
 
     @property
-    def source(self) -> DocumentSource | None:
-        """The documents, or None when there is only an index."""
-        if self._source is None and self.docs_root is not None:
+    def tree(self) -> DocumentSource | None:
+        """The documents as they lie in :attr:`folder`."""
+        if self._source is None and self.folder is not None:
             from anvil import sources
 
-            self._source = sources.working_tree(self.docs_root, self.config.source)
+            self._source = sources.working_tree(self.folder, self.config.source)
         return self._source
+
+    @property
+    def source(self) -> DocumentSource | None:
+        """The documents that answers are compared with, or None when there is only an index."""
+        return self.tree if self.docs_root is not None else None
+
+    def _is_of_folder(self) -> bool:
+        """Whether the index that was named alone has at least half of its pages in the configured folder."""
+        from anvil.store import checking
+
+        if self.tree is None:
+            return False
+        try:
+            with checking.open_checked(self.index_path) as reader:
+                indexed = reader.blob_ids()
+        except ArtifactError:
+            return False  # whoever asks it will be told why
+        found = self.tree.scan(indexed).entries
+        return len(indexed.keys() & found.keys()) * 2 >= max(len(indexed), 1)
 
     @property
     def provider(self) -> EmbeddingProvider:
@@ -236,7 +257,7 @@ class Anvil:
         ``force`` does all anew. ``previous``: further indexes whose vectors may be taken over. ``source``: other
         documents than the working tree's, such as the staged ones. Raises :class:`BuildError`.
         """
-        return self._index(force, [Path(path) for path in previous], source or self.source, self._progress, None)
+        return self._index(force, [Path(path) for path in previous], source or self.tree, self._progress, None)
 
     def _first_index(self, progress: Progress, patience: float | None) -> BuildReport:
         return self._index(False, (), self.source, progress, patience)
@@ -268,7 +289,7 @@ class Anvil:
         from anvil import freshness
         from anvil.store import checking
 
-        chosen = source or self.source
+        chosen = source or self.tree
         if chosen is None:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
         with self._answering.lock:

@@ -47,7 +47,7 @@ def bm25f(fields: Fields, weights: Mapping[str, float], average: float, phrases:
 
     The score is BM25F (Robertson, Zaragoza and Taylor 2004): field-weighted term counts, saturated once.
     ``weights``: token -> idf times its weight in the question. ``phrases``: the summed weights of the phrases it
-    holds, each as one occurrence. Heading coverage is the share of ``weights`` that stands in the breadcrumb or the title.
+    holds, each as one occurrence. Heading coverage is the share of ``weights`` that stands in breadcrumb or title.
     """
     norm = K1 * (1 - B + B * fields.length / max(average, 1.0))
     score, covered = phrases * (K1 + 1) / (1 + norm), 0.0

@@ -17,6 +17,7 @@ import pytest
 import anvil
 from anvil.config import Config, EmbeddingSettings
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError, NotFound, SourceError
+from anvil.models import StaleCounts
 from tests import repositories
 from tests.conftest import PAGES, write
 from tests.repositories import commit, run
@@ -479,3 +480,37 @@ def test_status_never_fails_because_git_does(repository: Path, damage: str) -> N
         status = found.get_status()
         assert status.index.total_pages == 4
         assert found.search("silence at night").results[0].metadata.file_path == NIGHT
+
+
+# --- an index that is named alone ---------------------------------------------------------------------------
+
+
+def test_an_index_alone_is_compared_with_its_own_folder_only(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = tmp_path / "site.db"
+    with anvil.open(docs, index, provider="none") as opened:
+        opened.index()
+    (docs / "index.md").write_text("# Lighthouse\n\nA lamp was lit.\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with anvil.open(index=index, provider="none") as opened:
+        assert opened.docs_root is not None and "A lamp was lit" in opened.get_page("index.md").chunks[0].content
+
+    stranger = write(tmp_path / "elsewhere" / "docs", {"index.md": "# Another\n", "faq.md": "# FAQ\n"})
+    monkeypatch.chdir(stranger.parent)
+    with anvil.open(index=index, provider="none") as opened:
+        assert opened.docs_root is None
+        assert opened.get_page("index.md").chunks[0].content.startswith("# Lighthouse")
+        assert opened.get_status().index.stale == StaleCounts(0, 0, 0)
+        assert opened.check().added == ("faq.md",)  # a check is asked for, and reads the folder that is configured
+
+
+def test_an_index_that_is_named_alone_and_missing_is_not_built_by_asking(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with anvil.open(index="typo.db", provider="none") as opened:
+        with pytest.raises(ArtifactMissing):
+            opened.search("alert")
+        assert not Path("typo.db").exists()
+        assert opened.index().pages == 4 and Path("typo.db").exists()

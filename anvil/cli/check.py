@@ -32,13 +32,13 @@ def command(
     if staged and ref is not None:
         raise click.UsageError("--staged and --ref exclude each other. Give one of them.")
     with anvil.open(docs, index, config=config) as opened:
-        source = opened.source
-        if opened.docs_root is not None and (staged or ref is not None):
+        source = opened.tree
+        if opened.folder is not None and (staged or ref is not None):
             chosen = opened.config.source
             source = (
-                sources.commit_tree(opened.docs_root, ref, chosen)
+                sources.commit_tree(opened.folder, ref, chosen)
                 if ref is not None
-                else sources.staged_tree(opened.docs_root, chosen)
+                else sources.staged_tree(opened.folder, chosen)
             )
         changes = opened.check(source)
         name = source.name if source else "documents"
