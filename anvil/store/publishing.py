@@ -57,6 +57,7 @@ def _locked(lock: Path, patience: float) -> apsw.Connection:
         try:
             opened = lock.stat()
             handle.set_busy_timeout(int(patience * 1000))
+            handle.pragma("journal_mode", "off")  # nothing is written: no file beside the lock
             handle.execute("BEGIN EXCLUSIVE")
             if _stands(lock, opened):
                 return handle
