@@ -85,11 +85,11 @@ def build(
             changes = freshness.compare(writer.blob_ids(), scan.entries)
             if not changes:
                 break
+        publication = publishing.Publication(writer, index)
+        publication.write_text()
         indexer.embed()
-        progress("writing", 0, 1)
         digest = writer.seal()
-        publishing.publish(writer, index)
-        progress("writing", 1, 1)
+        publication.finish()
         counts = writer.counts()
     tally = indexer.tally
     return BuildReport(

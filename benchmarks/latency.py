@@ -114,7 +114,9 @@ def synthesised(index: Path, base: Path, pages: list[RealPage], count: int) -> N
                     break
                 made += put_copy(writer, real, copy, random_, noise)
         writer.seal()
-        publishing.publish(writer, index)
+        publication = publishing.Publication(writer, index)
+        publication.write_text()
+        publication.finish()
     provider.close()
 
 

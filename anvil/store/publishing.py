@@ -81,59 +81,80 @@ def _stands(path: Path, opened: os.stat_result) -> bool:
         return False
 
 
-def publish(writer: Writer, path: Path) -> None:
-    """Write the working copy as a fresh artifact and rename it to ``path``. It is checked before the rename.
+class Publication:
+    """A working copy on its way to ``path``, in two strokes: its text first, which needs no vectors.
 
-    Raises :class:`BuildError`; then the file at ``path`` is what it was.
+    While the text is written a model can load, and the vectors be made after it.
     """
-    fresh = path.with_name(path.name + FRESH)
-    with connection.translated(path):
-        with contextlib.suppress(FileNotFoundError):
-            fresh.unlink()
-        dimensions = int(writer.meta()["embedding_dimensions"])
-        size = connection.page_size(writer.characters())
-        with contextlib.closing(connection.open_scratch(fresh, size)) as empty:
-            connection.lay_out(empty, dimensions)
-        _settle_ids(writer)
-        _copy(writer.connection, fresh, dimensions)
-    try:
-        checking.check(fresh)
-        with fresh.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
-    except PermissionError as error:
-        raise BuildError(
-            f"{path} cannot be replaced ({error.strerror}). Close the program that holds it open, and build again."
-        ) from error
-    except OSError as error:
-        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
-    except AnvilError as error:
-        raise BuildError(f"The new index did not pass its own check and was not put in place: {error}") from error
-    if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+
+    def __init__(self, writer: Writer, path: Path) -> None:
+        self.writer = writer
+        self.path = path
+        self.fresh = path.with_name(path.name + FRESH)
+        self.dimensions = int(writer.meta()["embedding_dimensions"])
+
+    def write_text(self) -> None:
+        """Write documents, sections, chunks and keyword index. Documents may get other ids in the working copy.
+
+        Raises :class:`BuildError`, as :meth:`finish` does; then the file at ``path`` is what it was.
+        """
+        with connection.translated(self.path):
+            _remove(self.fresh)
+            size = connection.page_size(self.writer.characters())
+            with contextlib.closing(connection.open_scratch(self.fresh, size)) as empty:
+                connection.lay_out(empty, self.dimensions)
+            _settle_ids(self.writer)
+            source = self.writer.connection
+            source.execute("ATTACH ? AS fresh", (str(self.fresh),))
+            source.execute("PRAGMA fresh.journal_mode = off")
+            source.execute("PRAGMA fresh.synchronous = off")
+            with source:
+                self._copy("documents", "id")
+                self._copy("sections", "document_id, ordinal")
+                self._copy("chunks", "id")
+                source.execute("INSERT INTO fresh.chunks_fts (chunks_fts) VALUES ('rebuild')")
+                source.execute("INSERT INTO fresh.chunks_fts (chunks_fts) VALUES ('optimize')")
+
+    def finish(self) -> None:
+        """Write windows, vectors and the sealed manifest; check the file, flush it, rename it to ``path``."""
+        with connection.translated(self.path):
+            source = self.writer.connection
+            with source:
+                self._copy("windows", "id")
+                if self.dimensions:
+                    source.execute(  # CROSS JOIN: in the order of the windows; a sort would lose the int8 mark
+                        "INSERT INTO fresh.vectors (id, embedding) SELECT w.id, vec_int8(v.embedding) "
+                        "FROM main.windows w CROSS JOIN main.vectors v ON v.id = w.id ORDER BY w.id"
+                    )
+                self._copy("anvil_meta", "key")
+                source.execute("INSERT INTO fresh.anvil_meta VALUES ('checksum', ?)", (checksum(source, "fresh"),))
+            source.execute("DETACH fresh")
+        self._put_in_place()
+
+    def _copy(self, table: str, order: str) -> None:
+        self.writer.connection.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table} ORDER BY {order}")
+
+    def _put_in_place(self) -> None:
+        path = self.path
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _copy(source: apsw.Connection, fresh: Path, dimensions: int) -> None:
-    source.execute("ATTACH ? AS fresh", (str(fresh),))
-    source.execute("PRAGMA fresh.journal_mode = off")
-    source.execute("PRAGMA fresh.synchronous = off")
-    with source:
-        for table, order in (("anvil_meta", "key"), ("documents", "id"), ("sections", "document_id, ordinal"),
-                             ("chunks", "id"), ("windows", "id")):  # fmt: skip
-            source.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table} ORDER BY {order}")
-        source.execute("INSERT INTO fresh.chunks_fts (chunks_fts) VALUES ('rebuild')")
-        source.execute("INSERT INTO fresh.chunks_fts (chunks_fts) VALUES ('optimize')")
-        if dimensions:
-            source.execute(  # CROSS JOIN: in the order of the windows, without a sort that would lose the int8 mark
-                "INSERT INTO fresh.vectors (id, embedding) SELECT w.id, vec_int8(v.embedding) "
-                "FROM main.windows w CROSS JOIN main.vectors v ON v.id = w.id ORDER BY w.id"
-            )
-        source.execute("INSERT INTO fresh.anvil_meta VALUES ('checksum', ?)", (checksum(source, "fresh"),))
-    source.execute("DETACH fresh")
+            checking.check(self.fresh)
+            with self.fresh.open("rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(self.fresh, path)
+        except PermissionError as error:
+            raise BuildError(
+                f"{path} cannot be replaced ({error.strerror}). Close the program that holds it open, and build again."
+            ) from error
+        except OSError as error:
+            raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+        except AnvilError as error:
+            raise BuildError(f"The new index did not pass its check and was not put in place: {error}") from error
+        if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
 
 def _settle_ids(writer: Writer) -> None:
