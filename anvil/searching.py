@@ -160,9 +160,8 @@ class Searcher:
         self, vector: NDArray[np.float32], allowed: NDArray[np.bool_] | None, top_k: int
     ) -> list[tuple[float, int]]:
         best = self.table.best(vector).astype(np.float64).round(DIGITS)
-        places = np.flatnonzero(best > -1 if allowed is None else allowed & (best > -1))
-        order = places[np.argsort(-best[places], kind="stable")][:top_k]
-        return [(float(best[place]), int(place)) for place in order]
+        chosen = _best_places(best, best > -1 if allowed is None else allowed & (best > -1), top_k)
+        return sorted(((float(best[place]), place) for place in chosen), key=lambda each: (-each[0], each[1]))[:top_k]
 
     def _ranked(
         self, text: str, vector: NDArray[np.float32] | None, allowed: NDArray[np.bool_] | None, total: int
