@@ -37,7 +37,8 @@ CLOSING = """\
 ## Resources
 
 Every page is also a resource, `anvil://page/{path}`, and every section `anvil://page/{file_path}{#heading_path}`. They
-can be listed, read and subscribed to; `path`, `file_path` and `heading_path` are completed. Pages are listed 500 at a time.
+can be listed, read and subscribed to; `path`, `file_path` and `heading_path` are completed. Pages are listed 500 at
+a time.
 """
 
 
