@@ -26,9 +26,10 @@ _MANIFEST = ("table", "anvil_meta")
 REQUIRED = ("anvil_version", "docs_root_path", "digest", "checksum", *SETTINGS)
 
 
-def open_checked(path: Path) -> Reader:
+def open_checked(path: Path, text_too: bool = True) -> Reader:
     """Open an artifact that passes its check: now, or before if these very bytes did on this machine.
 
+    ``text_too`` is False when :func:`check_text` passed on the same file while it was made.
     Raises :class:`ArtifactMissing`, :class:`ArtifactRejected` or :class:`FormatTooNew`.
     """
     handle = connections.open_artifact(path)
@@ -37,11 +38,11 @@ def open_checked(path: Path) -> Reader:
         digest = trust.sha256(path)
         reader = Reader(handle)
         if not trust.is_known(digest):
-            _check(reader, path)
+            _check(reader, path, text_too)
             if connections.signature(path) == before:  # else what was read is not what was checked
                 trust.remember(digest)
         elif connections.signature(path) != before:
-            _check(reader, path)
+            _check(reader, path, text_too)
     except (apsw.Error, UnicodeDecodeError) as error:  # any of them: what is sound raises none
         handle.close()
         raise ArtifactRejected(f"{path} is damaged ({error}). {REBUILD}") from error
@@ -51,15 +52,29 @@ def open_checked(path: Path) -> Reader:
     return reader
 
 
-def check(path: Path) -> None:
-    """Check an artifact whole and close it."""
-    open_checked(path).close()
+def check(path: Path, text_too: bool = True) -> None:
+    """Check an artifact whole, or but for its text, and close it."""
+    open_checked(path, text_too).close()
 
 
-def _check(reader: Reader, path: Path) -> None:
+def check_text(path: Path) -> None:
+    """Check that the documents of an artifact in the making say what their digests say.
+
+    It takes longer than all other checks together; while a model loads there is time for it.
+    """
+    with Reader(connections.open_artifact(path)) as reader:
+        _check_text(reader.connection, _refusal(path))
+
+
+def _refusal(path: Path) -> Callable[[str], NoReturn]:
     def refuse(reason: str) -> NoReturn:
         raise ArtifactRejected(f"{path} is refused: {reason}. {REBUILD}")
 
+    return refuse
+
+
+def _check(reader: Reader, path: Path, text_too: bool) -> None:
+    refuse = _refusal(path)
     handle = reader.connection
     if handle.pragma("application_id") != connections.APPLICATION_ID:
         refuse("it is a SQLite file, but not an Anvil index")
@@ -92,17 +107,21 @@ def _check(reader: Reader, path: Path) -> None:
     verdict = handle.execute("PRAGMA quick_check(1)").get
     if verdict != "ok":
         refuse(f"it is damaged ({verdict})")
+    if text_too:
+        _check_text(handle, refuse)
     _check_rows(reader, meta, dimensions, refuse)
+
+
+def _check_text(handle: apsw.Connection, refuse: Callable[[str], NoReturn]) -> None:
+    true = dict(document_digests(handle))
+    for id_, path, digest in handle.execute("SELECT id, file_path, digest FROM documents"):
+        if true[id_] != digest:
+            refuse(f"the document {path!r} does not match its digest")
 
 
 def _check_rows(reader: Reader, meta: dict[str, str], dimensions: int, refuse: Callable[[str], NoReturn]) -> None:
     handle = reader.connection
-    documents = []
-    true = dict(document_digests(handle))
-    for id_, library, path, digest in handle.execute("SELECT id, library, file_path, digest FROM documents"):
-        if true[id_] != digest:
-            refuse(f"the document {path!r} does not match its digest")
-        documents.append((library, path, digest))
+    documents = handle.execute("SELECT library, file_path, digest FROM documents")
     if index_digest((f"{key}={meta[key]}" for key in SETTINGS), documents) != meta["digest"]:
         refuse("it does not match its digest")
     for name, count in reader.counts().items():

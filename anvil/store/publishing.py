@@ -114,6 +114,8 @@ class Publication:
                 self._copy("chunks", "id")
                 source.execute("INSERT INTO fresh.chunks_fts (chunks_fts) VALUES ('rebuild')")
                 source.execute("INSERT INTO fresh.chunks_fts (chunks_fts) VALUES ('optimize')")
+        with self._complaints():
+            checking.check_text(self.fresh)
 
     def finish(self) -> None:
         """Write windows, vectors and the sealed manifest; check the file, flush it, rename it to ``path``."""
@@ -131,13 +133,21 @@ class Publication:
             source.execute("DETACH fresh")
         self._put_in_place()
 
+    @contextlib.contextmanager
+    def _complaints(self) -> Iterator[None]:
+        try:
+            yield
+        except AnvilError as error:
+            raise BuildError(f"The new index did not pass its check and was not put in place: {error}") from error
+
     def _copy(self, table: str, order: str) -> None:
         self.writer.connection.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table} ORDER BY {order}")
 
     def _put_in_place(self) -> None:
         path = self.path
         try:
-            checking.check(self.fresh)
+            with self._complaints():
+                checking.check(self.fresh, text_too=False)
             with self.fresh.open("rb+") as file:
                 os.fsync(file.fileno())
             os.replace(self.fresh, path)
@@ -147,8 +157,6 @@ class Publication:
             ) from error
         except OSError as error:
             raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
-        except AnvilError as error:
-            raise BuildError(f"The new index did not pass its check and was not put in place: {error}") from error
         if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
             folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
