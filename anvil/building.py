@@ -88,8 +88,10 @@ def build(
         publication = publishing.Publication(writer, index)
         publication.write_text()
         indexer.embed()
+        progress("writing", 0, 1)
         digest = writer.seal()
         publication.finish()
+        progress("writing", 1, 1)
         counts = writer.counts()
     tally = indexer.tally
     return BuildReport(
