@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from anvil.embedding import EmbeddingProvider
 
-CANDIDATES = 30
+CANDIDATES = 20
 """How many chunks each side names; more of them changed no result that mattered."""
 ENOUGH = 20
 """Candidates that the words have to name, if so many hold one: the most results that can be asked for."""
