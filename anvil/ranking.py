@@ -1,7 +1,7 @@
 """Scores: how well a chunk's words and vectors fit a question, and how the two are made one.
 
-Pure arithmetic over candidates that somebody else found. The parameters were chosen on six documentation
-sets where neighbouring values do as well; see docs/performance.md.
+Pure arithmetic over candidates that somebody else found. The parameters were chosen on 151 questions
+over six documentation sets, and do not help on each; docs/performance.md says how, and how far to trust it.
 """
 
 from __future__ import annotations

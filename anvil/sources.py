@@ -7,6 +7,7 @@ content, so an index built from one is fresh when compared with another.
 from __future__ import annotations
 
 import posixpath
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from threading import RLock
@@ -81,7 +82,7 @@ def commit_tree(docs: Path, revision: str, options: SourceOptions | None = None)
     return _CommitTree(docs, revision, options or SourceOptions())
 
 
-class _Tree:
+class _Tree(ABC):
     """What the staged tree and commits share: entries whose blob ids git knows already."""
 
     problem: str | None = None
@@ -102,11 +103,13 @@ class _Tree:
         self._entries: dict[str, str] | None = None
         self._times: dict[str, str] = {}
 
+    @abstractmethod
     def _listing(self) -> dict[str, Entry]:
-        raise NotImplementedError
+        """What is there, by path relative to the folder."""
 
+    @abstractmethod
     def commit(self) -> str | None:
-        raise NotImplementedError
+        """See :class:`DocumentSource`."""
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         with self._lock:
