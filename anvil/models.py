@@ -158,6 +158,38 @@ class Changes:
         return len(self.changed) + len(self.added) + len(self.removed)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """Which model made the vectors of an index; ``dimensions`` 0 when there are none."""
+
+    provider: str
+    name: str
+    digest: str
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is published beside an index, for clients to decide without a download.
+
+    ``file`` is the index's name in the same folder, ``sha256`` of its bytes, ``size`` in bytes; ``digest`` is that of
+    its text and configuration. ``last_modified`` is the time of its newest page.
+    """
+
+    format: int
+    file: str
+    sha256: str
+    size: int
+    digest: str
+    commit: str | None
+    last_modified: str
+    anvil_version: str
+    model: ModelIdentity
+    pages: int
+    chunks: int
+    vectors: int
+
+
 Progress = Callable[[str, int, int], None]
 """Told (stage, done, total) now and then while something takes long."""
 

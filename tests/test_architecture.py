@@ -19,7 +19,7 @@ MODULES = {
 FLOORS = (
     {"errors", "models"},
     {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
-     "passages", "config", "freshness", "history", "trees", "selecting"},
+     "passages", "manifest", "config", "freshness", "history", "trees", "selecting"},
     {"git", "sources", "working_tree", "footprint", "configfile", "clients", "watching", "embedding", "store"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
      "comparing", "api"},
