@@ -9,6 +9,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ def build(
     """Make the index at ``index`` say what ``source`` says; nothing is written when it does already.
 
     ``previous`` are further artifacts whose vectors may be taken over; one that cannot be used is named in
-    the report's reasons. ``force`` does all anew, vectors included. Another process that builds the same index is
+    the report's reasons. Where there is no index yet, the first of them is begun from. ``force`` does all anew, vectors included. Another process that builds the same index is
     waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised.
     Raises :class:`BuildError` and :class:`SourceError`; then the file at ``index`` is what it was.
     """
@@ -65,9 +66,19 @@ def build(
             if report:
                 return report
 
+        older = {} if force else _caches(previous, opened, reasons)
+        if standing is None and older:  # the first that can be used stands in: its bytes, if they say it all
+            path, standing = next(iter(older.items()))
+            report = _unchanged(standing, path, wanted, scan, started)
+            if report:
+                publishing.copy(path, index)
+                return replace(
+                    report, outcome="built", index_path=str(index), reused=report.windows, reasons=tuple(reasons)
+                )
+
         writer = Writer(connection.open_scratch())
         opened.callback(writer.close)
-        caches = [] if force else [*([standing] if standing else []), *_caches(previous, opened, reasons)]
+        caches = [] if force else [*dict.fromkeys([*([standing] if standing else []), *older.values()])]
         if standing and not force:
             connection.fill(writer.connection, standing.connection)
             reasons += adapt(writer, wanted)
@@ -133,8 +144,8 @@ def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[R
     return reader, []
 
 
-def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: list[str]) -> list[Reader]:
-    found = []
+def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: list[str]) -> dict[Path, Reader]:
+    found: dict[Path, Reader] = {}
     for path in previous:
         try:
             reader = checking.open_checked(path)
@@ -142,7 +153,7 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
             reasons.append(f"The previous index is not used: {error}")
             continue
         opened.callback(reader.close)
-        found.append(reader)
+        found[path] = reader
     return found
 
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "verify": "verify",
     "diff": "diff",
     "init": "init",
+    "ci": "ci",
     "serve": "serve",
 }
 """Name on the command line -> module; ``index`` is another name for ``build``."""
