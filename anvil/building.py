@@ -45,8 +45,9 @@ def build(
     """Make the index at ``index`` say what ``source`` says; nothing is written when it does already.
 
     ``previous`` are further artifacts whose vectors may be taken over; one that cannot be used is named in
-    the report's reasons. Where there is no index yet, the first of them is begun from. ``force`` does all anew, vectors included. Another process that builds the same index is
-    waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised.
+    the report's reasons. Where there is no index yet, the first of them is begun from. ``force`` does all anew,
+    vectors included. Another process that builds the same index is waited for up to ``patience`` seconds, then
+    :class:`IndexBusy` is raised.
     Raises :class:`BuildError` and :class:`SourceError`; then the file at ``index`` is what it was.
     """
     started = time.perf_counter()

@@ -32,7 +32,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two chunks whose mean vectors have the cosine ``similarity``."""
+    """Two chunks of different pages whose mean vectors have the cosine ``similarity``."""
 
     first: Spot
     second: Spot
@@ -105,7 +105,7 @@ def examine(reader: Reader) -> Health:
         limit=limit,
         long_sections=tuple(sorted(long_sections, key=_longest_first)),
         duplicates=tuple(sorted(twice, key=lambda spots: _longest_first(spots[0]))),
-        near_duplicates=_near_duplicates(reader) if 0 < counts["vectors"] and counts["chunks"] <= COMPARED else None,
+        near_duplicates=_near_duplicates(reader) if counts["vectors"] > 0 and counts["chunks"] <= COMPARED else None,
         without_headings=tuple(without_headings),
         empty_pages=tuple(empty),
         chunk_sizes=tuple(_bars(reader.chunk_sizes(), limit)),
@@ -130,17 +130,18 @@ def _near_duplicates(reader: Reader) -> tuple[Pair, ...]:
 
     owners, rows = reader.matrix()
     chunks = reader.chunks(set(owners.tolist()))
-    kinds: dict[bytes, int] = {}  # chunks with one text are duplicates, and told as such
-    of = {row: kinds.setdefault(_hash(_body(each.content, each.metadata.heading_level)), len(kinds))
-          for row, each in sorted(chunks.items())}  # fmt: skip
+    texts: dict[bytes, int] = {}  # chunks with one text are duplicates, and told as such
+    text = {row: texts.setdefault(_hash(_body(each.content, each.metadata.heading_level)), len(texts))
+            for row, each in chunks.items()}  # fmt: skip
+    page = {row: each.document_id for row, each in chunks.items()}  # sections of one page are alike by their nature
     spots = {
         row: Spot(each.metadata.file_path, each.metadata.heading_path, each.metadata.start_line, len(each.content))
         for row, each in chunks.items()
     }
-    found = [
-        Pair(*sorted((spots[a], spots[b]), key=lambda spot: (spot.file_path, spot.line)), round(similarity, 3))
-        for a, b, similarity in nearest_pairs(rows, owners, of, NEAR, NEAREST)
-    ]
+    found = []
+    for a, b, similarity in nearest_pairs(rows, owners, (text, page), NEAR, NEAREST):
+        first, second = sorted((spots[a], spots[b]), key=lambda spot: (spot.file_path, spot.line))
+        found.append(Pair(first, second, round(similarity, 3)))
     return tuple(sorted(found, key=lambda pair: (-pair.similarity, pair.first.file_path, pair.first.line)))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,11 +66,12 @@ class VectorTable:
 
 
 def nearest_pairs(
-    rows: NDArray[np.int8], owners: NDArray[np.int64], kinds: Mapping[int, int], threshold: float, limit: int
+    rows: NDArray[np.int8], owners: NDArray[np.int64], apart: Sequence[Mapping[int, int]], threshold: float, limit: int
 ) -> list[tuple[int, int, float]]:
     """Pairs of chunks (owner, owner, cosine of their mean vectors) from ``threshold`` on, nearest first.
 
-    ``rows``: int8 (n, dimensions), of any length; ``owners`` (n,): the chunk of each. Chunks of one kind are no pair.
+    ``rows``: int8 (n, dimensions), of any length; ``owners`` (n,): the chunk of each. Chunks that are of one group by
+    any of the groupings ``apart`` (chunk -> group) are no pair.
     """
     order = np.argsort(owners, kind="stable")
     starts = _starts(owners[order])
@@ -81,11 +82,12 @@ def nearest_pairs(
     units /= np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-9)
     means = np.add.reduceat(units, starts)
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
-    kind = np.array([kinds[int(name)] for name in names])
+    groups = [np.array([grouping[int(name)] for name in names]) for grouping in apart]
     found: list[tuple[float, int, int]] = []
     for first in range(0, len(names), BLOCK):
         cosines = means[first : first + BLOCK] @ means[first:].T
-        cosines[kind[first : first + BLOCK, None] == kind[None, first:]] = -1.0
+        for group in groups:
+            cosines[group[first : first + BLOCK, None] == group[None, first:]] = -1.0
         left, right = np.nonzero(np.triu(cosines, 1) >= threshold)
         if len(left):
             values = cosines[left, right]

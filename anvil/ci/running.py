@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from anvil.ci import summary
 from anvil.ci.hosts import Host
-from anvil.ci.stale import annotations
+from anvil.ci.stale import in_checkout, notes
 from anvil.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
             "changed": _yes(bool(changes)),
         }
         if changes:
-            for note in list(annotations(changes, opened, reader))[: MOST if order.mark_stale else 0]:
+            for note in list(notes(changes, opened, reader))[: MOST if order.mark_stale else 0]:
                 host.annotate("warning", note.message, note.file, note.line)
             host.annotate(
                 "error",
@@ -209,16 +209,14 @@ def _size(reader: Reader, path: Path) -> summary.Size:
 
 
 def _warn(report: BuildReport, opened: Anvil, host: Host) -> None:
-    from anvil.ci.stale import in_checkout
-
-    notes: list[tuple[str, str | None]] = [(reason, None) for reason in report.reasons]
-    notes += [(f"Left out: {each.reason}", in_checkout(opened, each.path)) for each in report.skipped]
-    notes += [(f"Not embedded, found by keyword only: {each.path}: {each.reason}", None) for each in report.failed]
-    for message, file in notes[: MOST - 1]:
+    told: list[tuple[str, str | None]] = [(reason, None) for reason in report.reasons]
+    told += [(f"Left out: {each.reason}", in_checkout(opened, each.path)) for each in report.skipped]
+    told += [(f"Not embedded, found by keyword only: {each.path}: {each.reason}", None) for each in report.failed]
+    for message, file in told[: MOST - 1]:
         host.annotate("warning", message, file)
-    if len(notes) >= MOST:
-        host.annotate("warning", f"{len(notes) - MOST + 1} more warnings stand in the log.")
-        for message, file in notes[MOST - 1 :]:
+    if len(told) >= MOST:
+        host.annotate("warning", f"{len(told) - MOST + 1} more warnings stand in the log.")
+        for message, file in told[MOST - 1 :]:
             host.line(f"{file}: {message}" if file else message)
 
 

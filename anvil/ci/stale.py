@@ -26,7 +26,7 @@ class Note:
     line: int | None
 
 
-def annotations(changes: Changes, opened: Anvil, reader: Reader) -> Iterator[Note]:
+def notes(changes: Changes, opened: Anvil, reader: Reader) -> Iterator[Note]:
     """A note for each stale page, those that changed first."""
     for path in changes.changed:
         yield Note("The index holds another text of this page.", in_checkout(opened, path), _line(path, opened, reader))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from anvil.ci.hosts import visible
 from anvil.comparing import Difference, PageChange
@@ -101,15 +100,15 @@ def _origin(told: Told) -> str:
 def _numbers(told: Told) -> str:
     after, before, health, report = told.after, told.before, told.health, told.report
     rows = [
-        ("Pages", f"{after.pages:,}", _grown(after.pages, before and before.pages)),
-        ("Sections", f"{after.sections:,}", _grown(after.sections, before and before.sections)),
-        ("Chunks", f"{after.chunks:,}", _grown(after.chunks, before and before.chunks)),
-        ("Size", size(after.bytes), _grown(after.bytes, before and before.bytes, in_bytes=True)),
+        ("Pages", f"{after.pages:,}", _grown(after.pages, before.pages if before else None)),
+        ("Sections", f"{after.sections:,}", _grown(after.sections, before.sections if before else None)),
+        ("Chunks", f"{after.chunks:,}", _grown(after.chunks, before.chunks if before else None)),
+        ("Size", size(after.bytes), _grown(after.bytes, before.bytes if before else None, in_bytes=True)),
     ]
     if report:
-        rows.append(("Passages embedded", f"{report.embedded:,}", ""))
-        if health.windows and not health.pending_vectors:
-            rows.append(("Passages reused", f"{health.windows - report.embedded:,}", ""))
+        if health.windows:
+            rows.append(("Passages embedded", f"{report.embedded:,}", ""))
+            rows.append(("Passages reused", f"{health.windows - health.pending_vectors - report.embedded:,}", ""))
         rows.append(("Time", f"{report.seconds:.1f} s", ""))
     if health.pending_vectors:
         rows.append(("Passages without a vector", f"{health.pending_vectors:,}", ""))
@@ -122,13 +121,13 @@ def _grown(now: int, before: int | None, in_bytes: bool = False) -> str:
     if before is None:
         return ""
     more = now - before
-    sign = "+" if more > 0 else "−" if more < 0 else "±"
+    sign = "+" if more > 0 else "\u2212" if more < 0 else "±"
     return f"{sign}{size(abs(more)) if in_bytes else format(abs(more), ',')}"
 
 
 def size(count: int) -> str:
     """Bytes for people: ``812 B``, ``9.4 kB``, ``2.1 MB``."""
-    return f"{count} B" if count < 1000 else f"{count / 1e3:.1f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
+    return f"{count} B" if count < 1000 else f"{count / 1e3:.1f} kB" if count < 999_950 else f"{count / 1e6:.1f} MB"
 
 
 def counted(count: int, word: str) -> str:
@@ -185,10 +184,10 @@ def _blocks(health: Health) -> Iterator[str]:
         yield folded(told, listed(("page", "section", "characters"), rows, "llr"))
     if health.duplicates:
         told = f"{counted(len(health.duplicates), 'text')} in more than one place"
-        rows = [(", ".join(_place(spot) for spot in spots[:SECTIONS])
+        places = [(", ".join(_place(spot) for spot in spots[:SECTIONS])
                  + (f", {len(spots) - SECTIONS} more" if len(spots) > SECTIONS else ""), f"{spots[0].chars:,}")
                 for spots in health.duplicates]  # fmt: skip
-        yield folded(told, listed(("places", "characters"), rows, "lr"))
+        yield folded(told, listed(("places", "characters"), places, "lr"))
     if health.near_duplicates:
         told = f"{counted(len(health.near_duplicates), 'pair')} of sections that nearly say the same"
         rows = [(_place(pair.first), _place(pair.second), f"{pair.similarity:.3f}") for pair in health.near_duplicates]
