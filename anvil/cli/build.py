@@ -10,6 +10,8 @@ from anvil.models import BuildReport
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
 @options.common
+@options.tree
+@click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
 @click.option("--force", is_flag=True, help="Do all anew, vectors included.")
 @click.option("--previous", metavar="FILE", multiple=True, help="An index whose vectors may be reused (repeatable).")
 @options.as_json
@@ -19,6 +21,9 @@ def command(
     index: str | None,
     config: str | None,
     provider: str | None,
+    staged: bool,
+    ref: str | None,
+    shard: str | None,
     force: bool,
     previous: tuple[str, ...],
     as_json: bool,
@@ -28,7 +33,8 @@ def command(
     import anvil
 
     with output.progress(quiet) as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
-        report = opened.index(force=force, previous=previous)
+        source = options.documents(opened, staged, ref)
+        report = opened.index(force=force, previous=previous, source=source, shard=shard)
     if as_json:
         output.print_json(report)
         return

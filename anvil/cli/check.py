@@ -12,8 +12,7 @@ from anvil.models import Changes
 @options.docs
 @options.index
 @options.config
-@click.option("--staged", is_flag=True, help="Compare with what is staged for the next commit.")
-@click.option("--ref", metavar="REV", help="Compare with a commit.")
+@options.tree
 @options.as_json
 @options.quiet
 def command(
@@ -27,19 +26,9 @@ def command(
 ) -> int:
     """Does the index say what the documents say? Exit code 0: fresh, 1: stale, 2: could not tell."""
     import anvil
-    from anvil import sources
 
-    if staged and ref is not None:
-        raise click.UsageError("--staged and --ref exclude each other. Give one of them.")
     with anvil.open(docs, index, config=config) as opened:
-        source = opened.tree
-        if opened.folder is not None and (staged or ref is not None):
-            chosen = opened.config.source
-            source = (
-                sources.commit_tree(opened.folder, ref, chosen)
-                if ref is not None
-                else sources.staged_tree(opened.folder, chosen)
-            )
+        source = options.documents(opened, staged, ref)
         changes = opened.check(source)
         name = source.name if source else "documents"
         place = str(opened.index_path)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.sources import DocumentSource
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -17,6 +21,26 @@ provider = click.option(
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
+
+
+def tree(function: F) -> F:
+    """The options that say which state of the documents is meant; :func:`documents` reads them."""
+    staged = click.option("--staged", is_flag=True, help="The documents as staged for the next commit.")
+    ref = click.option("--ref", metavar="REV", help="The documents of a commit.")
+    return staged(ref(function))
+
+
+def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | None:
+    """The documents that ``--staged`` and ``--ref`` mean, else those in the folder; None without one."""
+    from anvil import sources
+
+    if staged and ref is not None:
+        raise click.UsageError("--staged and --ref exclude each other. Give one of them.")
+    if opened.folder is None:
+        return None
+    if ref is not None:
+        return sources.commit_tree(opened.folder, ref, opened.config.source)
+    return sources.staged_tree(opened.folder, opened.config.source) if staged else opened.tree
 
 
 def common(function: F) -> F:
