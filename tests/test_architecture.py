@@ -20,7 +20,7 @@ FLOORS = (
     {"errors", "models"},
     {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
      "passages", "manifest", "sharding", "config", "freshness", "history", "trees", "selecting"},
-    {"git", "sources", "working_tree", "footprint", "configfile", "clients", "watching", "embedding", "store"},
+    {"git", "libgit2", "sources", "working_tree", "footprint", "configfile", "clients", "watching", "embedding", "store"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
      "comparing", "merging", "api"},
     {"cli", "server", "__main__"},
@@ -29,7 +29,7 @@ FLOORS = (
 DOORS = {
     "apsw": ("anvil.store",),
     "sqlite_vec": ("anvil.store",),
-    "pygit2": ("anvil.git",),
+    "pygit2": ("anvil.git", "anvil.libgit2"),
     "mistletoe": ("anvil.markdown", "anvil.blocks"),
     "onnxruntime": ("anvil.embedding.local",),
     "tokenizers": ("anvil.embedding.local",),
