@@ -285,8 +285,12 @@ class Anvil:
                 **({} if patience is None else {"patience": patience}),
             )  # fmt: skip
 
-    def check(self, source: DocumentSource | None = None) -> Changes:
+    def check(
+        self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None
+    ) -> Changes:
         """How the documents differ from the index file; needs no model.
+
+        ``source``: other documents than the working tree's; ``index``: another file than :attr:`index_path`.
 
         Raises :class:`ArtifactError` when there is no usable index, :class:`SourceError` when there are no
         documents.
@@ -299,9 +303,10 @@ class Anvil:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
         with self._answering.lock:
             self._ready()
-            reader = checking.open_checked(self.index_path)
+            path = self.index_path if index is None else Path(index)
+            reader = checking.open_checked(path)
             try:
-                checking.refuse_part(reader, self.index_path)
+                checking.refuse_part(reader, path)
                 indexed = reader.blob_ids()
                 return freshness.compare(indexed, chosen.scan(indexed).entries)
             finally:

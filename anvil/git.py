@@ -162,6 +162,21 @@ class Repository:
             folder = self._trees.folder(self._commit(revision)[2], prefix)
             return dict(self._trees.files(folder)) if folder else {}
 
+    def entry(self, path: str, revision: str | None = None) -> Entry | None:
+        """What is staged, or lies in a commit, at a path relative to ``root``; None when there is nothing."""
+        if revision is not None:
+            folder, _, name = path.rpartition("/")
+            with failures(f"The tree of {revision[:12]} cannot be read"):
+                found = self._trees.folder(self._commit(revision)[2], folder or ".")
+                return dict(self._trees.entries(found)).get(name) if found else None
+        with failures("The git index cannot be read"):
+            index = self._current_index()
+            sides = [side for each in index.conflicts or () for side in each if side is not None]
+            conflict = next((Entry(str(side.id), "conflict") for side in sides if side.path == path), None)
+            if conflict or path not in index:
+                return conflict
+            return Entry(str(index[path].id), kind(int(index[path].mode)))
+
     def read_blob(self, blob: str) -> bytes:
         """The bytes of a blob."""
         with failures(f"The object {blob[:12]} cannot be read; `git fsck` tells what is missing"):

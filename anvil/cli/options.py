@@ -10,6 +10,7 @@ import click
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.sources import DocumentSource
+    from anvil.tracked import TrackedIndex
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,6 +42,15 @@ def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | 
     if ref is not None:
         return sources.commit_tree(opened.folder, ref, opened.config.source)
     return sources.staged_tree(opened.folder, opened.config.source) if staged else opened.tree
+
+
+def in_git(opened: Anvil, tree: bool) -> TrackedIndex:
+    """The index as git holds it, for ``--tracked``, which goes with a ``tree`` of git's."""
+    from anvil.tracked import TrackedIndex
+
+    if not tree:
+        raise click.UsageError("--tracked goes with --staged. Give both.")
+    return TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
 
 
 def common(function: F) -> F:
