@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil import __version__, freshness
+from anvil import __version__, freshness, sources
 from anvil.config import ChunkingOptions
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.indexing import Indexer, adapt, settings
 from anvil.models import BuildReport, Changes, Progress, Scan, silent
+from anvil.sharding import Shard
 from anvil.store import checking, connection, publishing
 from anvil.store.connection import signature
 from anvil.store.reading import Reader
@@ -39,6 +40,7 @@ def build(
     *,
     previous: Sequence[Path] = (),
     force: bool = False,
+    shard: Shard | None = None,
     progress: Progress = silent,
     patience: float = 600.0,
 ) -> BuildReport:
@@ -46,24 +48,26 @@ def build(
 
     ``previous`` are further artifacts whose vectors may be taken over; one that cannot be used is named in
     the report's reasons. Where there is no index yet, the first of them is begun from. ``force`` does all anew,
-    vectors included. Another process that builds the same index is waited for up to ``patience`` seconds, then
-    :class:`IndexBusy` is raised.
+    vectors included. ``shard``: its pages only; the index says so. Another process that builds the same index is
+    waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised.
     Raises :class:`BuildError` and :class:`SourceError`; then the file at ``index`` is what it was.
     """
     started = time.perf_counter()
     wanted = settings(provider, options)
+    if shard is not None:
+        source = sources.part(source, shard)
     with contextlib.ExitStack() as opened:
         seen = signature(index)
         standing, reasons = _standing(index, opened, force)
         scan = source.scan(standing.blob_ids() if standing else None)
-        report = None if force else _unchanged(standing, index, wanted, scan, started)
+        report = None if force else unchanged(standing, index, wanted, scan, started, shard)
         if report:
             return report
         opened.enter_context(publishing.exclusive(index, patience))
         if signature(index) != seen:  # another build was quicker
             standing, reasons = _standing(index, opened, force)
             scan = source.scan(standing.blob_ids() if standing else None)
-            report = None if force else _unchanged(standing, index, wanted, scan, started)
+            report = None if force else unchanged(standing, index, wanted, scan, started, shard)
             if report:
                 return report
 
@@ -86,7 +90,7 @@ def build(
         else:
             connection.lay_out(writer.connection, provider.dimensions)
             writer.set_meta(wanted)
-        writer.set_meta({"anvil_version": __version__})
+        writer.set_meta({"anvil_version": __version__, "shard": shard})
         indexer = Indexer(writer, provider, options, caches, progress)
         first = changes = freshness.compare(writer.blob_ids(), scan.entries)
         if provider.dimensions and (changes.added or changes.changed):
@@ -158,13 +162,17 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
     return found
 
 
-def _unchanged(
-    standing: Reader | None, index: Path, wanted: Mapping[str, str], scan: Scan, started: float
-) -> BuildReport | None:
+def unchanged(
+    standing: Reader | None, index: Path, wanted: Mapping[str, str], scan: Scan, started: float,
+    shard: Shard | None = None,
+) -> BuildReport | None:  # fmt: skip
+    """The report on an index that holds, whole, what ``scan`` found and what ``wanted`` says; None when it does not."""
     if standing is None:
         return None
     meta = standing.meta()
     if any(meta.get(key) != value for key, value in wanted.items()) or meta["needs_reembed"] != "0":
+        return None
+    if meta.get("shard") != (str(shard) if shard else None):
         return None
     if freshness.compare(standing.blob_ids(), scan.entries):
         return None

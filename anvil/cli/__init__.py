@@ -26,6 +26,7 @@ COMMANDS = {
     "status": "status",
     "verify": "verify",
     "diff": "diff",
+    "merge": "merge",
     "init": "init",
     "ci": "ci",
     "serve": "serve",
