@@ -60,21 +60,21 @@ def build(
         seen = signature(index)
         standing, reasons = _standing(index, opened, force)
         scan = source.scan(standing.blob_ids() if standing else None)
-        report = None if force else unchanged(standing, index, wanted, scan, started, shard)
+        report = None if force else unchanged(standing, index, wanted, scan, started, shard, source.commit())
         if report:
             return report
         opened.enter_context(publishing.exclusive(index, patience))
         if signature(index) != seen:  # another build was quicker
             standing, reasons = _standing(index, opened, force)
             scan = source.scan(standing.blob_ids() if standing else None)
-            report = None if force else unchanged(standing, index, wanted, scan, started, shard)
+            report = None if force else unchanged(standing, index, wanted, scan, started, shard, source.commit())
             if report:
                 return report
 
         older = {} if force else _caches(previous, opened, reasons)
         if standing is None and older:  # the first that can be used stands in: its bytes, if they say it all
             path, standing = next(iter(older.items()))
-            report = _unchanged(standing, path, wanted, scan, started)
+            report = unchanged(standing, path, wanted, scan, started, shard, source.commit())
             if report:
                 publishing.copy(path, index)
                 return replace(
@@ -164,15 +164,18 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
 
 def unchanged(
     standing: Reader | None, index: Path, wanted: Mapping[str, str], scan: Scan, started: float,
-    shard: Shard | None = None,
+    shard: Shard | None = None, commit: str | None = None,
 ) -> BuildReport | None:  # fmt: skip
-    """The report on an index that holds, whole, what ``scan`` found and what ``wanted`` says; None when it does not."""
+    """The report on an index that holds, whole, what ``scan`` found and what ``wanted`` says; None when it does not.
+
+    A shard must also be of ``commit``: those that are joined agree on it, also where one has no page that changed.
+    """
     if standing is None:
         return None
     meta = standing.meta()
     if any(meta.get(key) != value for key, value in wanted.items()) or meta["needs_reembed"] != "0":
         return None
-    if meta.get("shard") != (str(shard) if shard else None):
+    if meta.get("shard") != (str(shard) if shard else None) or (shard and meta.get("commit") != commit):
         return None
     if freshness.compare(standing.blob_ids(), scan.entries):
         return None

@@ -38,6 +38,7 @@ class Order:
     config: str | None = None
     provider: str | None = None
     previous: tuple[str, ...] = ()
+    shard: str | None = None
     keep: str | None = None
     mark_stale: bool = True
 
@@ -45,9 +46,8 @@ class Order:
 def plan(order: Order, host: Host, environment: Mapping[str, str]) -> dict[str, str]:
     """Say where the index is kept between runs, and under which name a cache finds it again."""
     with _opened(order, host) as opened:
-        place = _place(opened)
-        folder = Path(environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / f"anvil-index-{place}"
-        told = {"keep": order.keep or str(folder), "cache-prefix": _cache_prefix(opened)}
+        folder = Path(environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / f"anvil-index-{_place(opened, order)}"
+        told = {"keep": order.keep or str(folder), "cache-prefix": _cache_prefix(opened, order)}
     host.output(told)
     return told
 
@@ -62,8 +62,8 @@ def build(order: Order, host: Host) -> dict[str, str]:
         keep = Path(order.keep) if order.keep else None
         previous = [*_kept(keep), *_named(order.previous, host)]
         held = Path(stack.enter_context(tempfile.TemporaryDirectory())) / KEPT
-        old = _last([opened.index_path, *previous], held)  # a copy: the build may take its place
-        report = opened.index(previous=previous)
+        old = _last([opened.index_path, *previous], order.shard, held)  # a copy: the build may take its place
+        report = opened.index(previous=previous, shard=order.shard)
         _warn(report, opened, host)
         index = opened.index_path
         new = stack.enter_context(checking.open_checked(index))
@@ -82,7 +82,7 @@ def build(order: Order, host: Host) -> dict[str, str]:
             "chunks": str(report.chunks),
             "embedded": str(report.embedded),
             "changed": _yes(old is None or trust.sha256(held) != sha256),
-            "cache-key": f"{_cache_prefix(opened)}{sha256[:16]}",
+            "cache-key": f"{_cache_prefix(opened, order)}{sha256[:16]}",
         }
         if keep:
             keep.mkdir(parents=True, exist_ok=True)
@@ -150,16 +150,17 @@ class _Lines:
             self._next = now + 10.0
 
 
-def _place(opened: Anvil) -> str:
-    """What tells this index from others of the same checkout."""
-    return hashlib.sha256(_shown(opened.index_path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+def _place(opened: Anvil, order: Order) -> str:
+    """What tells this index, or this share of it, from others of the same checkout."""
+    name = f"{_shown(opened.index_path)}\n{order.shard or ''}"
+    return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
-def _cache_prefix(opened: Anvil) -> str:
+def _cache_prefix(opened: Anvil, order: Order) -> str:
     """Indexes of another format or model are of no use, so a cache is not asked for them."""
     from anvil.store.connection import FORMAT_VERSION
 
-    return f"anvil-{FORMAT_VERSION}-{opened.provider.digest[:12]}-{_place(opened)}-"
+    return f"anvil-{FORMAT_VERSION}-{opened.provider.digest[:12]}-{_place(opened, order)}-"
 
 
 def _kept(folder: Path | None) -> Iterator[Path]:
@@ -178,17 +179,19 @@ def _named(previous: tuple[str, ...], host: Host) -> Iterator[Path]:
         yield from map(Path, found)
 
 
-def _last(candidates: list[Path], held: Path) -> Reader | None:
-    """The first of the indexes that is sound, as a copy at ``held``."""
+def _last(candidates: list[Path], shard: str | None, held: Path) -> Reader | None:
+    """The first of the indexes that is sound and of the same share of the pages, as a copy at ``held``."""
     from anvil.store import checking, publishing
 
     for path in candidates:
         try:
-            checking.check(path)
+            with checking.open_checked(path) as reader:
+                alike = reader.meta().get("shard") == shard
         except ArtifactError:
             continue  # the build, which is given the same, says why
-        publishing.copy(path, held)
-        return checking.open_checked(held)
+        if alike:
+            publishing.copy(path, held)
+            return checking.open_checked(held)
     return None
 
 

@@ -15,6 +15,7 @@ from anvil.errors import AnvilError
 @options.common
 @click.option("--previous", metavar="FILE", multiple=True,
               help="An index whose vectors may be reused, or a pattern; several lines name several (repeatable).")
+@click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8.")
 @click.option("--keep", metavar="FOLDER", help="A folder kept between runs: the last index is found in it, and the "
               "new one left there as index.db with its manifest index.json.")
 @click.option("--mark-stale", metavar="true|false", type=bool, default=True,
@@ -28,6 +29,7 @@ def command(
     config: str | None,
     provider: str | None,
     previous: tuple[str, ...],
+    shard: str | None,
     keep: str | None,
     mark_stale: bool,
     summary: str | None,
@@ -42,7 +44,7 @@ def command(
     from anvil.ci.summary import failure
 
     order = running.Order(
-        docs or None, index or None, config or None, provider or None, previous, keep or None, mark_stale
+        docs or None, index or None, config or None, provider or None, previous, shard or None, keep or None, mark_stale
     )
     host = hosts.host(os.environ, click.echo, summary or None, mute=as_json)
     fresh = True

@@ -21,6 +21,7 @@ from anvil.store import describing
 from tests.conftest import PAGES, write
 from tests.repositories import commit, isolated, run
 from tests.surfaces.actions import STANDS, Job
+from tests.surfaces.programs import program
 
 __all__ = ["isolated"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -166,6 +167,35 @@ def test_reuses_named_indexes(checkout: Path, job: NewJob, wheel: str, tmp_path:
         ("warning", f"There is no previous index at {older}/none.db: its vectors cannot be reused.")
     ]
     assert sha256(Path(done.outputs["index-path"])) == sha256(scratch(checkout, tmp_path / "by-hand.db"))
+
+
+def test_shards_of_a_matrix_are_joined_to_the_bytes_of_one_build(
+    checkout: Path, job: NewJob, wheel: str, tmp_path: Path
+) -> None:
+    def shards() -> list[str]:
+        numbers, embedded = (1, 2, 3), []
+        shutil.rmtree(tmp_path / "shards", ignore_errors=True)
+        for number in numbers:
+            one = job()
+            done = one.use(ROOT, package=wheel, shard=f"{number}/3", artifact_name=f"shard-{number}")
+            assert done.succeeded, done.log
+            embedded.append(done.outputs["embedded"])
+            shutil.copytree(one.artifacts, tmp_path / "shards", dirs_exist_ok=True)  # as download-artifact does
+        return embedded
+
+    def joined() -> tuple[str, str]:
+        done = job().use(ROOT, package=wheel, previous=f"{tmp_path}/shards/*/index.db", cache="false")
+        assert done.succeeded and not done.annotations, done.log
+        return done.outputs["embedded"], sha256(Path(done.outputs["index-path"]))
+
+    assert shards() == ["6", "7", "0"], "a share without a page is one too"
+    assert joined() == ("0", sha256(scratch(checkout, tmp_path / "one.db")))
+    write(checkout / "docs", {"install.md": PAGES["install.md"].replace("Run the installer.", "Start the installer.")})
+    commit(checkout, "one page", at=1_700_000_100)
+    assert sorted(shards()) == ["0", "0", "1"]
+    assert joined() == ("0", sha256(scratch(checkout, tmp_path / "two.db")))
+    merged = program("merge", tmp_path / "merged.db", *sorted(tmp_path.glob("shards/*/index.db")))
+    assert merged.stdout and sha256(tmp_path / "merged.db") == sha256(tmp_path / "two.db")
 
 
 def test_two_indexes_in_one_job_keep_apart(checkout: Path, job: NewJob, wheel: str) -> None:
