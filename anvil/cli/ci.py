@@ -18,7 +18,7 @@ from anvil.errors import AnvilError
 @click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8.")
 @click.option("--keep", metavar="FOLDER", help="A folder kept between runs: the last index is found in it, and the "
               "new one left there as index.db with its manifest index.json.")
-@click.option("--mark-stale", metavar="true|false", type=bool, default=True,
+@click.option("--mark-stale", metavar="true/false", type=bool, default=True,
               help="With check: a warning at each stale page, up to ten (default: true).")
 @click.option("--summary", metavar="FILE", help="Add the summary to this file (default: GitHub's, where it runs).")
 @options.as_json
@@ -38,8 +38,8 @@ def command(
     """Build or check the index in a CI job: warnings at the files, values for later steps, a summary to read.
 
     On GitHub it speaks the runner's commands and files, elsewhere in plain lines. An empty value is none. Exit code 0:
-    done, 1: stale, 2: could not. ``plan`` says where to keep the index, and its name in a cache.
-    """  # fmt: skip
+    done, 1: stale, 2: could not. The mode 'plan' says where to keep the index, and how a cache finds it.
+    """
     from anvil.ci import hosts, running
     from anvil.ci.summary import failure
 
