@@ -1,9 +1,7 @@
-"""The only door to git's data: blob ids, the staged tree, commits, ignore rules, and when each path last
-changed.
+"""The only door to git's data: blob ids, the staged tree, commits, ignore rules, and when each path last changed.
 
-Reads repositories through libgit2; the git program is never run. Every failure of the library leaves here
-as a ``GitError`` that says what could not be read and what to do, and the library is imported when first
-needed.
+Reads repositories through libgit2; the git program is never run. Every failure of the library leaves here as a
+``GitError`` that says what could not be read and what to do, and the library is imported when first needed.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import os
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from functools import cached_property
@@ -91,9 +89,7 @@ class Repository:
             if broken is None and mark.is_dir() and any(mark.iterdir()):
                 broken = mark
         if broken is not None:
-            raise GitError(
-                f"{broken} is not a complete repository: it has no HEAD. Clone again or remove it."
-            )
+            raise GitError(f"{broken} is not a complete repository: it has no HEAD. Clone again or remove it.")
         return None
 
     def relative(self, path: Path) -> str:
@@ -106,8 +102,7 @@ class Repository:
 
     @cached_property
     def composes_names(self) -> bool:
-        """Whether git stores this work tree's names composed (NFC), whatever the file system lists
-        (macOS)."""
+        """Whether git stores this work tree's names composed (NFC), whatever the file system lists (macOS)."""
         return self._config("core.precomposeunicode")
 
     # --- commits -----------------------------------------------------------------------------------
@@ -118,8 +113,7 @@ class Repository:
             return None if self._git.head_is_unborn else str(self._git.head.target)
 
     def resolve(self, revision: str) -> str:
-        """The commit id that a branch, tag, id or expression such as ``HEAD~2`` names; SourceError if
-        none."""
+        """The commit id that a branch, tag, id or expression such as ``HEAD~2`` names; SourceError if none."""
         import pygit2
 
         try:
@@ -140,6 +134,18 @@ class Repository:
         with _failures(f"The commit {commit[:12]} cannot be read"):
             return self._commit(commit)[0]
 
+    def nearest(self, commits: Iterable[str]) -> tuple[str, int] | None:
+        """Of these commits (40 hex digits) the ancestor of HEAD that it has moved on from least, and by how many
+        commits; None when none is one, as far as this clone knows."""
+        head, best = self.head(), None
+        with _failures("The history cannot be read"):
+            for commit in commits:
+                if head and self._git.get(commit) is not None:
+                    ahead, behind = self._git.ahead_behind(head, commit)
+                    if not behind and (best is None or ahead < best[1]):
+                        best = (commit, ahead)
+        return best
+
     def default_branch(self) -> str | None:
         """The commit of the remote's default branch as last fetched (40 hex digits); None when unknown."""
         for name in ("origin/HEAD", "origin/main", "origin/master"):
@@ -153,11 +159,8 @@ class Repository:
         return None
 
     def tree(self, revision: str, prefix: str) -> dict[str, Entry]:
-        """Everything under a folder in a commit: path relative to ``prefix`` -> entry; empty if there is
-        none.
-
-        Names that are not UTF-8 keep their bytes as surrogate escapes.
-        """
+        """Everything under a folder in a commit: path relative to ``prefix`` -> entry; empty if there is none.
+        Names that are not UTF-8 keep their bytes as surrogate escapes."""
         with _failures(f"The tree of {revision[:12]} cannot be read"):
             folder = self._trees.folder(self._commit(revision)[2], prefix)
             return dict(self._trees.files(folder)) if folder else {}
@@ -222,8 +225,7 @@ class Repository:
         return own if foreign and other.parent != self.git_dir else other
 
     def staged(self, prefix: str) -> dict[str, Entry]:
-        """What is staged under a folder: path relative to ``prefix`` -> entry. No file of the folder is
-        read."""
+        """What is staged under a folder: path relative to ``prefix`` -> entry. No file of the folder is read."""
         with _failures("The git index cannot be read"):
             index = self._current_index()
             head = "" if prefix == "." else f"{prefix}/"
@@ -283,8 +285,7 @@ class Repository:
         return next((form for form in forms if blob_id(form) == stored), data)
 
     def dirty(self, prefix: str) -> bool:
-        """Whether anything under the folder differs from HEAD, untracked files counted, Anvil's own index
-        not."""
+        """Whether anything under the folder differs from HEAD, untracked files counted, Anvil's own index not."""
         head = "" if prefix == "." else f"{prefix}/"
         with _failures("The state of the work tree cannot be read"):
             return any(
@@ -293,8 +294,8 @@ class Repository:
             )
 
     def rule_files(self, prefix: str) -> tuple[Path, ...]:
-        """Files outside the folder on which ``is_ignored`` and ``clean`` depend, existing or not; the
-        user's global configuration is taken to stay as it is while a program runs."""
+        """Files outside the folder on which ``is_ignored`` and ``clean`` depend, existing or not; the user's global
+        configuration is taken to stay as it is while a program runs."""
         folders = [self.root]
         for part in Path(prefix).parts:
             folders.append(folders[-1] / part)
@@ -314,8 +315,7 @@ class Repository:
         return found.commit_time, tuple(map(str, found.parent_ids)), str(found.tree_id)
 
     def _current_index(self) -> pygit2.Index:
-        """The index, opened by file: unlike the repository's own it is always in byte order, and ours to
-        replace."""
+        """The index, opened by file: unlike the repository's own it is always in byte order, and ours to replace."""
         file = self.index_file
         try:
             stat = file.stat()
@@ -379,8 +379,7 @@ def _reason(error: Exception) -> str:
 
 
 def _index_class() -> type[pygit2.Index]:
-    """The library's Index, made to be quiet: where opening failed, its destructor complained on stderr as
-    well."""
+    """The library's Index, made to be quiet: where opening failed, its destructor complained on stderr as well."""
     import pygit2
 
     class QuietIndex(pygit2.Index):

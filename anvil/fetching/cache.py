@@ -1,7 +1,7 @@
 """What was fetched, on this machine: index files by their SHA-256, and for each source the one it stands at.
 
     fetched/objects/<sha256>.db        every index, once
-    fetched/archives/<digest>          the SHA-256 of the index that an archive held
+    fetched/names/<digest>             the SHA-256 of the index that an archive or an asset holds
     fetched/sources/<key>/index.db     the one a source stands at, replaced by rename; its manifest beside it
     fetched/sources/<key>/state.json   where and when it was found; no credential, no signature
 
@@ -35,8 +35,9 @@ IN_USE = 24 * 3600.0
 class State:
     """What is known of the index a source stands at. Times in seconds since 1970.
 
-    ``place`` is where below the source it was found; ``published`` whether with a manifest; ``revision`` what the
-    source calls it (an artifact, a release), ``commit`` the one it was made at as the source says.
+    ``place`` is where below the source it was found, ``etag`` and ``modified`` what was asked for there. ``vouched``:
+    whether its digest was published besides. ``revision`` is what the source calls it (an artifact, a release),
+    ``commit`` the one it was made at as the source says.
     """
 
     shown: str
@@ -44,7 +45,7 @@ class State:
     sha256: str
     etag: str | None
     modified: str | None
-    published: bool
+    vouched: bool
     fetched: float
     checked: float
     revision: str | None = None
@@ -81,23 +82,23 @@ class Cache:
         os.replace(file, target)
         return target
 
-    def unpacked(self, digest: str) -> str | None:
-        """The SHA-256 of the index in an archive seen before, by the archive's own digest."""
+    def held_by(self, name: str) -> str | None:
+        """The SHA-256 of the index that something seen before held: an archive by its own digest, an asset."""
         with contextlib.suppress(OSError):
-            return (self.folder / "archives" / _hashed(digest)).read_text(encoding="ascii")
+            return (self.folder / "names" / _hashed(name)).read_text(encoding="ascii")
         return None
 
-    def remember_archive(self, digest: str, sha256: str) -> None:
-        """Note which index an archive held."""
-        _written(self.folder / "archives" / _hashed(digest), sha256)
+    def note(self, name: str, sha256: str) -> None:
+        """Note which index an archive or an asset held, which is never another one."""
+        _written(self.folder / "names" / _hashed(name), sha256)
 
     def prune(self) -> None:
         """Let go of what was not used for long, beyond the newest few."""
         now = time.time()
-        for name in ("objects", "archives", "sources"):
+        for name in ("objects", "names", "sources"):
             with contextlib.suppress(OSError):
                 found = sorted(os.scandir(self.folder / name), key=lambda entry: -entry.stat().st_mtime)
-                kept = KEPT if name != "archives" else KEPT * 20
+                kept = KEPT if name != "names" else KEPT * 20
                 for entry in found[kept:]:
                     if now - entry.stat().st_mtime > IN_USE:
                         shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
@@ -111,6 +112,7 @@ class Entry:
         self.folder = cache.folder / "sources" / name
         self.index = self.folder / "index.db"
         self.part = self.folder / "part"
+        self.unpacked = self.folder / "unpacked.db"
 
     @contextlib.contextmanager
     def held(self, patience: float) -> Iterator[None]:

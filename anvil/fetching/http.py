@@ -114,6 +114,10 @@ class Http:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
+    def authorizes(self, url: str) -> bool:
+        """Whether requests to this origin carry credentials."""
+        return origin(url) in self._authorization
+
     @contextlib.contextmanager
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[Reply]:
         """Ask for ``url``. Statuses are for the caller to judge, but for those of a server in trouble.
@@ -123,6 +127,8 @@ class Http:
         import httpx2
 
         host = _host(url)
+        if not addresses.is_allowed(url):
+            raise FetchError(f"{host} is asked over https only. Check the address.")
         with _silence(), contextlib.ExitStack() as stack:
             try:
                 reply = self._followed(url, dict(headers or {}), stack)

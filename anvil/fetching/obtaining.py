@@ -6,51 +6,29 @@ artifact before it has a name. When the server cannot be reached, what was fetch
 
 from __future__ import annotations
 
+import base64
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from anvil import addresses, manifest
+from anvil import addresses
 from anvil.addresses import Address, GitHubAddress, LocalPath, WebAddress
-from anvil.errors import ArtifactError, ArtifactRejected, FetchError, IndexBusy, Unreachable
-from anvil.fetching import unpacking, web
+from anvil.errors import ArtifactError, ArtifactRejected, GitError, IndexBusy, SourceError, Unreachable
+from anvil.fetching import artifacts, github, on_disk, releases, unpacking, web
 from anvil.fetching.cache import Cache, Entry, State
 from anvil.fetching.downloading import NEVER_SEEN, Wanted, download, forget
+from anvil.fetching.fetched import UNPUBLISHED, Fetched, agree
 from anvil.fetching.http import Http, Limits, origin
 from anvil.fetching.offers import Missing, Offer
-from anvil.git import timestamp
+from anvil.git import Repository, timestamp
 from anvil.models import Manifest, Progress, silent
 from anvil.store import describing, trust
 
 PATIENCE = 600.0
 """Seconds that another process's fetching of the same source is waited for."""
-UNPUBLISHED = "It is published without a manifest, so nothing but its own checksums vouches for the download."
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """A verified index on this machine.
-
-    ``path`` stays the same for a source, and its file is replaced by newer ones. ``manifest`` tells what is in it.
-    ``origin`` is the source without credentials. ``fetched_at`` and ``checked_at`` (ISO 8601, UTC): when its bytes
-    came, and when the server last said that they are the newest; None for a path. ``from_cache``: why the server was
-    not asked, or could not answer; None when it did. ``commit`` it was built from, and ``distance``, the commits that
-    HEAD has beyond it; None when unknown.
-    """
-
-    path: Path
-    manifest: Manifest
-    origin: str
-    commit: str | None
-    distance: int | None = None
-    fetched_at: str | None = None
-    checked_at: str | None = None
-    from_cache: str | None = None
-    downloaded: bool = False
-    notes: tuple[str, ...] = ()
 
 
 def fetch(
@@ -77,13 +55,12 @@ def fetch(
     address = addresses.parse(os.fspath(source))
     where = Path(head) if head is not None else None
     if isinstance(address, LocalPath):
-        found = _from_path(Path(address.path))
+        found = on_disk.find(Path(address.path))
     else:
         found = _from_server(address, Cache(Path(cache) if cache else None), where, token, offline, limits or Limits(),
                              progress)  # fmt: skip
     if found.distance is None and found.commit and where is not None:
-        with suppress(FetchError):
-            found = replace(found, distance=_distance(where, found.commit))
+        found = replace(found, distance=_distance(where, found.commit))
     return found
 
 
@@ -92,38 +69,6 @@ def cached_path(source: str, cache: str | os.PathLike[str] | None = None, head: 
     address = addresses.parse(source)
     assert not isinstance(address, LocalPath)
     return Cache(Path(cache) if cache else None).entry(_key(address, head)).index
-
-
-# --- a path ----------------------------------------------------------------------------------------------
-
-
-def _from_path(path: Path) -> Fetched:
-    if not path.is_dir():
-        beside = describing.manifest_path(path)
-        published = _manifest_at(beside) if beside.is_file() else None
-        return _local(path, published if published and published.file == path.name else None)
-    for place in (*addresses.PLACES, ".anvil/index.db"):
-        file = path / place
-        if file.suffix == ".json" and file.is_file():
-            published = _manifest_at(file)
-            if published is not None:
-                return _local(file.with_name(published.file), published)
-        elif file.is_file():
-            return _local(file, None)
-    raise FetchError(f"There is no index in {path}. Name the folder that holds index.json and index.db, or the file.")
-
-
-def _manifest_at(path: Path) -> Manifest | None:
-    with suppress(ArtifactRejected, OSError):  # a file of that name may be something else
-        return manifest.parse(path.read_text(encoding="utf-8", errors="replace"), str(path))
-    return None
-
-
-def _local(path: Path, published: Manifest | None) -> Fetched:
-    described = describing.describe(path)
-    if published is not None:
-        _agree(published, described, str(path))
-    return Fetched(path, described, str(path), described.commit, notes=() if published else (UNPUBLISHED,))
 
 
 # --- a server --------------------------------------------------------------------------------------------
@@ -159,7 +104,7 @@ def _newest(
     """What the server has now. When what it says does not fit together it is asked once more: it may have been
     published anew between two questions."""
     for last in (False, True):
-        with _client(address, token, limits) as http:
+        with Http(limits, _authorization(address, token)) as http:
             for offer in _offers(http, address, state, head):
                 now = time.time()
                 if offer is None:
@@ -183,13 +128,14 @@ def _taken(
 ) -> Fetched:
     """The offer as a file in the cache, downloaded unless it is there."""
     cache, now = entry.cache, time.time()
-    known = cache.unpacked(offer.name) if offer.archive else offer.sha256
+    known = cache.held_by(offer.name) if offer.revision else offer.sha256
     file = cache.object(known) if known else None
     downloaded, validators = file is None, offer.validators
+    vouched = offer.manifest is not None or offer.sha256 is not None
     if file is None:
         wanted = Wanted(offer.url, offer.name, offer.refuse, offer.sha256, offer.size,
                         {"Accept": offer.accept} if offer.accept else None,
-                        offer.validators if offer.manifest is None and not offer.archive else NEVER_SEEN)  # fmt: skip
+                        offer.validators if offer.manifest is None else NEVER_SEEN)  # fmt: skip
         told = download(http, wanted, entry.part, progress)
         if told is None:
             assert state is not None
@@ -201,10 +147,10 @@ def _taken(
         file = _verified(entry, offer, address.shown, http.limits)
     described = describing.describe(file)
     if offer.manifest is not None:
-        _agree(offer.manifest, described, address.shown)
+        agree(offer.manifest, described, address.shown)
     fetched = state.fetched if state and state.sha256 == described.sha256 and not downloaded else now
     new = State(
-        address.shown, offer.place, described.sha256, validators.etag, validators.modified, offer.manifest is not None,
+        address.shown, offer.place, described.sha256, validators.etag, validators.modified, vouched,
         fetched, now, offer.revision, offer.commit,
     )  # fmt: skip
     if state is not None and state.sha256 == described.sha256:
@@ -227,18 +173,19 @@ def _verified(entry: Entry, offer: Offer, shown: str, limits: Limits) -> Path:
                 "Fetch again; if that does not help, publish it anew."
             )
         if offer.archive:
-            file, published = unpacking.unpack(part, entry.folder, limits.size, shown)
+            file, published = unpacking.unpack(part, entry.unpacked, limits.size, shown)
             if published is not None:
-                _agree(published, _described(file, shown), shown)
+                agree(published, _described(file, shown), shown)
             sha256 = trust.sha256(file)
         else:
             file, sha256 = part, digest
         _described(file, shown)
         kept = entry.cache.keep(file, sha256)
-        if offer.archive:
-            entry.cache.remember_archive(offer.name, sha256)
+        if offer.revision:
+            entry.cache.note(offer.name, sha256)
     finally:
         forget(part)  # whole and refused, or moved: there is nothing to take up again
+        entry.unpacked.unlink(missing_ok=True)
     return kept
 
 
@@ -248,17 +195,6 @@ def _described(file: Path, shown: str) -> Manifest:
         return describing.describe(file)
     except ArtifactError as error:
         raise type(error)(str(error).replace(str(file), f"What {shown} gave")) from None
-
-
-def _agree(published: Manifest, found: Manifest, shown: str) -> None:
-    """Raise unless the manifest speaks of this very index."""
-    for key in ("sha256", "size", "format", "digest", "commit"):
-        said, true = getattr(published, key), getattr(found, key)
-        if said != true:
-            raise ArtifactRejected(
-                f"{shown} is refused: its manifest says {key} {said}, but the index has {true}. "
-                "Publish index and manifest together, and fetch again."
-            )
 
 
 def _cached(entry: Entry, state: State | None, reason: str) -> Fetched:
@@ -271,33 +207,48 @@ def _fetched(entry: Entry, state: State) -> Fetched:
     described = entry.manifest()
     return Fetched(
         entry.index, described, state.shown, described.commit or state.commit, None, timestamp(state.fetched),
-        timestamp(state.checked), notes=() if state.published else (UNPUBLISHED,),
+        timestamp(state.checked), notes=() if state.vouched else (UNPUBLISHED,),
     )  # fmt: skip
 
 
 # --- who is asked ----------------------------------------------------------------------------------------
 
 
-def _client(address: WebAddress | GitHubAddress, token: str | None, limits: Limits) -> Http:
-    authorization: Mapping[str, str] = {}
-    if isinstance(address, WebAddress) and address.credentials:
-        import base64
-
-        pair = base64.b64encode(":".join(address.credentials).encode()).decode("ascii")
-        authorization = {origin(address.url): f"Basic {pair}"}
-    return Http(limits, authorization)
+def _authorization(address: WebAddress | GitHubAddress, token: str | None) -> Mapping[str, str]:
+    """Origin -> what it is told of who asks."""
+    if isinstance(address, GitHubAddress):
+        return github.authorization(token)
+    if address.credentials is None:
+        return {}
+    pair = base64.b64encode(":".join(address.credentials).encode()).decode("ascii")
+    return {origin(address.url): f"Basic {pair}"}
 
 
 def _offers(
     http: Http, address: WebAddress | GitHubAddress, state: State | None, head: Path | None
 ) -> Iterator[Offer | None]:
-    assert isinstance(address, WebAddress)
-    return web.offers(http, address, state)
+    if isinstance(address, WebAddress):
+        yield from web.offers(http, address, state)
+    else:
+        api = github.Api(http, address)
+        yield releases.offer(api) if address.kind == "release" else artifacts.offer(api, head)
 
 
 def _key(address: Address, head: Path | None) -> str:
-    return address.shown
+    """What tells sources apart: where HEAD chooses among artifacts, each repository here stands at its own."""
+    if not isinstance(address, GitHubAddress):
+        return address.url if isinstance(address, WebAddress) else address.path
+    root = None
+    with suppress(GitError, SourceError):
+        repository = Repository.discover(head) if head is not None and address.kind == "artifact" else None
+        root = repository and repository.root
+    return "\n".join((github.api_url(), address.shown, str(root or "")))
 
 
 def _distance(where: Path, commit: str) -> int | None:
+    """How many commits HEAD has beyond this one; None when it is no ancestor, or nobody can tell."""
+    with suppress(GitError, SourceError):
+        repository = Repository.discover(where)
+        found = repository.nearest([commit]) if repository else None
+        return found[1] if found else None
     return None

@@ -32,8 +32,8 @@ class _Wrong(ValueError):
     """What an archive may not be."""
 
 
-def unpack(archive: Path, folder: Path, limit: int, shown: str) -> tuple[Path, Manifest | None]:
-    """The index in an archive as a new file in ``folder``, and the manifest that lay beside it.
+def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, Manifest | None]:
+    """The index in an archive as the new file ``target``, and the manifest that lay beside it.
 
     ``limit``: bytes of the largest index. Raises :class:`ArtifactRejected`, naming ``shown``. The index itself is not
     yet checked, nor compared with the manifest.
@@ -48,7 +48,6 @@ def unpack(archive: Path, folder: Path, limit: int, shown: str) -> tuple[Path, M
                     published = manifest.parse(packed.read(manifest.LARGEST * 4).decode("utf-8", "replace"), shown)
                 if published.file != index.filename:
                     raise _Wrong(f"its manifest speaks of {published.file!r}, but it holds {index.filename!r}")
-            target = folder / "unpacked.db"
             with opened.open(index) as packed, target.open("wb") as file:
                 _copy(packed, file, index.file_size)
     except (_Wrong, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError,
@@ -79,7 +78,7 @@ def _members(opened: zipfile.ZipFile, limit: int) -> tuple[zipfile.ZipInfo, zipf
         name = member.orig_filename
         if not _NAME.fullmatch(name) or name != member.filename:
             raise _Wrong(f"it holds the path {name[:80]!r} instead of a plain file name")
-        if member.is_dir() or not stat.S_ISREG(member.external_attr >> 16 or stat.S_IFREG):
+        if member.is_dir() or stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
             raise _Wrong(f"{name!r} in it is not a regular file")
         if member.flag_bits & 0x1:
             raise _Wrong(f"{name!r} in it is encrypted")

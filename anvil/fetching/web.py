@@ -38,7 +38,7 @@ def offers(http: Http, address: WebAddress, state: State | None) -> Iterator[Off
 
 
 def _by_manifest(http: Http, url: str, place: str, known: State | None, only: bool) -> Iterator[Offer | None]:
-    conditions = Validators(known.etag, known.modified).conditions() if known and known.published else {}
+    conditions = Validators(known.etag, known.modified).conditions() if known else {}
     with http.get(url, conditions) as reply:
         if reply.status == 304:
             yield None
@@ -70,7 +70,7 @@ def _by_file(http: Http, url: str, place: str, known: State | None) -> Iterator[
                 if found is not None and found.file == urllib.parse.unquote(parts.path.rpartition("/")[2]):
                     yield _offer(url, place, found, NEVER_SEEN)
                     return
-    since = Validators(known.etag, known.modified) if known and not known.published else NEVER_SEEN
+    since = Validators(known.etag, known.modified) if known else NEVER_SEEN
     yield Offer(url, place, addresses.without_secrets(url), _judge, validators=since)
 
 
