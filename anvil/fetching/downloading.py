@@ -75,6 +75,9 @@ def download(http: Http, wanted: Wanted, part: Path, progress: Progress) -> Vali
             if attempt + 1 == ATTEMPTS:
                 raise Unreachable(f"{error} What came is kept; the next attempt goes on from there.") from None
             time.sleep(BREAK * (attempt + 1))
+        except ArtifactRejected:
+            forget(part)
+            raise
     raise AssertionError
 
 
