@@ -51,6 +51,17 @@ def status(path: Path) -> GitStatus | None:
         return None  # status answers whatever state git is in; building and checking name the reason
 
 
+def distance(folder: Path, commit: str) -> int | None:
+    """How many commits HEAD of the repository around ``folder`` has beyond this one (40 hex digits); None when it is
+    no ancestor, or nobody can tell."""
+    try:
+        repository = Repository.discover(folder)
+        found = repository.nearest([commit]) if repository else None
+        return found[1] if found else None
+    except (GitError, SourceError):
+        return None
+
+
 class Repository:
     """One repository with a work tree; a linked worktree or a submodule counts as one of its own.
 
@@ -69,11 +80,8 @@ class Repository:
 
     @classmethod
     def discover(cls, path: Path) -> Repository | None:
-        """The repository that ``path`` lies in, existing or not; None outside any.
-
-        Raises GitError when there is one that cannot be read: broken, owned by another user, or in a format
-        that libgit2 does not know (SHA-256 object ids).
-        """
+        """The repository that ``path`` lies in, existing or not; None outside any. Raises GitError when there is one
+        that cannot be read: broken, owned by another user, or in a format that libgit2 does not know (SHA-256 ids)."""
         where = Path(os.path.realpath(path))
         limits = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
         ceilings = {os.path.realpath(limit) for limit in limits if limit}
@@ -198,30 +206,23 @@ class Repository:
                 trusted[path] = int(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp())
         boundary = set((_text(self.common_dir / "shallow") or "").split())
         with _failures("The history cannot be read"):
-            found = last_touched(
-                Commits(self._commit, self._trees, prefix), head, present, trusted, since, boundary
-            )
+            found = last_touched(Commits(self._commit, self._trees, prefix), head, present, trusted, since, boundary)
         return {path: timestamp(seconds) for path, seconds in found.items()}
 
     # --- index and work tree -----------------------------------------------------------------------
 
     @property
     def index_file(self) -> Path:
-        """The index in use: ``GIT_INDEX_FILE`` where git has set it for this repository, as it does for
-        hooks of a partial commit (``git commit -a``, ``git commit FILE``), else the repository's own."""
+        """The index in use: ``GIT_INDEX_FILE`` where git has set it for this repository, as it does for hooks of a
+        partial commit (``git commit -a``, ``git commit FILE``), else the repository's own."""
         own = self.git_dir / "index"
         named = os.environ.get("GIT_INDEX_FILE")
         if not named:
             return own
         other = Path(os.path.realpath(named))
         elsewhere = os.environ.get("GIT_DIR")
-        foreign = (
-            Path(os.path.realpath(elsewhere)) != self.git_dir
-            if elsewhere
-            else (other.parent / "HEAD").exists()
-        )
-        # A hook of the repository around a submodule hands its own index on, which says nothing about this
-        # one.
+        foreign = Path(os.path.realpath(elsewhere)) != self.git_dir if elsewhere else (other.parent / "HEAD").exists()
+        # A hook of the repository around a submodule hands its own index on, which says nothing about this one.
         return own if foreign and other.parent != self.git_dir else other
 
     def staged(self, prefix: str) -> dict[str, Entry]:
@@ -361,9 +362,7 @@ def _failures(what: str) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        missing = (
-            f"object {error.args[0]} is missing (a partial or damaged clone)" if error.args else "missing"
-        )
+        missing = f"object {error.args[0]} is missing (a partial or damaged clone)" if error.args else "missing"
         raise GitError(f"{what}: {missing}.") from error
     except (pygit2.GitError, ValueError, OSError) as error:
         raise GitError(f"{what}: {_reason(error)}.") from error

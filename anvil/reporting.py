@@ -34,8 +34,11 @@ def freshness(copy: WorkingCopy, notes: Sequence[str] = ()) -> Freshness:
     )
 
 
-def status(copy: WorkingCopy, docs_root: Path | None, started: float) -> Status:
-    """Everything one wants to know when answers look wrong. ``started``: the program's start, by ``time.monotonic``."""
+def status(
+    copy: WorkingCopy, docs_root: Path | None, started: float, origin: str | None = None, notes: Sequence[str] = ()
+) -> Status:
+    """Everything one wants to know when answers look wrong. ``started``: the program's start, by ``time.monotonic``;
+    ``origin``: where the index was fetched from, and ``notes`` on that."""
     from anvil import git
     from anvil.store.connection import signature
 
@@ -43,15 +46,20 @@ def status(copy: WorkingCopy, docs_root: Path | None, started: float) -> Status:
     counts = copy.reader.counts()
     stale = copy.stale
     index = copy.index
+    place = docs_root or index.parent
+    artifact = own and ArtifactStatus(
+        origin or str(index), own["digest"], own.get("commit"), own["last_index_timestamp"],
+        git.distance(place, own["commit"]) if own.get("commit") else None, tuple(notes),
+    )  # fmt: skip
     return Status(
         ServerStatus(__version__, round(time.monotonic() - started, 3), str(docs_root) if docs_root else None),
         IndexStatus(
             counts["documents"], counts["chunks"], meta["last_index_timestamp"], str(index),
             (signature(index) or (0, 0))[1],
-            ArtifactStatus(str(index), own["digest"], own.get("commit"), own["last_index_timestamp"]) if own else None,
+            artifact or None,
             StaleCounts(len(stale.changed), len(stale.added), len(stale.removed)),
             copy.pending,
         ),
         EmbeddingStatus(meta["embedding_model"], int(meta["embedding_dimensions"]), meta["embedding_provider"]),
-        git.status(docs_root or index.parent),
+        git.status(place),
     )  # fmt: skip

@@ -26,6 +26,7 @@ COMMANDS = {
     "status": "status",
     "verify": "verify",
     "diff": "diff",
+    "pull": "pull",
     "init": "init",
     "serve": "serve",
 }

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from anvil import addresses
+from anvil import addresses, git
 from anvil.addresses import Address, GitHubAddress, LocalPath, WebAddress
 from anvil.errors import ArtifactError, ArtifactRejected, GitError, IndexBusy, SourceError, Unreachable
 from anvil.fetching import artifacts, github, on_disk, releases, unpacking, web
@@ -60,7 +60,7 @@ def fetch(
         found = _from_server(address, Cache(Path(cache) if cache else None), where, token, offline, limits or Limits(),
                              progress)  # fmt: skip
     if found.distance is None and found.commit and where is not None:
-        found = replace(found, distance=_distance(where, found.commit))
+        found = replace(found, distance=git.distance(where, found.commit))
     return found
 
 
@@ -243,12 +243,3 @@ def _key(address: Address, head: Path | None) -> str:
         repository = Repository.discover(head) if head is not None and address.kind == "artifact" else None
         root = repository and repository.root
     return "\n".join((github.api_url(), address.shown, str(root or "")))
-
-
-def _distance(where: Path, commit: str) -> int | None:
-    """How many commits HEAD has beyond this one; None when it is no ancestor, or nobody can tell."""
-    with suppress(GitError, SourceError):
-        repository = Repository.discover(where)
-        found = repository.nearest([commit]) if repository else None
-        return found[1] if found else None
-    return None

@@ -52,6 +52,17 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
+def keep_out_of_git(folder: Path) -> None:
+    """Make the default folder of an index private until 'anvil init' says otherwise: nothing of ours is committed by
+    chance. One that exists is left as it is."""
+    if not folder.exists():
+        try:
+            folder.mkdir(parents=True)
+            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        except OSError as error:
+            raise BuildError(f"{folder} cannot be made ({error.strerror}). Choose another --index.") from error
+
+
 def place(file: Path, path: Path) -> None:
     """Put a copy of the index at ``file`` to ``path``, checked, flushed and renamed, as a build does it.
 
