@@ -111,6 +111,8 @@ class Anvil:
         """The documentation folder that a build and a check read."""
         self._following = self._follower(config, self.folder or base)
         self.index_path = base / config.index if config.index else folder / INDEX_FOLDER / INDEX_NAME
+        self.origin = self._following.origin if self._following else None
+        """Where the index is fetched from, without credentials; None for a file of one's own."""
         if self._following is not None:
             self.index_path = self._following.path
         self._source: DocumentSource | None = None
@@ -268,9 +270,8 @@ class Anvil:
 
     def get_status(self) -> Status:
         """The server, the index, the embedding and the repository; it does not fail because git does."""
-        origin = self._following.origin if self._following else None
         return self._answering.answer(
-            lambda copy: reporting.status(copy, self.docs_root, self._started, origin, self._origin_notes())
+            lambda copy: reporting.status(copy, self.docs_root, self._started, self.origin, self._origin_notes())
         )
 
     def _origin_notes(self) -> list[str]:
@@ -305,7 +306,7 @@ class Anvil:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
         if self._following is not None:
             raise ConfigError(
-                f"The index comes from {self._following.origin} and is not built here. Name a file with --index."
+                f"The index comes from {self.origin} and is not built here. Name a file with --index."
             )
         # A server's answers do not wait for a build; what is built is a file of its own, behind a lock of its own.
         with nullcontext() if self._background else self._answering.lock:

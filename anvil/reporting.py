@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from anvil import __version__
 from anvil.models import (
     ArtifactStatus,
+    Changes,
     EmbeddingStatus,
     Freshness,
     IndexStatus,
@@ -22,13 +23,16 @@ if TYPE_CHECKING:
     from anvil.workingcopy import WorkingCopy
 
 
+REFRESHED = 100
+"""Pages that the status names at most."""
+
+
 def freshness(copy: WorkingCopy, notes: Sequence[str] = ()) -> Freshness:
     """The note on a search answer."""
-    refreshed = (*copy.stale.changed, *copy.stale.added, *copy.stale.removed)
     return Freshness(
         "working tree" if copy.source else None,
         (copy.artifact_meta or {}).get("commit"),
-        tuple(sorted(refreshed)),
+        _paths(copy.stale),
         copy.pending,
         tuple(notes),
     )
@@ -49,7 +53,8 @@ def status(
     place = docs_root or index.parent
     artifact = own and ArtifactStatus(
         origin or str(index), own["digest"], own.get("commit"), own["last_index_timestamp"],
-        git.distance(place, own["commit"]) if own.get("commit") else None, tuple(notes),
+        git.distance(place, own["commit"]) if own.get("commit") else None, _paths(copy.beyond_artifact)[:REFRESHED],
+        tuple(notes),
     )  # fmt: skip
     return Status(
         ServerStatus(__version__, round(time.monotonic() - started, 3), str(docs_root) if docs_root else None),
@@ -63,3 +68,7 @@ def status(
         EmbeddingStatus(meta["embedding_model"], int(meta["embedding_dimensions"]), meta["embedding_provider"]),
         git.status(place),
     )  # fmt: skip
+
+
+def _paths(changes: Changes) -> tuple[str, ...]:
+    return tuple(sorted((*changes.changed, *changes.added, *changes.removed)))

@@ -42,20 +42,20 @@ def command(
             )
         changes = opened.check(source)
         name = source.name if source else "documents"
-        place = str(opened.index_path)
+        place, build = opened.origin or str(opened.index_path), "" if opened.origin else " Run 'anvil build'."
     if as_json:
         output.print_json(
             {"fresh": not changes, "compared_with": name, "index": place, "changed": changes.changed,
              "added": changes.added, "removed": changes.removed}
         )  # fmt: skip
     elif not quiet:
-        click.echo(_told(changes, name, place))
+        click.echo(_told(changes, name, place, build))
     return NO if changes else OK
 
 
-def _told(changes: Changes, name: str, place: str) -> str:
+def _told(changes: Changes, name: str, place: str, build: str) -> str:
     if not changes:
         return f"{place} is fresh: it says what the {name} says."
     kinds = (("changed", changes.changed), ("added", changes.added), ("removed", changes.removed))
     lines = [f"{kind:>8}  {path}" for kind, paths in kinds for path in paths]
-    return "\n".join([*lines, f"{place} is stale: {len(changes)} pages differ from the {name}. Run 'anvil build'."])
+    return "\n".join([*lines, f"{place} is stale: {len(changes)} pages differ from the {name}.{build}"])
