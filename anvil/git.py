@@ -1,9 +1,7 @@
-"""The only door to git's data: blob ids, the staged tree, commits, ignore rules, and when each path last
-changed.
+"""The only door to git's data: blob ids, the staged tree, commits, ignore rules, and when each path last changed.
 
-Reads repositories through libgit2; the git program is never run. Every failure of the library leaves here
-as a ``GitError`` that says what could not be read and what to do, and the library is imported when first
-needed.
+Reads repositories through libgit2; the git program is never run. Every failure of the library leaves here as a
+``GitError`` that says what could not be read and what to do, and the library is imported when first needed.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import os
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +51,17 @@ def status(path: Path) -> GitStatus | None:
         return None  # status answers whatever state git is in; building and checking name the reason
 
 
+def distance(folder: Path, commit: str) -> int | None:
+    """How many commits HEAD of the repository around ``folder`` has beyond this one (40 hex digits); None when it is
+    no ancestor, or nobody can tell."""
+    try:
+        repository = Repository.discover(folder)
+        found = repository.nearest([commit]) if repository else None
+        return found[1] if found else None
+    except (GitError, SourceError):
+        return None
+
+
 class Repository:
     """One repository with a work tree; a linked worktree or a submodule counts as one of its own.
 
@@ -71,11 +80,8 @@ class Repository:
 
     @classmethod
     def discover(cls, path: Path) -> Repository | None:
-        """The repository that ``path`` lies in, existing or not; None outside any.
-
-        Raises GitError when there is one that cannot be read: broken, owned by another user, or in a format
-        that libgit2 does not know (SHA-256 object ids).
-        """
+        """The repository that ``path`` lies in, existing or not; None outside any. Raises GitError when there is one
+        that cannot be read: broken, owned by another user, or in a format that libgit2 does not know (SHA-256 ids)."""
         where = Path(os.path.realpath(path))
         limits = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
         ceilings = {os.path.realpath(limit) for limit in limits if limit}
@@ -91,9 +97,7 @@ class Repository:
             if broken is None and mark.is_dir() and any(mark.iterdir()):
                 broken = mark
         if broken is not None:
-            raise GitError(
-                f"{broken} is not a complete repository: it has no HEAD. Clone again or remove it."
-            )
+            raise GitError(f"{broken} is not a complete repository: it has no HEAD. Clone again or remove it.")
         return None
 
     def relative(self, path: Path) -> str:
@@ -106,8 +110,7 @@ class Repository:
 
     @cached_property
     def composes_names(self) -> bool:
-        """Whether git stores this work tree's names composed (NFC), whatever the file system lists
-        (macOS)."""
+        """Whether git stores this work tree's names composed (NFC), whatever the file system lists (macOS)."""
         return self._config("core.precomposeunicode")
 
     # --- commits -----------------------------------------------------------------------------------
@@ -118,8 +121,7 @@ class Repository:
             return None if self._git.head_is_unborn else str(self._git.head.target)
 
     def resolve(self, revision: str) -> str:
-        """The commit id that a branch, tag, id or expression such as ``HEAD~2`` names; SourceError if
-        none."""
+        """The commit id that a branch, tag, id or expression such as ``HEAD~2`` names; SourceError if none."""
         import pygit2
 
         try:
@@ -139,6 +141,18 @@ class Repository:
         """A commit's time (of committing) in seconds since 1970."""
         with failures(f"The commit {commit[:12]} cannot be read"):
             return self._commit(commit)[0]
+
+    def nearest(self, commits: Iterable[str]) -> tuple[str, int] | None:
+        """Of these commits (40 hex digits) the ancestor of HEAD that it has moved on from least, and by how many
+        commits; None when none is one, as far as this clone knows."""
+        head, best = self.head(), None
+        with failures("The history cannot be read"):
+            for commit in commits:
+                if head and self._git.get(commit) is not None:
+                    ahead, behind = self._git.ahead_behind(head, commit)
+                    if not behind and (best is None or ahead < best[1]):
+                        best = (commit, ahead)
+        return best
 
     def default_branch(self) -> str | None:
         """The commit of the remote's default branch as last fetched (40 hex digits); None when unknown."""
@@ -219,21 +233,16 @@ class Repository:
 
     @property
     def index_file(self) -> Path:
-        """The index in use: ``GIT_INDEX_FILE`` where git has set it for this repository, as it does for
-        hooks of a partial commit (``git commit -a``, ``git commit FILE``), else the repository's own."""
+        """The index in use: ``GIT_INDEX_FILE`` where git has set it for this repository, as it does for hooks of a
+        partial commit (``git commit -a``, ``git commit FILE``), else the repository's own."""
         own = self.git_dir / "index"
         named = os.environ.get("GIT_INDEX_FILE")
         if not named:
             return own
         other = Path(os.path.realpath(named))
         elsewhere = os.environ.get("GIT_DIR")
-        foreign = (
-            Path(os.path.realpath(elsewhere)) != self.git_dir
-            if elsewhere
-            else (other.parent / "HEAD").exists()
-        )
-        # A hook of the repository around a submodule hands its own index on, which says nothing about this
-        # one.
+        foreign = Path(os.path.realpath(elsewhere)) != self.git_dir if elsewhere else (other.parent / "HEAD").exists()
+        # A hook of the repository around a submodule hands its own index on, which says nothing about this one.
         return own if foreign and other.parent != self.git_dir else other
 
     def staged(self, prefix: str) -> dict[str, Entry]:
@@ -298,8 +307,7 @@ class Repository:
         return next((form for form in forms if blob_id(form) == stored), data)
 
     def dirty(self, prefix: str) -> bool:
-        """Whether anything under the folder differs from HEAD, untracked files counted, Anvil's own index
-        not."""
+        """Whether anything under the folder differs from HEAD, untracked files counted, Anvil's own index not."""
         head = "" if prefix == "." else f"{prefix}/"
         with failures("The state of the work tree cannot be read"):
             return any(
@@ -308,8 +316,8 @@ class Repository:
             )
 
     def rule_files(self, prefix: str) -> tuple[Path, ...]:
-        """Files outside the folder on which ``is_ignored`` and ``clean`` depend, existing or not; the
-        user's global configuration is taken to stay as it is while a program runs."""
+        """Files outside the folder on which ``is_ignored`` and ``clean`` depend, existing or not; the user's global
+        configuration is taken to stay as it is while a program runs."""
         folders = [self.root]
         for part in Path(prefix).parts:
             folders.append(folders[-1] / part)
@@ -329,8 +337,7 @@ class Repository:
         return found.commit_time, tuple(map(str, found.parent_ids)), str(found.tree_id)
 
     def _current_index(self) -> pygit2.Index:
-        """The index, opened by file: unlike the repository's own it is always in byte order, and ours to
-        replace."""
+        """The index, opened by file: unlike the repository's own it is always in byte order, and ours to replace."""
         file = self.index_file
         try:
             stat = file.stat()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from anvil.ci import summary
 from anvil.ci.hosts import Host
 from anvil.ci.stale import in_checkout, notes
-from anvil.errors import ArtifactError
+from anvil.errors import AnvilError, ArtifactError
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -60,7 +60,7 @@ def build(order: Order, host: Host) -> dict[str, str]:
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(order, host))
         keep = Path(order.keep) if order.keep else None
-        previous = [*_kept(keep), *_named(order.previous, host)]
+        previous = [*_kept(keep), *_named(order.previous, opened, host)]
         held = Path(stack.enter_context(tempfile.TemporaryDirectory())) / KEPT
         old = _last([opened.index_path, *previous], order.shard, held)  # a copy: the build may take its place
         report = opened.index(previous=previous, shard=order.shard)
@@ -85,8 +85,7 @@ def build(order: Order, host: Host) -> dict[str, str]:
             "cache-key": f"{_cache_prefix(opened, order)}{sha256[:16]}",
         }
         if keep:
-            keep.mkdir(parents=True, exist_ok=True)
-            publishing.copy(index, keep / KEPT)
+            publishing.place(index, keep / KEPT)
             describing.write_manifest(keep / KEPT)
     host.output(values)
     host.summarize(summary.render(told))
@@ -168,15 +167,33 @@ def _kept(folder: Path | None) -> Iterator[Path]:
         yield folder / KEPT
 
 
-def _named(previous: tuple[str, ...], host: Host) -> Iterator[Path]:
-    """The indexes that ``previous`` names: paths and patterns, one a line."""
+def _named(previous: tuple[str, ...], opened: Anvil, host: Host) -> Iterator[Path]:
+    """The indexes that ``previous`` names, one a line: paths, patterns, and what is published elsewhere.
+
+    What cannot be had is a warning: the first run of all has none.
+    """
+    from anvil import addresses
+
     for name in (line.strip() for each in previous for line in each.splitlines()):
-        if not name:
-            continue
-        found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
-        if not found:
-            host.annotate("warning", f"There is no previous index at {name}: its vectors cannot be reused.")
-        yield from map(Path, found)
+        if addresses.is_remote(name):
+            yield from _fetched(name, opened, host)
+        elif name:
+            found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+            if not found:
+                host.annotate("warning", f"There is no previous index at {name}: its vectors cannot be reused.")
+            yield from map(Path, found)
+
+
+def _fetched(name: str, opened: Anvil, host: Host) -> Iterator[Path]:
+    from anvil.fetching import Limits, fetch
+
+    try:
+        found = fetch(name, head=opened.folder, limits=Limits(size=opened.config.fetch.max_bytes))
+    except AnvilError as error:
+        host.annotate("warning", f"The previous index cannot be had: {error}")
+        return
+    host.line(f"The previous index is of {found.origin}, built from commit {(found.commit or 'unknown')[:12]}.")
+    yield found.path
 
 
 def _last(candidates: list[Path], shard: str | None, held: Path) -> Reader | None:
@@ -190,7 +207,7 @@ def _last(candidates: list[Path], shard: str | None, held: Path) -> Reader | Non
         except ArtifactError:
             continue  # the build, which is given the same, says why
         if alike:
-            publishing.copy(path, held)
+            publishing.place(path, held)
             return checking.open_checked(held)
     return None
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "verify": "verify",
     "diff": "diff",
     "merge": "merge",
+    "pull": "pull",
     "init": "init",
     "ci": "ci",
     "serve": "serve",

@@ -44,8 +44,8 @@ def command(
         file = held.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
         changes = opened.check(source, file)
         name = source.name if source else "documents"
-        place = str(opened.index_path)
-        mend = _mend(opened, docs, index, config, staged, ref, tracked)
+        place = opened.origin or str(opened.index_path)
+        mend = "" if opened.origin else f" Run: {_mend(opened, docs, index, config, staged, ref, tracked)}"
     if as_json:
         output.print_json(
             {"fresh": not changes, "compared_with": name, "index": place, "changed": changes.changed,
@@ -74,4 +74,4 @@ def _told(changes: Changes, name: str, place: str, mend: str) -> str:
     kinds = (("changed", changes.changed), ("added", changes.added), ("removed", changes.removed))
     lines = [f"{kind:>8}  {path}" for kind, paths in kinds for path in paths]
     differ = "1 page differs" if len(changes) == 1 else f"{len(changes)} pages differ"
-    return "\n".join([*lines, f"{place} is stale: {differ} from the {name}. Run: {mend}"])
+    return "\n".join([*lines, f"{place} is stale: {differ} from the {name}.{mend}"])

@@ -13,8 +13,8 @@ from anvil.errors import AnvilError
 @click.command("ci", epilog="Example: anvil ci build --docs docs --keep anvil-index")
 @click.argument("mode", metavar="build|check|plan", type=click.Choice(["build", "check", "plan"]))
 @options.common
-@click.option("--previous", metavar="FILE", multiple=True,
-              help="An index whose vectors may be reused, or a pattern; several lines name several (repeatable).")
+@click.option("--previous", metavar="SOURCE", multiple=True, help="An index whose vectors may be reused: a path, a "
+              "pattern, or what 'anvil pull' takes; several lines name several (repeatable).")
 @click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8.")
 @click.option("--keep", metavar="FOLDER", help="A folder kept between runs: the last index is found in it, and the "
               "new one left there as index.db with its manifest index.json.")

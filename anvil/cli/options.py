@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 docs = click.option("--docs", metavar="FOLDER", help="The documentation folder (default: docs).")
-index = click.option("--index", metavar="FILE", help="The index file (default: FOLDER/.anvil/index.db).")
+index = click.option(
+    "--index", metavar="FILE", help="The index file (default: FOLDER/.anvil/index.db), or where one is published."
+)
 config = click.option("--config", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml).")
 provider = click.option(
     "--provider", metavar="NAME", help="Embedding provider: local (default), openai, none (keywords only)."

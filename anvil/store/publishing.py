@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,6 +52,58 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
+def keep_out_of_git(folder: Path) -> None:
+    """Make the default folder of an index private until 'anvil init' says otherwise: nothing of ours is committed by
+    chance. One that exists is left as it is."""
+    if not folder.exists():
+        try:
+            folder.mkdir(parents=True)
+            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        except OSError as error:
+            raise BuildError(f"{folder} cannot be made ({error.strerror}). Choose another --index.") from error
+
+
+def place(file: Path, path: Path) -> None:
+    """Put a copy of the index at ``file`` to ``path``, checked, flushed and renamed, as a build does it.
+
+    Raises :class:`ArtifactError` for what fails its check, :class:`BuildError` when it cannot be written.
+    """
+    with exclusive(path):
+        copy(file, path)
+
+
+def copy(file: Path, path: Path) -> None:
+    """As :func:`place`, for whoever keeps other builds out already."""
+    fresh = path.with_name(path.name + FRESH)
+    try:
+        shutil.copyfile(file, fresh)
+        checking.check(fresh)
+        with fresh.open("rb+") as copied:
+            os.fsync(copied.fileno())
+    except OSError as error:
+        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+    replace(fresh, path)
+
+
+def replace(fresh: Path, path: Path) -> None:
+    """Rename ``fresh`` to ``path``. Windows refuses while somebody looks at the file, which is soon over.
+
+    Raises :class:`BuildError`.
+    """
+    for attempt in range(20):
+        try:
+            os.replace(fresh, path)
+            return
+        except PermissionError as error:
+            if os.name != "nt" or attempt == 19:
+                raise BuildError(
+                    f"{path} cannot be replaced ({error.strerror}). Close the program that has it open, and try again."
+                ) from error
+            time.sleep(0.1)
+        except OSError as error:
+            raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+
+
 def _locked(lock: Path, patience: float) -> apsw.Connection:
     while True:
         handle = apsw.Connection(str(lock))
@@ -80,16 +133,6 @@ def _stands(path: Path, opened: os.stat_result) -> bool:
         return os.path.samestat(opened, path.stat())
     except FileNotFoundError:
         return False
-
-
-def copy(artifact: Path, path: Path) -> None:
-    """Put a copy of an artifact that passed its check at ``path``, byte for byte. Raises :class:`BuildError`."""
-    fresh = path.with_name(path.name + FRESH)
-    try:
-        shutil.copyfile(artifact, fresh)
-    except OSError as error:
-        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
-    put_in_place(fresh, path)
 
 
 class Publication:
@@ -155,29 +198,25 @@ class Publication:
         self.writer.connection.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table} ORDER BY {order}")
 
     def _put_in_place(self) -> None:
-        with self._complaints():
-            checking.check(self.fresh, text_too=False)
-        put_in_place(self.fresh, self.path)
-
-
-def put_in_place(fresh: Path, path: Path) -> None:
-    """Flush a file that passed its check, and rename it to ``path``. Raises :class:`BuildError`."""
-    try:
-        with fresh.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
-    except PermissionError as error:
-        raise BuildError(
-            f"{path} cannot be replaced ({error.strerror}). Close the program that holds it open, and build again."
-        ) from error
-    except OSError as error:
-        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
-    if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        path = self.path
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            with self._complaints():
+                checking.check(self.fresh, text_too=False)
+            with self.fresh.open("rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(self.fresh, path)
+        except PermissionError as error:
+            raise BuildError(
+                f"{path} cannot be replaced ({error.strerror}). Close the program that holds it open, and build again."
+            ) from error
+        except OSError as error:
+            raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+        if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
 
 def _settle_ids(writer: Writer) -> None:
