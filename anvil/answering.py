@@ -52,12 +52,15 @@ class Answering:
         *,
         background: bool,
         watcher: Callable[[Callable[[], None]], Watcher] | None = None,
+        ahead: Callable[[bool], None] = lambda patient: None,
     ) -> None:
         """``ready`` raises when there is nothing to ask any more. ``build`` makes the artifact, waiting so many
         seconds for another process. ``rebuildable``: may a build replace what raised this? ``watcher`` makes one
-        that calls the given function."""
+        that calls the given function. ``ahead`` brings what is not here yet, such as an index from elsewhere: called
+        before each answer, holding no lock, told whether it may take its time; it may raise."""
         self.lock = threading.RLock()
         self.closed = False
+        self._ahead = ahead
         self._ready, self._open_copy, self._build, self._rebuildable = ready, open_copy, build, rebuildable
         self._options = options
         self._background = background
@@ -70,7 +73,7 @@ class Answering:
         self._first: FirstBuild | None = None
         self._retry_at = 0.0
         self._backlog = Backlog(self.lock, self._to_embed)
-        self._watcher = watcher(self._look) if watcher is not None and background else None
+        self._watcher = watcher(self.look) if watcher is not None and background else None
         self._starter: threading.Thread | None = None
 
     # --- asking --------------------------------------------------------------------------------------------
@@ -81,6 +84,7 @@ class Answering:
         asked = time.monotonic()
         if self._background:
             self.start()
+        self._ahead(not self._background)
         try:
             with self.lock:
                 copy = self._refreshed(asked)
@@ -108,6 +112,8 @@ class Answering:
         """Sentences on what is not done yet, and why. The lock is held."""
         self._semantic = copy.searcher.semantic
         found = [copy.refused] if copy.refused else []
+        if shard := (copy.artifact_meta or {}).get("shard"):
+            found.append(f"{copy.index} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'.")
         if self._first is not None and self._first.note and (self._first.running or copy.provisional):
             found.append(self._first.note)
         elif copy.pending and self._backlog.failure:
@@ -183,8 +189,8 @@ class Answering:
                 except Exception:  # somebody else's code must not take the answer with it
                     logger.exception("A listener to changed pages failed")
 
-    def _look(self) -> None:
-        """Something moved, says the watcher: read it before it is asked for."""
+    def look(self) -> None:
+        """Something moved, says the watcher or whoever replaced the index: read it before it is asked for."""
         try:
             with self.lock:
                 if not self.closed and self._copy is not None and self._copy.opened:
@@ -212,6 +218,7 @@ class Answering:
         from anvil import blocks, searching  # noqa: F401 - the first question, or the first edit, would wait for them
 
         try:
+            self._ahead(True)
             with self.lock:
                 copy = self._refreshed(time.monotonic())
                 self.notes(copy)
@@ -252,7 +259,7 @@ class Answering:
             self._checked = 0.0
             if self._copy is not None and not self.closed:
                 self._backlog.poke()
-        self._look()
+        self.look()
 
     def _to_embed(self) -> WorkingCopy | None:
         """The copy whose vectors are to be made here: not those that a build is making anyway."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from anvil import reporting
+from anvil import addresses, reporting
 from anvil.answering import Answering
 from anvil.config import Config
 from anvil.configfile import load_config
@@ -35,6 +35,7 @@ from anvil.models import (
 
 if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider
+    from anvil.following import Following
     from anvil.sources import DocumentSource
     from anvil.watching import Watcher
     from anvil.workingcopy import WorkingCopy
@@ -55,10 +56,11 @@ def open(
 ) -> Anvil:
     """Open a folder of documents, an index, or both.
 
-    ``docs``: the folder; ``index``: the index file (default ``<docs>/.anvil/index.db``); ``provider``:
-    ``local``, ``openai`` or ``none``; ``config``: a file or a :class:`Config`. What is not given comes from the
-    configuration. With an index alone, answers come from it as it is, unless the configured folder holds at least
-    half of its pages, by their paths: then the index is of that folder, and is compared with it.
+    ``docs``: the folder; ``index``: the index file (default ``<docs>/.anvil/index.db``), or where it is published:
+    ``https://...``, ``github:OWNER/REPO#artifact:NAME``; ``provider``: ``local``, ``openai`` or ``none``; ``config``: a
+    file or a :class:`Config`. What is not given comes from the configuration. With an index alone, answers come from
+    it as it is, unless the configured folder holds at least half of its pages, by their paths: then the index is of
+    that folder, and is compared with it.
 
     ``background``, for servers: no answer waits for the first build or for the vectors of a large change; see
     :meth:`Anvil.start`. ``watch``, with it: changes are also read when the file system tells of them, ahead of the
@@ -76,7 +78,7 @@ def open(
         settled, base = replace(config, embedding=embedding, **paths), Path.cwd()
     else:
         settled, base = load_config(config, flags)
-    alone = index is not None and docs is None
+    alone = docs is None and (index is not None or addresses.is_remote(settled.index or ""))
     return Anvil(settled, base, index_only=alone, progress=progress, background=background, watch=watch)
 
 
@@ -107,14 +109,20 @@ class Anvil:
             )
         self.folder: Path | None = folder if folder.is_dir() else None
         """The documentation folder that a build and a check read."""
+        self._following = self._follower(config, self.folder or base)
         self.index_path = base / config.index if config.index else folder / INDEX_FOLDER / INDEX_NAME
+        self.origin = self._following.origin if self._following else None
+        """Where the index is fetched from, without credentials; None for a file of one's own."""
+        if self._following is not None:
+            self.index_path = self._following.path
         self._source: DocumentSource | None = None
+        self._undecided = index_only and self._following is not None  # until the index is here
         self.docs_root: Path | None = self.folder if not index_only or self._is_of_folder() else None
         """The documentation folder that answers are compared with; None when there is only an index."""
         self._provider: EmbeddingProvider | None = None
         self._answering = Answering(
             self._ready, self._working_copy, self._first_index, self._rebuildable, config.chunking,
-            background=background, watcher=self._watcher if watch else None,
+            background=background, watcher=self._watcher if watch else None, ahead=self._ahead,
         )  # fmt: skip
 
     # --- collaborators -----------------------------------------------------------------------------------
@@ -133,11 +141,25 @@ class Anvil:
         """The documents that answers are compared with, or None when there is only an index."""
         return self.tree if self.docs_root is not None else None
 
+    def _follower(self, config: Config, head: Path) -> Following | None:
+        """Whoever keeps an index from elsewhere at hand."""
+        if not addresses.is_remote(config.index or ""):
+            return None
+        from anvil.following import Following
+
+        return Following(config.index or "", config.fetch, head, lambda: self._answering.look())
+
+    def _ahead(self, patient: bool) -> None:
+        if self._following is not None and not self._answering.closed:
+            if self._background:
+                self._following.start(None)
+            self._following.ready(patient)
+
     def _is_of_folder(self) -> bool:
         """Whether the index that was named alone has at least half of its pages in the configured folder."""
         from anvil.store import checking
 
-        if self.tree is None:
+        if self.tree is None or self._undecided:
             return False
         try:
             with checking.open_checked(self.index_path) as reader:
@@ -159,18 +181,24 @@ class Anvil:
     def _working_copy(self) -> WorkingCopy:
         from anvil.workingcopy import WorkingCopy
 
+        if self._undecided:
+            self._undecided = False
+            self.docs_root = self.folder if self._is_of_folder() else None
         return WorkingCopy(self.index_path, self.source, self.provider, self._progress, behind=self._background)
 
     def _watcher(self, moved: Callable[[], None]) -> Watcher:
         from anvil.watching import Watcher
 
-        if self.docs_root is not None:
-            return Watcher(self.docs_root, moved)
+        folder = self.folder if self._following is not None else self.docs_root
+        if folder is not None:
+            return Watcher(folder, moved)
         return Watcher(self.index_path.parent, moved, deep=False)  # who knows what else lies beside an index
 
     def _rebuildable(self, error: ArtifactError) -> bool:
         """Whether an index may be built where none can be used: never over a file that somebody named."""
-        return self.source is not None and (isinstance(error, ArtifactMissing) or not self.config.index)
+        if self.source is None or self._following is not None:
+            return False
+        return isinstance(error, ArtifactMissing) or not self.config.index
 
     def _ready(self) -> None:
         if self._answering.closed:
@@ -203,7 +231,7 @@ class Anvil:
                 found.hits,
                 found.total_chunks,
                 round((time.perf_counter() - started) * 1000, 3),
-                reporting.freshness(copy, [*self._answering.notes(copy), *found.notes]),
+                reporting.freshness(copy, [*self._origin_notes(), *self._answering.notes(copy), *found.notes]),
             )
 
         return self._answering.answer(ask, vectors=mode != "keyword")
@@ -242,7 +270,12 @@ class Anvil:
 
     def get_status(self) -> Status:
         """The server, the index, the embedding and the repository; it does not fail because git does."""
-        return self._answering.answer(lambda copy: reporting.status(copy, self.docs_root, self._started))
+        return self._answering.answer(
+            lambda copy: reporting.status(copy, self.docs_root, self._started, self.origin, self._origin_notes())
+        )
+
+    def _origin_notes(self) -> list[str]:
+        return self._following.notes() if self._following else []
 
     # --- building ----------------------------------------------------------------------------------------
 
@@ -251,37 +284,51 @@ class Anvil:
         force: bool = False,
         previous: Sequence[str | os.PathLike[str]] = (),
         source: DocumentSource | None = None,
+        shard: str | None = None,
     ) -> BuildReport:
         """Bring the index file in line with the documents; it is not written when it is already.
 
         ``force`` does all anew. ``previous``: further indexes whose vectors may be taken over. ``source``: other
-        documents than the working tree's, such as the staged ones. Raises :class:`BuildError`.
+        documents than the working tree's, such as the staged ones. ``shard``, such as ``3/8``: that share of them
+        only, for :func:`anvil.merging.join`. Raises :class:`BuildError`.
         """
-        return self._index(force, [Path(path) for path in previous], source or self.tree, self._progress, None)
+        paths = [Path(path) for path in previous]
+        return self._index(force, paths, source or self.tree, self._progress, None, shard)
 
     def _first_index(self, progress: Progress, patience: float | None) -> BuildReport:
         return self._index(False, (), self.source, progress, patience)
 
     def _index(
         self, force: bool, previous: Sequence[Path], source: DocumentSource | None, progress: Progress,
-        patience: float | None,
+        patience: float | None, shard: str | None = None,
     ) -> BuildReport:  # fmt: skip
         from anvil import building
+        from anvil.sharding import Shard
+        from anvil.store import publishing
 
         if source is None:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
+        if self._following is not None:
+            raise ConfigError(
+                f"The index comes from {self.origin} and is not built here. Name a file with --index."
+            )
         # A server's answers do not wait for a build; what is built is a file of its own, behind a lock of its own.
         with nullcontext() if self._background else self._answering.lock:
             self._ready()
             if self.config.index is None:
-                self._keep_out_of_git()
+                publishing.keep_out_of_git(self.index_path.parent)
             return building.build(
                 source, self.index_path, self.provider, self.config.chunking, previous=previous, force=force,
-                progress=progress, **({} if patience is None else {"patience": patience}),
+                shard=Shard.parse(shard) if shard is not None else None, progress=progress,
+                **({} if patience is None else {"patience": patience}),
             )  # fmt: skip
 
-    def check(self, source: DocumentSource | None = None) -> Changes:
+    def check(
+        self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None
+    ) -> Changes:
         """How the documents differ from the index file; needs no model.
+
+        ``source``: other documents than the working tree's; ``index``: another file than :attr:`index_path`.
 
         Raises :class:`ArtifactError` when there is no usable index, :class:`SourceError` when there are no
         documents.
@@ -292,28 +339,17 @@ class Anvil:
         chosen = source or self.tree
         if chosen is None:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
+        self._ahead(True)
         with self._answering.lock:
             self._ready()
-            reader = checking.open_checked(self.index_path)
+            path = self.index_path if index is None else Path(index)
+            reader = checking.open_checked(path)
             try:
+                checking.refuse_part(reader, path)
                 indexed = reader.blob_ids()
                 return freshness.compare(indexed, chosen.scan(indexed).entries)
             finally:
                 reader.close()
-
-    def _keep_out_of_git(self) -> None:
-        """The default place is private until 'anvil init' says otherwise: nothing of ours is committed by chance."""
-        folder = self.index_path.parent
-        if not folder.exists():
-            try:
-                folder.mkdir(parents=True)
-                (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-            except OSError as error:
-                from anvil.errors import BuildError
-
-                raise BuildError(
-                    f"{folder} cannot be made ({error.strerror}). Choose another place with --index."
-                ) from error
 
     # --- life --------------------------------------------------------------------------------------------
 
@@ -326,6 +362,8 @@ class Anvil:
         """
         if not self._background:
             raise ConfigError("Nothing runs behind this Anvil. Open it with anvil.open(..., background=True).")
+        if self._following is not None:
+            self._following.start(progress)
         self._answering.start(progress)
 
     def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
@@ -337,6 +375,8 @@ class Anvil:
 
     def close(self) -> None:
         """Stop what runs behind; let go of files and model. A second call does nothing."""
+        if self._following is not None:
+            self._following.close()
         self._answering.close()
         if self._provider is not None:
             self._provider.close()

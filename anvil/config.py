@@ -79,8 +79,22 @@ class SearchOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """How an index from elsewhere is kept. ``refresh``: seconds between two questions for a newer one while serving,
+    0 for never again; ``max_bytes``: of the largest index that is fetched."""
+
+    refresh: int = 600
+    max_bytes: int = 2_000_000_000
+
+    def __post_init__(self) -> None:
+        if self.refresh < 0 or self.max_bytes < 1:
+            raise ConfigError("fetch.refresh must be 0 or more seconds, and fetch.max_bytes 1 or more.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that can be set. ``docs`` and ``index`` are paths; ``index`` None means ``<docs>/.anvil/index.db``."""
+    """Everything that can be set. ``docs`` is a path; ``index`` too, or where one is fetched from
+    (:mod:`anvil.addresses`); None means ``<docs>/.anvil/index.db``."""
 
     docs: str = "docs"
     index: str | None = None
@@ -88,6 +102,7 @@ class Config:
     chunking: ChunkingOptions = field(default_factory=ChunkingOptions)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     search: SearchOptions = field(default_factory=SearchOptions)
+    fetch: FetchOptions = field(default_factory=FetchOptions)
 
 
 def configure(

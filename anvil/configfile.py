@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from anvil import addresses
 from anvil.config import Config, configure
 from anvil.errors import ConfigError
 
@@ -36,7 +37,7 @@ def load_config(
     given = {key: value for key, value in (flags or {}).items() if value is not None}
     config = configure(table, environment, given, origin=str(found or "the configuration"))
     for key in ("docs", "index"):  # what is said on the command line is meant from where it is said
-        if key in given or environment.get(f"ANVIL_{key.upper()}"):
+        if (key in given or environment.get(f"ANVIL_{key.upper()}")) and not addresses.is_remote(getattr(config, key)):
             moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
             config = replace(config, **moved)
     return config, base

@@ -314,12 +314,19 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactStatus:
-    """The artifact that is answered from: where it came from, and what it is."""
+    """The artifact that is answered from: where it came from, and what it is.
+
+    ``distance``: the commits that HEAD has beyond ``commit``, None when unknown. ``refreshed``: the pages that are
+    answered from newer text than it holds, a hundred of them at most. ``notes`` on how it was fetched.
+    """
 
     origin: str
     digest: str
     commit: str | None
     built_at: str
+    distance: int | None = None
+    refreshed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from anvil import __version__
 from anvil.models import (
     ArtifactStatus,
+    Changes,
     EmbeddingStatus,
     Freshness,
     IndexStatus,
@@ -22,20 +23,26 @@ if TYPE_CHECKING:
     from anvil.workingcopy import WorkingCopy
 
 
+REFRESHED = 100
+"""Pages that the status names at most."""
+
+
 def freshness(copy: WorkingCopy, notes: Sequence[str] = ()) -> Freshness:
     """The note on a search answer."""
-    refreshed = (*copy.stale.changed, *copy.stale.added, *copy.stale.removed)
     return Freshness(
         "working tree" if copy.source else None,
         (copy.artifact_meta or {}).get("commit"),
-        tuple(sorted(refreshed)),
+        _paths(copy.stale),
         copy.pending,
         tuple(notes),
     )
 
 
-def status(copy: WorkingCopy, docs_root: Path | None, started: float) -> Status:
-    """Everything one wants to know when answers look wrong. ``started``: the program's start, by ``time.monotonic``."""
+def status(
+    copy: WorkingCopy, docs_root: Path | None, started: float, origin: str | None = None, notes: Sequence[str] = ()
+) -> Status:
+    """Everything one wants to know when answers look wrong. ``started``: the program's start, by ``time.monotonic``;
+    ``origin``: where the index was fetched from, and ``notes`` on that."""
     from anvil import git
     from anvil.store.connection import signature
 
@@ -43,15 +50,25 @@ def status(copy: WorkingCopy, docs_root: Path | None, started: float) -> Status:
     counts = copy.reader.counts()
     stale = copy.stale
     index = copy.index
+    place = docs_root or index.parent
+    artifact = own and ArtifactStatus(
+        origin or str(index), own["digest"], own.get("commit"), own["last_index_timestamp"],
+        git.distance(place, own["commit"]) if own.get("commit") else None, _paths(copy.beyond_artifact)[:REFRESHED],
+        tuple(notes),
+    )  # fmt: skip
     return Status(
         ServerStatus(__version__, round(time.monotonic() - started, 3), str(docs_root) if docs_root else None),
         IndexStatus(
             counts["documents"], counts["chunks"], meta["last_index_timestamp"], str(index),
             (signature(index) or (0, 0))[1],
-            ArtifactStatus(str(index), own["digest"], own.get("commit"), own["last_index_timestamp"]) if own else None,
+            artifact or None,
             StaleCounts(len(stale.changed), len(stale.added), len(stale.removed)),
             copy.pending,
         ),
         EmbeddingStatus(meta["embedding_model"], int(meta["embedding_dimensions"]), meta["embedding_provider"]),
-        git.status(docs_root or index.parent),
+        git.status(place),
     )  # fmt: skip
+
+
+def _paths(changes: Changes) -> tuple[str, ...]:
+    return tuple(sorted((*changes.changed, *changes.added, *changes.removed)))

@@ -86,6 +86,13 @@ class WorkingCopy:
         return None if self._artifact is None else self._artifact.meta()
 
     @property
+    def beyond_artifact(self) -> Changes:
+        """How what is answered from differs from the artifact."""
+        if self._artifact is None or self._copy is None:
+            return Changes()
+        return freshness.compare(self._artifact.blob_ids(), self._indexed)
+
+    @property
     def opened(self) -> bool:
         """Whether there is anything to answer from."""
         return self._artifact is not None or self._copy is not None

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 import pytest
+import yaml
 
 import anvil
 from anvil import markdown
@@ -111,6 +112,57 @@ def test_no_key_is_documented_that_does_not_exist() -> None:
     assert re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE) == [key for key, _ in leaves(Config())]
 
 
+# --- the action ------------------------------------------------------------------------------------------------
+
+
+def action() -> dict[str, Any]:
+    """The action's description."""
+    found = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_inputs_and_outputs_of_the_action_are_documented() -> None:
+    page = (DOCS / "guides" / "ci.md").read_text(encoding="utf-8")
+    for kind, head in (("inputs", "| input | meaning | default |"), ("outputs", "| output | meaning |")):
+        rows = [head, "|" + "---|" * (head.count("|") - 1)]
+        for name, told in action()[kind].items():
+            cells = [f"`{name}`", told["description"].strip()]
+            if kind == "inputs":
+                cells.append(f"`{told['default']}`" if told["default"] else "")
+            rows.append(f"| {' | '.join(cells)} |")
+        table = "\n".join(rows) + "\n\n"
+        assert table in page, f"docs/guides/ci.md should hold:\n{table}"
+
+
+@pytest.mark.parametrize("page", ["ci.md", "keep-fresh.md"])
+def test_workflows_in_the_guides_use_what_there_is(page: str) -> None:
+    ours = (ROOT / "action.yml").read_text() + "".join(
+        file.read_text(encoding="utf-8") for file in (ROOT / ".github" / "workflows").glob("*.yml")
+    )
+    uses = 0
+    for body in fences(DOCS / "guides" / page, "yaml"):
+        for action_, given in used(yaml.safe_load(body)):
+            uses += 1
+            if action_ == "anvil-docs/anvil@v1":
+                assert given.keys() <= action()["inputs"].keys()
+            else:
+                assert f"uses: {action_} # v" in ours, "pinned as in our own"
+    assert uses
+
+
+def used(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(action, its ``with``) wherever in a workflow."""
+    if isinstance(value, dict):
+        if "uses" in value:
+            yield value["uses"], value.get("with", {})
+        for each in value.values():
+            yield from used(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from used(each)
+
+
 # --- artifact --------------------------------------------------------------------------------------------------
 
 
@@ -131,7 +183,7 @@ def test_tables_columns_and_manifest_are_documented(tmp_path: Path) -> None:
         for table in tables - {"anvil_meta", "chunks_fts"}:
             columns = {name for (name,) in execute(f"SELECT name FROM pragma_table_info('{table}')")}
             assert columns == described[table], table
-        assert reader.meta().keys() | {"commit"} == described["anvil_meta"]
+        assert reader.meta().keys() | {"commit", "shard"} == described["anvil_meta"]
     assert hex(connection.APPLICATION_ID)[2:].upper() in page
     assert f"now {connection.FORMAT_VERSION}." in page
 

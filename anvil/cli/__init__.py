@@ -26,7 +26,10 @@ COMMANDS = {
     "status": "status",
     "verify": "verify",
     "diff": "diff",
+    "merge": "merge",
+    "pull": "pull",
     "init": "init",
+    "ci": "ci",
     "serve": "serve",
 }
 """Name on the command line -> module; ``index`` is another name for ``build``."""

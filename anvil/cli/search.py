@@ -42,7 +42,7 @@ def command(
 
     with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
         result = opened.search(query, top_k, file_filter, max_chars, mode)  # type: ignore[arg-type]
-        root = opened.docs_root
+        root, keep = opened.docs_root, "" if opened.origin else " Run 'anvil build' to keep it."
     if as_json:
         output.print_json(result)
         return
@@ -50,7 +50,7 @@ def command(
         output.warn(note)
     if result.freshness.refreshed:
         count = len(result.freshness.refreshed)
-        output.warn(f"{count} page{'s' * (count > 1)} changed since the index was built. Run 'anvil build' to keep it.")
+        output.warn(f"{count} page{'s' * (count > 1)} changed since the index was built.{keep}")
     click.echo(rendered(result, query, os.path.relpath(root) if root else ""), nl=False)
 
 

@@ -16,7 +16,7 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
     import anvil
 
     with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
-        status = opened.get_status()
+        status, origin = opened.get_status(), opened.origin
     if as_json:
         output.print_json(status)
         return
@@ -26,17 +26,25 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
         ("index", f"{index_.db_path} ({index_.db_size_bytes / 1e6:.1f} MB)"),
         ("holds", f"{index_.total_pages} pages, {index_.total_chunks} chunks, as of {index_.last_indexed}"),
         ("fresh", "yes" if not (stale.changed or stale.added or stale.removed) else
-            f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed. Run 'anvil build'."),
+            f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed."
+            + ("" if origin else " Run 'anvil build'.")),
         ("embedding", _model(status.embedding)),
     ]  # fmt: skip
     if index_.artifact:
         rows.append(("digest", index_.artifact.digest))
-        rows.append(("commit", index_.artifact.commit or "none"))
+        far = index_.artifact.distance
+        beyond = f", HEAD is {far} commit{'s' * (far != 1)} beyond it" if far else ""
+        rows.append(("commit", (index_.artifact.commit or "none") + beyond))
     if status.git:
         dirty = ", docs folder has uncommitted changes" if status.git.dirty else ""
         rows.append(("git", f"HEAD {status.git.head_commit or 'unborn'}{dirty}"))
+    if index_.artifact and index_.artifact.refreshed:
+        rows.append(("refreshed", ", ".join(index_.artifact.refreshed)))
     if index_.pending_vectors:
         rows.append(("pending", f"{index_.pending_vectors} passages have no vector yet. Run 'anvil build'."))
+    if origin:
+        rows.insert(1, ("from", origin))
+        rows += [("note", note) for note in index_.artifact.notes] if index_.artifact else []
     for name, text in rows:
         click.echo(f"{name:>10}  {text}")
 

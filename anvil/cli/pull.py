@@ -1,0 +1,93 @@
+"""``anvil pull``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from anvil.cli import NO, OK, options, output
+from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceError
+from anvil.pulling import Pulled
+
+
+@click.command("pull", epilog="Example: anvil pull github:acme/docs artifact:docs-index")
+@options.docs
+@options.config
+@click.option("--to", metavar="FILE", help="Where the index is put (default: where it would be built).")
+@click.option("--offline", is_flag=True, help="Ask nobody: what was fetched before, or nothing.")
+@options.as_json
+@options.quiet
+@click.argument("source")
+@click.argument("what", required=False, metavar="[artifact:NAME|release:TAG]")
+def command(
+    docs: str | None,
+    config: str | None,
+    to: str | None,
+    offline: bool,
+    as_json: bool,
+    quiet: bool,
+    source: str,
+    what: str | None,
+) -> int:
+    """Fetch an index from SOURCE, verify it and put it in place. SOURCE is a path, https://HOST/..., or
+    github:OWNER/REPO[@REF] with artifact:NAME or release:TAG. Exit code 0: it is there, 1: what was found is refused,
+    2: nothing could be had."""
+    import anvil
+    from anvil import addresses, pulling
+    from anvil.fetching import Limits, fetch
+
+    try:
+        opened = anvil.open(docs, to, config=config)
+    except SourceError as error:
+        if docs is not None or to is not None:
+            raise
+        raise ConfigError(f"{str(error).partition('.')[0]}. Name it with --docs, or a file with --to.") from None
+    with opened, output.progress(quiet) as progress:
+        own = opened.config.index
+        target = None if own and addresses.is_remote(own) else opened.index_path
+        limits = Limits(size=opened.config.fetch.max_bytes)
+        reason = "It was asked for what was fetched before (--offline)." if offline else None
+        whole = f"{source}#{what}" if what else source
+        try:
+            pulled = pulling.pull(
+                lambda: fetch(
+                    whole, head=opened.folder or Path.cwd(), offline=reason, limits=limits, progress=progress
+                ),
+                target, own is None, opened.tree,
+            )  # fmt: skip
+        except (ArtifactRejected, FormatTooNew) as error:
+            if as_json:
+                output.print_json({"outcome": "refused", "reason": str(error)})
+            else:
+                output.warn(str(error))
+            return NO
+    if as_json:
+        output.print_json(pulled)
+        return OK
+    for note in pulled.notes:
+        output.warn(note)
+    if pulled.from_cache:
+        output.warn(f"The cached index of {pulled.checked_at} is used: {pulled.from_cache}")
+    if not quiet:
+        click.echo(_told(pulled))
+    return OK
+
+
+def _told(pulled: Pulled) -> str:
+    """What came, from where, and how it stands to what is here."""
+    size = f"{pulled.pages} pages, {pulled.chunks} chunks, {pulled.size_bytes / 1e6:.1f} MB"
+    done = "is up to date" if pulled.outcome == "unchanged" else "pulled"
+    lines = [f"{pulled.index_path} {done}: {size}, from {pulled.origin}."]
+    if pulled.commit:
+        far = {None: "", 0: ", which is HEAD"}.get(pulled.distance, f", {pulled.distance} commits before HEAD")
+        lines.append(f"Built from commit {pulled.commit[:12]}{far}.")
+    if pulled.differs is not None:
+        count = len(pulled.differs)
+        lines.append(
+            f"{count} {'page differs' if count == 1 else 'pages differ'} from the working tree; "
+            "answers come from the files. Run 'anvil build' to bring the index up to date."
+            if count
+            else "It says what the working tree says."
+        )
+    return "\n".join(lines)
