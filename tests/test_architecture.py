@@ -19,11 +19,11 @@ MODULES = {
 FLOORS = (
     {"errors", "models"},
     {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
-     "passages", "manifest", "sharding", "config", "freshness", "history", "trees", "selecting"},
+     "passages", "manifest", "sharding", "attributes", "config", "freshness", "history", "trees", "selecting"},
     {"git", "libgit2", "tracked", "sources", "working_tree", "footprint", "configfile", "clients", "watching",
      "embedding", "store"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
-     "comparing", "merging", "api"},
+     "comparing", "outline", "merging", "api"},
     {"cli", "server", "__main__"},
 )  # fmt: skip
 """Ground to roof: a module imports from its own floor and those below."""

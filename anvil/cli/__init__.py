@@ -27,6 +27,7 @@ COMMANDS = {
     "verify": "verify",
     "diff": "diff",
     "merge": "merge",
+    "git": "git",
     "init": "init",
     "serve": "serve",
 }
