@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from anvil.errors import GitError, SourceError
 from anvil.history import Commits, last_touched
-from anvil.libgit2 import failures, index_class, open_repository
+from anvil.libgit2 import configure, failures, index_class, merge, open_repository
 from anvil.models import GitStatus
 from anvil.trees import Entry, Trees, kind
 from anvil.trees import blob_id as blob_id
@@ -228,6 +228,16 @@ class Repository:
                 Commits(self._commit, self._trees, prefix), head, present, trusted, since, boundary
             )
         return {path: timestamp(seconds) for path, seconds in found.items()}
+
+    def merge(
+        self, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
+    ) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Three states of a folder (path -> blob id) merged as git merges them; see :func:`libgit2.merge`."""
+        return merge(self._git, base, ours, theirs)
+
+    def configure(self, values: Mapping[str, str | None]) -> None:
+        """Set keys of the repository's own configuration, for all its work trees; None removes one."""
+        configure(self.common_dir / "config", values)
 
     # --- index and work tree -----------------------------------------------------------------------
 

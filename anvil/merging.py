@@ -1,19 +1,27 @@
-"""Several indexes into one: the shards that were built side by side."""
+"""Several indexes into one: shards that were built side by side, or the two sides of a merge in git."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from anvil.building import unchanged
+from anvil.building import build, unchanged
+from anvil.config import ChunkingOptions, configure
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
-from anvil.models import BuildReport, Changes, Progress, Scan, silent
+from anvil.git import Repository
+from anvil.models import BuildReport, Changes, Document, Progress, Scan, Skipped, silent
+from anvil.selecting import refusal
 from anvil.sharding import Shard
 from anvil.store import checking, connection, copying, publishing
 from anvil.store.reading import Reader
 from anvil.store.writing import SETTINGS, Writer
+
+if TYPE_CHECKING:
+    from anvil.embedding import EmbeddingProvider
 
 ALIKE = (*SETTINGS, "anvil_version", "commit", "docs_root_path")
 """Keys of the manifest in which the shards of one index agree."""
@@ -98,3 +106,87 @@ def _standing(out: Path, meta: dict[str, str], entries: dict[str, str], started:
             return unchanged(reader, out, {key: meta[key] for key in SETTINGS}, Scan(entries), started)
     except (ArtifactMissing, ArtifactRejected):
         return None  # a newer Anvil's index is not ours to replace
+
+
+# --- the two sides of a merge -------------------------------------------------------------------------------
+
+
+def reconcile(
+    base: Path | None,
+    ours: Path,
+    theirs: Path,
+    repository: Repository,
+    provider: Callable[[Mapping[str, str]], EmbeddingProvider],
+    progress: Progress = silent,
+) -> tuple[BuildReport, tuple[str, ...]]:
+    """Make the index at ``ours`` the one of the merged pages; what it became, and the pages left as one side has them.
+
+    When git runs a merge driver nothing is merged in the work tree yet. So the pages are merged here, from the three
+    indexes' own lists of blobs and the repository's blobs, as git merges them; that needs no commit's name and holds
+    for a rebase, a cherry-pick and a revert alike. Vectors come from both sides. ``base`` is None when there is no
+    common ancestor of the index. Settings that one side changed are the merged index's; ``provider`` is made from its
+    manifest. Raises :class:`AnvilError`; then the file at ``ours`` is what it was.
+    """
+    with contextlib.ExitStack() as opened:
+        own = opened.enter_context(checking.open_checked(ours))
+        other = opened.enter_context(checking.open_checked(theirs))
+        ancestor = opened.enter_context(checking.open_checked(base)) if base is not None else None
+        entries, torn = repository.merge(ancestor.blob_ids() if ancestor else {}, own.blob_ids(), other.blob_ids())
+        meta = own.meta()
+        if ancestor and all(ancestor.meta()[key] == meta[key] for key in SETTINGS):
+            meta = other.meta()
+        source = _Merged(repository, entries, (own, other))
+        report = build(source, ours, provider(meta), _options(meta), previous=[theirs], progress=progress)
+    return report, torn
+
+
+def _options(meta: Mapping[str, str]) -> ChunkingOptions:
+    said = json.loads(meta["chunking"])
+    said.pop("version", None)  # cut by this Anvil's chunker, as any other build
+    return configure({"chunking": said}, origin="the index").chunking
+
+
+class _Merged:
+    """The pages of a merge, read from the repository's blobs. Times are those of the side a page comes from, and what
+    a site generator said of a page stays."""
+
+    name = "merged tree"
+    problem: str | None = None
+
+    def __init__(self, repository: Repository, entries: Mapping[str, str], sides: Sequence[Reader]) -> None:
+        self._git = repository
+        self._entries = entries
+        self._rows = [{each.file_path: each for each in side.documents()} for side in sides]
+        meta = sides[0].meta()
+        self.root_path = meta["docs_root_path"]
+        self._commit = meta.get("commit")
+
+    def commit(self) -> str | None:
+        """The one that our side was built at, so that the next build walks the history from there."""
+        return self._commit
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        return Scan(dict(sorted(self._entries.items())))
+
+    def read(self, path: str) -> Document | Skipped:
+        blob = self._entries[path]
+        data = self._git.read_blob(blob)
+        reason = refusal(data, len(data))
+        if reason is not None:
+            return Skipped(path, reason)
+        row = next((rows[path] for rows in self._rows if path in rows), None)
+        return Document(
+            path, blob, data.decode("utf-8-sig"), len(data), self._time(path),
+            url=row.url if row else None, nav_path=row.nav_path if row else None,
+        )  # fmt: skip
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        return {path: self._time(path) for path in paths}
+
+    def _time(self, path: str) -> str:
+        rows = [rows[path] for rows in self._rows if path in rows]
+        same = [row for row in rows if row.blob_id == self._entries[path]]
+        times = [row.last_modified for row in same[:1] or rows]
+        return max(times or (row.last_modified for rows in self._rows for row in rows.values()))

@@ -36,15 +36,15 @@ class TrackedIndex:
                 f"{docs} and {index} lie in different repositories, so no commit holds both. "
                 "Keep the index in the repository of the documents, and run the hook there."
             )
-        self._git = repository
+        self.repository = repository
         folder = repository.relative(index.parent)
         self.path = index.name if folder == "." else f"{folder}/{index.name}"
         """Relative to the repository's root, POSIX."""
 
     def adding(self) -> str:
         """What to do so that the index is in the next commit: a sentence."""
-        self._git.reload()
-        if not self._git.is_ignored(self.path):
+        self.repository.reload()
+        if not self.repository.is_ignored(self.path):
             return f"Run: {shlex.join(['git', 'add', self.path])}"
         if self.index.parent.name == ".anvil":
             return "Git is told to ignore it: run 'anvil init --commit-index', or choose another place with --index."
@@ -52,7 +52,7 @@ class TrackedIndex:
 
     def is_staged(self) -> bool:
         """Whether the file that lies in the folder is the one that would be committed."""
-        entry = self._git.entry(self.path)
+        entry = self.repository.entry(self.path)
         return entry is not None and entry.kind == "file" and self._lies_there(entry.id)
 
     @contextmanager
@@ -62,7 +62,7 @@ class TrackedIndex:
         It is the one in the folder when that is the same, else a copy that is gone afterwards.
         """
         where = f"in the commit {revision}" if revision is not None else "staged"
-        blob = self._blob(where, None if revision is None else self._git.resolve(revision))
+        blob = self._blob(where, None if revision is None else self.repository.resolve(revision))
         if self._lies_there(blob):
             yield self.index
             return
@@ -76,7 +76,7 @@ class TrackedIndex:
                 raise type(error)(str(error).replace(str(copy), f"{self.path}, {where},")) from error
 
     def _blob(self, where: str, commit: str | None) -> str:
-        entry = self._git.entry(self.path, commit)
+        entry = self.repository.entry(self.path, commit)
         if entry is None and commit is not None:
             raise ArtifactMissing(f"There is no {self.path} {where}. Name another commit, or the index with --index.")
         if entry is None:
@@ -100,15 +100,15 @@ class TrackedIndex:
 
     def _pointed(self, blob: str) -> str | None:
         """The SHA-256 of the file that a Git LFS pointer stands for; None when the blob is none."""
-        data = self._git.read_blob(blob)
+        data = self.repository.read_blob(blob)
         found = _POINTER.match(data) if len(data) <= _POINTER_SIZE else None
         return found[1].decode() if found else None
 
     def _content(self, blob: str) -> bytes:
         pointed = self._pointed(blob)
         if pointed is None:
-            return self._git.read_blob(blob)
-        stored = self._git.common_dir / "lfs" / "objects" / pointed[:2] / pointed[2:4] / pointed
+            return self.repository.read_blob(blob)
+        stored = self.repository.common_dir / "lfs" / "objects" / pointed[:2] / pointed[2:4] / pointed
         try:
             return stored.read_bytes()
         except OSError:

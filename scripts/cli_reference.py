@@ -41,6 +41,8 @@ def reference() -> str:
         assert command is not None
         aliases = [other for other, module in COMMANDS.items() if module == COMMANDS[name] and other != name]
         parts.append(described(name, command, aliases))
+        if isinstance(command, click.Group):
+            parts += [described(f"{name} {each}", own, []) for each, own in command.commands.items() if not own.hidden]
     return "\n".join(parts)
 
 
@@ -48,7 +50,8 @@ def described(name: str, command: click.Command, aliases: list[str]) -> str:
     """One command: usage, what it does, options, example."""
     arguments = [each for each in command.params if isinstance(each, click.Argument)]
     options = [each for each in command.params if isinstance(each, click.Option)]
-    usage = " ".join(["anvil", name, "[OPTIONS]", *(each.metavar or (each.name or "").upper() for each in arguments)])
+    takes = "COMMAND" if isinstance(command, click.Group) else "[OPTIONS]"
+    usage = " ".join(["anvil", name, takes, *(each.metavar or (each.name or "").upper() for each in arguments)])
     lines = [f"## anvil {name}", "", "```text", usage, "```", "", " ".join((command.help or "").split()), ""]
     if aliases:
         lines += [f"Also called `anvil {aliases[0]}`.", ""]

@@ -73,6 +73,8 @@ def test_commands_in_snippets_exist_and_take_their_options(page: Path) -> None:
         context = click.Context(group)
         command = group.get_command(context, words[0])
         assert command is not None, words
+        if isinstance(command, click.Group):
+            command, words = command.commands[words[1]], words[1:]
         command.make_context(words[0], words[1:])  # raises for an unknown option
 
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "diff": "diff",
     "merge": "merge",
     "pull": "pull",
+    "git": "git",
     "init": "init",
     "ci": "ci",
     "serve": "serve",

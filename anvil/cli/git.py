@@ -1,0 +1,173 @@
+"""``anvil git``: the index in git's own diffs and merges."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from anvil.cli import ERROR, OK, options, output
+
+if TYPE_CHECKING:
+    from anvil.embedding import EmbeddingProvider
+    from anvil.git import Repository
+
+ATTRIBUTES = ".gitattributes"
+
+
+@click.group("git", epilog="Example: anvil git install --index docs.anvil.db")
+def command() -> None:
+    """Let git show the index as text in diffs, and merge it: 'anvil git install'."""
+
+
+@command.command("install", epilog="Example: anvil git install --index docs.anvil.db")
+@options.docs
+@options.index
+@options.config
+def install(docs: str | None, index: str | None, config: str | None) -> None:
+    """Name the drivers of the index in .gitattributes, which is committed, and define them in this clone."""
+    from anvil import attributes
+
+    repository, path = _place(docs, index, config)
+    line = attributes.line(path)
+    file = repository.root / ATTRIBUTES
+    if _edit(file, attributes.with_line(_text(file), line)):
+        click.echo(f"Added '{line}' to {ATTRIBUTES}. Commit it: it is for everybody.")
+    else:
+        click.echo(f"{ATTRIBUTES} has its line already.")
+    repository.configure(_drivers(_program()))
+    click.echo("Defined the drivers in this clone. Each other clone needs 'anvil git install' once, too.")
+
+
+@command.command("uninstall", epilog="Example: anvil git uninstall --index docs.anvil.db")
+@options.docs
+@options.index
+@options.config
+def uninstall(docs: str | None, index: str | None, config: str | None) -> None:
+    """Take out what 'anvil git install' put in: the line, and the drivers of this clone."""
+    from anvil import attributes
+
+    repository, path = _place(docs, index, config)
+    line = attributes.line(path)
+    file = repository.root / ATTRIBUTES
+    if _edit(file, attributes.without_line(_text(file), line)):
+        click.echo(f"Took '{line}' out of {ATTRIBUTES}.")
+    repository.configure(dict.fromkeys(_drivers("")))
+    click.echo("The drivers are no longer defined in this clone.")
+
+
+@command.command("textconv", hidden=True)
+@click.argument("file")
+def textconv(file: str) -> None:
+    """Print an index as text; git calls it."""
+    from anvil import outline
+    from anvil.errors import ArtifactError
+    from anvil.store import checking
+
+    try:
+        with checking.open_checked(Path(file)) as reader:
+            click.echo("\n".join(outline.outline(reader)))
+    except ArtifactError as error:  # said in its place: a failure would end the whole of 'git log -p'
+        click.echo(str(error).replace(file, "This file"))
+
+
+@command.command("merge-driver", hidden=True)
+@click.argument("base")
+@click.argument("ours")
+@click.argument("theirs")
+@click.argument("path")
+def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
+    """Make OURS the index of the merge; git calls it in the work tree's root."""
+    from anvil import merging
+    from anvil.errors import AnvilError, SourceError
+    from anvil.git import Repository
+
+    build = f"anvil build --staged --index {shlex.quote(path)} && git add {shlex.quote(path)}"
+    try:
+        repository = Repository.discover(Path.cwd())
+        if repository is None:
+            raise SourceError(f"{Path.cwd()} is not in a git repository.")
+        ancestor = Path(base) if os.path.getsize(base) else None
+        with output.progress() as progress:
+            report, torn = merging.reconcile(ancestor, Path(ours), Path(theirs), repository, _provider, progress)
+    except AnvilError as error:
+        output.warn(f"{path} could not be merged: {error} Afterwards: {build}")
+        return ERROR
+    output.warn(
+        f"merged {path}: {report.pages} pages; {report.embedded} passages embedded, {report.reused} reused."
+    )
+    if torn:
+        output.warn(f"it holds one side of {', '.join(torn)}. When that is resolved: {build}")
+    return OK
+
+
+def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
+    """The provider that made an index, set up as the configuration says when that speaks of the same one."""
+    from dataclasses import replace
+
+    from anvil import embedding
+    from anvil.config import EmbeddingSettings
+    from anvil.configfile import load_config
+
+    name = meta["embedding_provider"]
+    settings = load_config()[0].embedding
+    if settings.provider != name:
+        settings = replace(EmbeddingSettings(), provider=name)
+    return embedding.provider(name, settings)
+
+
+def _place(docs: str | None, index: str | None, config: str | None) -> tuple[Repository, str]:
+    """The repository around the index, and the index's path in it."""
+    import anvil
+    from anvil.errors import ConfigError
+    from anvil.tracked import TrackedIndex
+
+    with anvil.open(docs, index, config=config) as opened:
+        tracked = TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
+    if "\n" in tracked.path:
+        raise ConfigError(f"{tracked.path!r} cannot be named in {ATTRIBUTES}. Choose another place with --index.")
+    return tracked.repository, tracked.path
+
+
+def _drivers(program: str) -> dict[str, str]:
+    """Git's configuration of the two drivers; ``program`` as the shell is to read it."""
+    return {
+        "diff.anvil.textconv": f"{program} git textconv",
+        "diff.anvil.cachetextconv": "true",
+        "diff.anvil.binary": "true",
+        "diff.anvil.xfuncname": "^[^ ].*",
+        "merge.anvil.name": "the index of the merged pages",
+        "merge.anvil.driver": f"{program.replace('%', '%%')} git merge-driver %O %A %B %P",
+    }
+
+
+def _program() -> str:
+    """This ``anvil``, spelled out for the shell that git runs: it may not be on the PATH of an editor's git."""
+    name = "anvil.exe" if os.name == "nt" else "anvil"
+    own = Path(sys.argv[0]).resolve()
+    found = next((each for each in (own, Path(sysconfig.get_path("scripts"), name)) if each.name == name), None)
+    if found is None or not found.is_file():
+        found = Path(shutil.which("anvil") or "anvil")
+    return shlex.quote(found.as_posix())
+
+
+def _text(file: Path) -> str:
+    return file.read_bytes().decode("utf-8", "surrogateescape") if file.exists() else ""
+
+
+def _edit(file: Path, text: str) -> bool:
+    """Write a file unless it says so already; whether it was written. Without text there is no file."""
+    if text == _text(file):
+        return False
+    if text:
+        file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    else:
+        file.unlink()
+    return True
