@@ -112,7 +112,7 @@ class Following:
 
     def _ask(self, progress: Progress) -> None:
         """Ask the server once."""
-        before = self._fetched
+        before, said = self._fetched, self._problem
         limits = Limits(size=self._options.max_bytes)
         try:
             found = fetch(self._source, head=self._head, limits=limits, progress=progress)
@@ -121,7 +121,7 @@ class Following:
             self._problem = str(error)
             if before is None:
                 self._take_cached(str(error))
-        if self._problem:
+        if self._problem and self._problem != said:
             logger.info("%s", self._problem)
         self._asked.set()
         if before and self._fetched and before.manifest.sha256 != self._fetched.manifest.sha256:

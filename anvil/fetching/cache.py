@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from anvil import manifest
-from anvil.errors import AnvilError, FetchError
+from anvil.errors import AnvilError
 from anvil.models import Manifest
 from anvil.store import describing, publishing, trust
 
@@ -116,14 +116,10 @@ class Entry:
 
     @contextlib.contextmanager
     def held(self, patience: float) -> Iterator[None]:
-        """Keep other processes from fetching this source. Raises :class:`IndexBusy` after so many seconds."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.utime(self.folder)
-        except OSError as error:
-            raise FetchError(
-                f"The cache folder {self.folder} cannot be written ({error.strerror}). Make it writable."
-            ) from error
+        """Keep other processes from fetching this source. Raises :class:`IndexBusy` after so many seconds, and
+        :class:`OSError` or :class:`BuildError` where nothing can be written."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.utime(self.folder)
         with publishing.exclusive(self.index, patience):
             yield
 

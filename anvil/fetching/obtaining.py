@@ -16,7 +16,16 @@ from pathlib import Path
 
 from anvil import addresses, git
 from anvil.addresses import Address, GitHubAddress, LocalPath, WebAddress
-from anvil.errors import ArtifactError, ArtifactRejected, GitError, IndexBusy, SourceError, Unreachable
+from anvil.errors import (
+    ArtifactError,
+    ArtifactRejected,
+    BuildError,
+    FetchError,
+    GitError,
+    IndexBusy,
+    SourceError,
+    Unreachable,
+)
 from anvil.fetching import artifacts, github, on_disk, releases, unpacking, web
 from anvil.fetching.cache import Cache, Entry, State
 from anvil.fetching.downloading import NEVER_SEEN, Wanted, download, forget
@@ -95,6 +104,13 @@ def _from_server(
                 return _cached(entry, state, str(error))
     except IndexBusy as error:
         raise Unreachable(f"Another process is fetching {address.shown}. Try again when it has finished.") from error
+    except (OSError, BuildError) as error:  # a home that is read-only, a disk that is full
+        why = getattr(error, "strerror", None) or "another program holds it"
+        told = f"The cache folder {cache.folder} cannot be written ({why}). Make it writable, or free some space."
+        state = entry.state()
+        if state is None:
+            raise FetchError(told) from error
+        return _cached(entry, state, told)
 
 
 def _newest(
