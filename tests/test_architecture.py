@@ -18,11 +18,11 @@ MODULES = {
 }
 FLOORS = (
     {"errors", "models"},
-    {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
-     "passages", "manifest", "config", "freshness", "history", "trees", "selecting"},
+    {"markdown", "anchors", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking",
+     "vectors", "passages", "manifest", "config", "freshness", "history", "trees", "selecting"},
     {"git", "sources", "working_tree", "footprint", "configfile", "clients", "watching", "embedding", "store"},
-    {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
-     "comparing", "api"},
+    {"indexing", "building", "published", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching",
+     "pages", "comparing", "api"},
     {"cli", "server", "__main__"},
 )  # fmt: skip
 """Ground to roof: a module imports from its own floor and those below."""
