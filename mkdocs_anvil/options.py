@@ -106,4 +106,4 @@ def settings(chosen: AnvilConfig, folder: Path, docs: Path, purpose: str) -> Con
 def kept_index(folder: Path, docs: Path, purpose: str) -> Path:
     """Where the index of a site is kept between builds, such as ``.anvil/site-docs.db``."""
     name = docs.relative_to(folder).as_posix() if docs.is_relative_to(folder) else docs.name
-    return folder / FOLDER / f"{purpose}-{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-') or 'docs'}.db"
+    return folder / FOLDER / f"{purpose}-{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-.') or 'docs'}.db"
