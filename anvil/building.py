@@ -56,25 +56,29 @@ def build(
     wanted = settings(provider, options)
     if shard is not None:
         source = sources.part(source, shard)
+
+    def says_all(standing: Reader | None, path: Path) -> BuildReport | None:
+        return unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.left_out)
+
     with contextlib.ExitStack() as opened:
         seen = signature(index)
         standing, reasons = _standing(index, opened, force)
-        scan = source.scan(standing.blob_ids() if standing else None)
-        report = None if force else unchanged(standing, index, wanted, scan, started, shard, source.commit())
+        scan = source.scan(standing.identities() if standing else None)
+        report = None if force else says_all(standing, index)
         if report:
             return report
         opened.enter_context(publishing.exclusive(index, patience))
         if signature(index) != seen:  # another build was quicker
             standing, reasons = _standing(index, opened, force)
-            scan = source.scan(standing.blob_ids() if standing else None)
-            report = None if force else unchanged(standing, index, wanted, scan, started, shard, source.commit())
+            scan = source.scan(standing.identities() if standing else None)
+            report = None if force else says_all(standing, index)
             if report:
                 return report
 
         older = {} if force else _caches(previous, opened, reasons)
         if standing is None and older:  # the first that can be used stands in: its bytes, if they say it all
             path, standing = next(iter(older.items()))
-            report = unchanged(standing, path, wanted, scan, started, shard, source.commit())
+            report = says_all(standing, path)
             if report:
                 publishing.copy(path, index)
                 return replace(
@@ -92,13 +96,13 @@ def build(
             writer.set_meta(wanted)
         writer.set_meta({"anvil_version": __version__, "shard": shard})
         indexer = Indexer(writer, provider, options, caches, progress)
-        first = changes = freshness.compare(writer.blob_ids(), scan.entries)
+        first = changes = freshness.compare(writer.identities(), scan.entries)
         if provider.dimensions and (changes.added or changes.changed):
             opened.enter_context(_warming(provider))
         for _ in range(ROUNDS):
             indexer.update(source, scan.entries, changes)
-            scan = source.scan(writer.blob_ids())
-            changes = freshness.compare(writer.blob_ids(), scan.entries)
+            scan = source.scan(writer.identities())
+            changes = freshness.compare(writer.identities(), scan.entries)
             if not changes:
                 break
         publication = publishing.Publication(writer, index)
@@ -164,7 +168,7 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
 
 def unchanged(
     standing: Reader | None, index: Path, wanted: Mapping[str, str], scan: Scan, started: float,
-    shard: Shard | None = None, commit: str | None = None,
+    shard: Shard | None = None, commit: str | None = None, left_out: frozenset[str] | None = None,
 ) -> BuildReport | None:  # fmt: skip
     """The report on an index that holds, whole, what ``scan`` found and what ``wanted`` says; None when it does not.
 
@@ -177,7 +181,7 @@ def unchanged(
         return None
     if meta.get("shard") != (str(shard) if shard else None) or (shard and meta.get("commit") != commit):
         return None
-    if freshness.compare(standing.blob_ids(), scan.entries):
+    if standing.left_out() != left_out or freshness.compare(standing.identities(), scan.entries):
         return None
     counts = standing.counts()
     return BuildReport(

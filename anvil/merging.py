@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anvil import published
 from anvil.building import build, unchanged
 from anvil.config import ChunkingOptions, configure
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
@@ -45,7 +46,7 @@ def join(
             readers.append((path, checking.open_checked(path)))
             opened.callback(readers[-1][1].close)
         meta = _agreed(readers)
-        entries = {path: blob for _, reader in readers for path, blob in reader.blob_ids().items()}
+        entries = {path: each for _, reader in readers for path, each in reader.identities().items()}
         opened.enter_context(publishing.exclusive(out, patience))
         report = _standing(out, meta, entries, started)
         if report:
@@ -135,7 +136,7 @@ def reconcile(
         meta = own.meta()
         if ancestor and all(ancestor.meta()[key] == meta[key] for key in SETTINGS):
             meta = other.meta()
-        source = _Merged(repository, entries, (own, other))
+        source = published.beside(_Merged(repository, entries, (own, other)), own)
         report = build(source, ours, provider(meta), _options(meta), previous=[theirs], progress=progress)
     return report, torn
 
@@ -147,15 +148,19 @@ def _options(meta: Mapping[str, str]) -> ChunkingOptions:
 
 
 class _Merged:
-    """The pages of a merge, read from the repository's blobs. Times are those of the side a page comes from, and what
-    a site generator said of a page stays."""
+    """The pages of a merge, read from the repository's blobs. Times are those of the side a page comes from. A page
+    that our side holds as a site generator handed it over stays so; one that is merged is read from its file."""
 
     name = "merged tree"
     problem: str | None = None
+    left_out: frozenset[str] | None = None
 
     def __init__(self, repository: Repository, entries: Mapping[str, str], sides: Sequence[Reader]) -> None:
         self._git = repository
         self._entries = entries
+        mine, known = sides[0].blob_ids(), sides[0].identities()
+        self._identities = {path: known[path] if mine.get(path) == blob else blob for path, blob in entries.items()}
+        self._identities |= {path: known[path] for path in known.keys() - mine.keys()}  # pages without a file
         self._rows = [{each.file_path: each for each in side.documents()} for side in sides]
         meta = sides[0].meta()
         self.root_path = meta["docs_root_path"]
@@ -166,7 +171,7 @@ class _Merged:
         return self._commit
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        return Scan(dict(sorted(self._entries.items())))
+        return Scan(dict(sorted(self._identities.items())))
 
     def read(self, path: str) -> Document | Skipped:
         blob = self._entries[path]
@@ -174,11 +179,7 @@ class _Merged:
         reason = refusal(data, len(data))
         if reason is not None:
             return Skipped(path, reason)
-        row = next((rows[path] for rows in self._rows if path in rows), None)
-        return Document(
-            path, blob, data.decode("utf-8-sig"), len(data), self._time(path),
-            url=row.url if row else None, nav_path=row.nav_path if row else None,
-        )  # fmt: skip
+        return Document(path, blob, data.decode("utf-8-sig"), len(data), self._time(path))
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
@@ -187,6 +188,6 @@ class _Merged:
 
     def _time(self, path: str) -> str:
         rows = [rows[path] for rows in self._rows if path in rows]
-        same = [row for row in rows if row.blob_id == self._entries[path]]
+        same = [row for row in rows if row.blob_id == self._entries.get(path, "")]
         times = [row.last_modified for row in same[:1] or rows]
         return max(times or (row.last_modified for rows in self._rows for row in rows.values()))

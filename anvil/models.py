@@ -130,6 +130,8 @@ class Document:
     """One source document: decoded text and what is known about it besides.
 
     ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``). ``metadata`` is merged over the front matter.
+    ``headings`` (level, id, text) of the published page decide the anchors; None when there is none to look at.
+    ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a file as it lies there.
     """
 
     path: str
@@ -141,6 +143,8 @@ class Document:
     url: str | None = None
     nav_path: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    headings: tuple[tuple[int, str, str], ...] | None = None
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,11 @@ class DocumentSource(Protocol):
     def problem(self) -> str | None:
         """Why the repository's rules and times are not used although there is one; None when all is well."""
 
+    @property
+    def left_out(self) -> frozenset[str] | None:
+        """Files that would be documents here but for the site they belong to, which leaves them out, by
+        :func:`anvil.published.concealed`; None when the documents are the files themselves."""
+
     def commit(self) -> str | None:
         """The commit these documents belong to (40 hex digits), HEAD for trees not committed; None without
         one."""
@@ -96,6 +101,7 @@ class _Part:
         self._shard = shard
         self.name = f"{source.name}, shard {shard}"
         self.root_path = source.root_path
+        self.left_out = source.left_out
         self.read = source.read
         self.commit = source.commit
         self.last_modified = source.last_modified
@@ -117,6 +123,7 @@ class _Tree(ABC):
     """What the staged tree and commits share: entries whose blob ids git knows already."""
 
     problem: str | None = None
+    left_out: frozenset[str] | None = None
 
     def __init__(self, docs: Path, options: SourceOptions) -> None:
         repository = Repository.discover(docs)

@@ -1,61 +1,253 @@
-"""Hooks of MkDocs that call Anvil: after a build, the site carries the index of the pages it was made from.
+"""Hooks of MkDocs that call Anvil: after a build, the site carries the index of the pages it shows.
 
-The index is kept beside ``mkdocs.yml`` between builds, because MkDocs empties the site folder; a build without changes
-copies it, no more.
+One run may build a site several times, once for each language, a build within a build: pages gather until the
+outermost ends. The index is kept beside ``mkdocs.yml``, because MkDocs empties the site folder; a build without
+changes copies it, no more. Under ``mkdocs serve`` the plugin lives as long as the server, and so does the model.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from mkdocs.config import base
-from mkdocs.config import config_options as options
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import BasePlugin, get_plugin_logger
+from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
+from mkdocs.structure.files import Files, InclusionLevel
+from mkdocs.structure.nav import Navigation
+from mkdocs.structure.pages import Page
 
 import anvil
-from anvil.errors import AnvilError
+from anvil import published
+from anvil.config import Config
+from anvil.errors import AnvilError, BuildError
+from anvil.models import BuildReport, Document
+from anvil.store import describing
+from mkdocs_anvil import llms, options, pages, rendering
 
 log = get_plugin_logger(__name__)
 
-KEPT = Path(".anvil") / "site.db"
-"""Where the index is kept, from the folder of ``mkdocs.yml``."""
+TELL = 5.0
+"""Seconds between two lines about a build that takes long."""
+LAST = -200
+"""After all other plugins, and after those that build other languages when the first is done (-100)."""
 
 
-class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
-    """The plugin's options in ``mkdocs.yml``."""
+class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-call]
+    """Builds the index of the site's pages and puts it into the site."""
 
-    enabled = options.Type(bool, default=True)
-    index_path = options.Type(str, default="anvil/index.db")
-    provider = options.Choice(("local", "openai", "none"), default="local")
+    def __init__(self) -> None:
+        self._serving = self._dirty = False
+        self._opened: anvil.Anvil | None = None
+        self._settings: Config | None = None
+        self._headings = rendering.Remembered(rendering.headings)
+        self._converted = rendering.Remembered(rendering.to_markdown)
+        self._forget()
 
+    def _forget(self) -> None:
+        self._depth = 0
+        self._shown: dict[str, tuple[Page, str]] = {}
+        self._unread: set[str] = set()
+        self._order: dict[str, int] = {}
 
-class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
-    """Builds the index of ``docs_dir`` and puts it into the site."""
+    # --- hooks ---------------------------------------------------------------------------------------------
 
-    def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Build the index, and copy it into the finished site. Raises PluginError when it cannot be built."""
+    def on_startup(self, *, command: str, dirty: bool) -> None:
+        """Remember how MkDocs was called. That there is such a hook keeps the plugin between builds of a server."""
+        self._serving, self._dirty = command == "serve", dirty
+
+    def on_config(self, config: MkDocsConfig) -> None:
+        """Settle the options. Raises PluginError for those that make no sense."""
         if not self.config.enabled:
             return
-        kept = Path(config.config_file_path or config.docs_dir).parent / KEPT
-        target = Path(config.site_dir) / self.config.index_path
+        folder = Path(config.config_file_path or config.docs_dir).absolute().parent
+        purpose = "serve" if self._serving else "site"
         try:
-            kept.parent.mkdir(exist_ok=True)
-            (kept.parent / ".gitignore").write_text("*\n", encoding="utf-8")
-            settings = anvil.Config(docs=config.docs_dir, index=str(kept))
-            with anvil.open(provider=self.config.provider, config=settings) as opened:
-                report = opened.index()
+            settled = options.settings(self.config, folder, Path(config.docs_dir).absolute(), purpose)
+        except AnvilError as error:
+            raise PluginError(f"anvil: {error}") from error
+        if settled != self._settings:
+            self._close()
+        self._settings, self._folder = settled, folder
+
+    def on_pre_build(self, *, config: MkDocsConfig) -> None:
+        """A build begins, perhaps within another."""
+        if not self._depth:
+            self._forget()
+        self._depth += 1
+
+    @event_priority(LAST)
+    def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> None:
+        """Remember the order in which readers are led through the pages."""
+        for page in nav.pages:
+            self._order.setdefault(page.file.src_uri, len(self._order))
+
+    @event_priority(LAST)
+    def on_env(self, env: Any, *, config: MkDocsConfig, files: Files) -> None:
+        """Keep the pages as all plugins left them; links between API pages, too, are resolved by now.
+
+        A page shown again in place of its translation counts once. A dirty build reads only what changed: what it
+        passed over is noted.
+        """
+        for file in files.documentation_pages(inclusion=InclusionLevel.is_in_serve):
+            if file.page is not None and file.page.content is not None:
+                self._shown.setdefault(file.src_uri, (file.page, file.page.content))
+            elif self._dirty and (self._serving or file.inclusion is not InclusionLevel.DRAFT):
+                self._unread.add(file.src_uri)
+
+    @event_priority(LAST)
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        """Put the index into the finished site."""
+        self._depth -= 1
+        if self._depth or not self.config.enabled:
+            return
+        try:
+            documents = self._documents(config)
+            if self.config.llms_txt:
+                self._write_llms(config, documents)
+            report = self._build(documents)
+            target = Path(config.site_dir) / self.config.index_path
+            self._put(Path(report.index_path), target)
+        except AnvilError as error:
+            self._complain(f"The site has no index: {error}")
+        else:
+            self._tell(report, target)
+        finally:
+            self._forget()
+            if not self._serving:
+                self._close()
+
+    def on_build_error(self, *, error: Exception) -> None:
+        """The build ends here."""
+        self._forget()
+        if not self._serving:
+            self._close()
+
+    def on_shutdown(self) -> None:
+        """MkDocs ends."""
+        self._close()
+
+    # --- the index -----------------------------------------------------------------------------------------
+
+    def _build(self, documents: list[Document]) -> BuildReport:
+        assert self._settings is not None and self._settings.index is not None
+        kept = Path(self._settings.index)
+        with _writing(kept):
+            if not kept.parent.exists():
+                kept.parent.mkdir(parents=True)
+                (kept.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+        if self._opened is None:
+            self._opened = anvil.open(config=self._settings, progress=_Progress())
+        assert self._opened.tree is not None
+        source = published.handed_over(
+            documents, self._opened.tree, unread=self._unread - self._shown.keys(),
+            limit=self._settings.source.max_file_bytes,
+        )  # fmt: skip
+        others = [path for path in sorted(kept.parent.glob("*.db")) if path != kept]
+        return self._opened.index(source=source, previous=[*self._previous(kept), *others])
+
+    def _documents(self, config: MkDocsConfig) -> list[Document]:
+        choice = pages.Choice(self.config.include, self.config.exclude, self.config.rendered)
+        expand = pages.expansion(config)
+        found = []
+        for path, (page, html) in self._shown.items():
+            if choice.wants(path, page.meta):
+                text = self._as_markdown(path, html) if choice.as_rendered(path) else None
+                if text is None:
+                    text = pages.source_text(page, expand)
+                found.append(pages.document(page, self._headings.of(path, html), text, path in self._order))
+        return found
+
+    def _as_markdown(self, path: str, html: str) -> str | None:
+        """The page's HTML as Markdown; None, with a warning, when it cannot be converted."""
+        try:
+            return self._converted.of(path, html)
+        except AnvilError:
+            raise
+        except Exception as error:  # whatever a library says of a page must not cost the site its index
+            log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
+            return None
+
+    def _previous(self, kept: Path) -> list[Path]:
+        """The indexes that were named; none when one was kept, which knows better."""
+        if not self.config.previous or kept.exists():
+            return []
+        assert self._opened is not None
+        from mkdocs_anvil import previous
+
+        found, complaints = previous.usable(self.config.previous, self._folder, self._opened.provider.digest)
+        for complaint in complaints:
+            log.warning(complaint)
+        return found
+
+    def _write_llms(self, config: MkDocsConfig, documents: list[Document]) -> None:
+        behind = len(self._order)
+        read = sorted(documents, key=lambda each: (self._order.get(each.path, behind), each.path))
+        entries = [pages.entry(self._shown[document.path][0], document) for document in read]
+        root = (config.site_url or "").rstrip("/")
+        made = llms.files(config.site_name, config.site_description or "", f"{root}/" if root else "", entries)
+        for path, text in made.items():
+            if self._unread and path in llms.WHOLE:  # it would lack what a dirty build passed over
+                continue
+            target = Path(config.site_dir, *path.split("/"))
+            with _writing(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text, encoding="utf-8", newline="\n")
+
+    def _put(self, kept: Path, target: Path) -> None:
+        with _writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             fresh = target.with_name(target.name + ".new")
             shutil.copyfile(kept, fresh)
             os.replace(fresh, target)
-        except (AnvilError, OSError) as error:
-            raise PluginError(f"The index was not built: {error}") from error
+            describing.write_manifest(target)
+
+    def _close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+        self._opened = None
+
+    # --- telling -------------------------------------------------------------------------------------------
+
+    def _tell(self, report: BuildReport, target: Path) -> None:
         for sentence in report.reasons:
-            log.warning(sentence)
+            log.info(sentence)
         for left_out in report.skipped:
             log.warning(f"{left_out.path} is not in the index: {left_out.reason}")
-        log.info(f"{report.pages} pages, {report.embedded} passages embedded: {target}")
+        for failed in report.failed:
+            log.warning(f"{failed.path} has no vector: {failed.reason}")
+        done = "unchanged" if report.outcome == "unchanged" else f"{report.embedded} passages embedded"
+        log.info(f"{report.pages} pages, {done}: {target}")
+
+    def _complain(self, sentence: str) -> None:
+        if self.config.on_error == "fail":
+            raise PluginError(sentence)
+        log.warning(sentence)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BuildError(f"{error.filename or path} cannot be written ({error.strerror}).") from error
+
+
+class _Progress:
+    """Says now and then how far a build is that takes long."""
+
+    def __init__(self) -> None:
+        self._told = time.monotonic()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not done:
+            self._told = now
+        elif now - self._told > TELL:
+            self._told = now
+            log.info(f"{stage}: {done} of {total}")

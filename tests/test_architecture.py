@@ -19,11 +19,12 @@ MODULES = {
 FLOORS = (
     {"errors", "models"},
     {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
-     "passages", "manifest", "addresses", "sharding", "config", "freshness", "history", "trees", "selecting", "attributes"},
+     "passages", "manifest", "addresses", "sharding", "config", "freshness", "history", "trees", "selecting",
+     "attributes", "anchors"},
     {"git", "libgit2", "tracked", "sources", "working_tree", "footprint", "configfile", "clients", "watching",
      "embedding", "store", "fetching"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
-     "comparing", "health", "merging", "following", "pulling", "api", "outline"},
+     "comparing", "health", "merging", "following", "pulling", "api", "outline", "published"},
     {"cli", "ci", "server", "__main__"},
 )  # fmt: skip
 """Ground to roof: a module imports from its own floor and those below."""
