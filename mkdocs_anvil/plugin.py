@@ -29,8 +29,11 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     """The plugin's options in ``mkdocs.yml``."""
 
     enabled = options.Type(bool, default=True)
+    """Whether the index is built at all; `!ENV` works here."""
     index_path = options.Type(str, default="anvil/index.db")
+    """Where the index goes in the site folder."""
     provider = options.Choice(("local", "openai", "none"), default="local")
+    """Which embedding provider makes the vectors."""
 
 
 class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
