@@ -35,12 +35,12 @@ def tables(config: Any, prefix: str = "") -> Iterator[str]:
     hints = typing.get_type_hints(kind)
     values = {each.name: getattr(config, each.name) for each in dataclasses.fields(config)}
     rows = [
-        (f"`{prefix}{name}`", named(hints[name]), shown(value), f"`{variable(prefix + name)}`", said[name])
+        (f"`{prefix}{name}`", named(hints[name]), shown(value), said[name], f"`{variable(prefix + name)}`")
         for name, value in values.items()
         if not dataclasses.is_dataclass(value)
     ]
     yield f"## {prefix.removesuffix('.')}\n\n{prose(kind.__doc__ or '')}\n" if prefix else "## At the top\n"
-    yield table(("key", "type", "default", "environment variable", "meaning"), rows)
+    yield table(("key", "type", "default", "meaning", "environment variable"), rows)
     for name, value in values.items():
         if dataclasses.is_dataclass(value):
             yield from tables(value, f"{prefix}{name}.")

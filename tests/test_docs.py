@@ -109,7 +109,7 @@ def test_each_key_is_documented_with_its_default_variable_and_meaning(key: str, 
     page = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")
     row = next((line for line in page.splitlines() if line.startswith(f"| `{key}` |")), None)
     assert row, f"{key} is not documented"
-    _, kind, given, variable, meaning = row.strip("| ").split(" | ")
+    _, kind, given, meaning, variable = row.strip("| ").split(" | ")
     assert given == ("not set" if default is None else f"`{json.dumps(default)}`") and kind and meaning
     assert variable == f"`ANVIL_{key.replace('.', '_').upper()}`"
 

@@ -1,0 +1,110 @@
+"""A headless Chromium that looks at built sites over loopback, and knows what it sees of an index's sections."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)  # fmt: skip
+LOOK = """
+const [anchors, done] = arguments;
+const there = anchors.filter(id => document.getElementById(id)).map(id => [id, document.getElementById(id)]);
+const frame = () => new Promise(requestAnimationFrame);
+(async () => {
+  const found = {};
+  for (const [id, element] of there) {
+    location.hash = '';
+    location.hash = '#' + encodeURIComponent(id);
+    await frame();
+    const heading = element.closest('h1, h2, h3, h4, h5, h6') || element.querySelector('h1, h2, h3, h4, h5, h6') || element;
+    const copy = heading.cloneNode(true);
+    copy.querySelectorAll('.headerlink').forEach(link => link.remove());
+    const top = element.getBoundingClientRect().top;
+    found[id] = {text: copy.textContent.trim(), shown: element.getClientRects().length > 0 && top > -1 && top < innerHeight};
+  }
+  const asked = performance.getEntriesByType('resource').map(entry => entry.name);
+  done({found, asked, title: document.title});
+})();
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a page shows: its title, the anchors that are there, and which addresses it asked for."""
+
+    title: str
+    found: dict[str, dict[str, Any]]
+    asked: list[str]
+
+
+class Browser:
+    """One Chromium for all tests."""
+
+    def __init__(self, profile: Path) -> None:
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+
+        options = webdriver.ChromeOptions()
+        options.binary_location = str(BROWSER)
+        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        self._driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        self._driver.set_window_size(1200, 800)
+        self._driver.set_script_timeout(30)
+
+    def look(self, url: str, anchors: list[str]) -> Look:
+        """Open a page and go to each of the anchors that are there."""
+        self._driver.get(url)
+        return Look(**self._driver.execute_async_script(LOOK, anchors))
+
+    def arrive(self, url: str) -> float:
+        """Open a page at an anchor; how far its element is from the top of the window, in pixels."""
+        self._driver.get("about:blank")
+        self._driver.get(url)
+        top = "return document.getElementById(decodeURIComponent(location.hash.slice(1))).getBoundingClientRect().top"
+        return float(self._driver.execute_script(top))
+
+    def close(self) -> None:
+        """End the browser and its driver."""
+        self._driver.quit()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Chromium, or a reason why the test is skipped."""
+    pytest.importorskip("selenium")
+    if not BROWSER or not DRIVER:
+        pytest.skip("no Chromium with its driver here; scripts/install_browser.sh installs them")
+    opened = Browser(tmp_path_factory.mktemp("chromium"))
+    yield opened
+    opened.close()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the tests say what went wrong."""
+
+
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    """Serve a folder on loopback; its address, with a slash at the end."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
