@@ -286,7 +286,7 @@ class Anvil:
         Raises :class:`ArtifactError` when there is no usable index, :class:`SourceError` when there are no
         documents.
         """
-        from anvil import freshness
+        from anvil import freshness, published
         from anvil.store import checking
 
         chosen = source or self.tree
@@ -297,7 +297,7 @@ class Anvil:
             reader = checking.open_checked(self.index_path)
             try:
                 indexed = reader.blob_ids()
-                return freshness.compare(indexed, chosen.scan(indexed).entries)
+                return freshness.compare(indexed, published.beside(chosen, reader).scan(indexed).entries)
             finally:
                 reader.close()
 

@@ -53,15 +53,15 @@ def build(
     with contextlib.ExitStack() as opened:
         seen = signature(index)
         standing, reasons = _standing(index, opened, force)
-        scan = source.scan(standing.blob_ids() if standing else None)
-        report = None if force else _unchanged(standing, index, wanted, scan, started)
+        scan = source.scan(standing.identities() if standing else None)
+        report = None if force else _unchanged(standing, index, wanted, source, scan, started)
         if report:
             return report
         opened.enter_context(publishing.exclusive(index, patience))
         if signature(index) != seen:  # another build was quicker
             standing, reasons = _standing(index, opened, force)
-            scan = source.scan(standing.blob_ids() if standing else None)
-            report = None if force else _unchanged(standing, index, wanted, scan, started)
+            scan = source.scan(standing.identities() if standing else None)
+            report = None if force else _unchanged(standing, index, wanted, source, scan, started)
             if report:
                 return report
 
@@ -76,13 +76,13 @@ def build(
             writer.set_meta(wanted)
         writer.set_meta({"anvil_version": __version__})
         indexer = Indexer(writer, provider, options, caches, progress)
-        first = changes = freshness.compare(writer.blob_ids(), scan.entries)
+        first = changes = freshness.compare(writer.identities(), scan.entries)
         if provider.dimensions and (changes.added or changes.changed):
             opened.enter_context(_warming(provider))
         for _ in range(ROUNDS):
             indexer.update(source, scan.entries, changes)
-            scan = source.scan(writer.blob_ids())
-            changes = freshness.compare(writer.blob_ids(), scan.entries)
+            scan = source.scan(writer.identities())
+            changes = freshness.compare(writer.identities(), scan.entries)
             if not changes:
                 break
         publication = publishing.Publication(writer, index)
@@ -147,14 +147,14 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
 
 
 def _unchanged(
-    standing: Reader | None, index: Path, wanted: Mapping[str, str], scan: Scan, started: float
+    standing: Reader | None, index: Path, wanted: Mapping[str, str], source: DocumentSource, scan: Scan, started: float
 ) -> BuildReport | None:
     if standing is None:
         return None
     meta = standing.meta()
     if any(meta.get(key) != value for key, value in wanted.items()) or meta["needs_reembed"] != "0":
         return None
-    if freshness.compare(standing.blob_ids(), scan.entries):
+    if standing.left_out() != source.left_out or freshness.compare(standing.identities(), scan.entries):
         return None
     counts = standing.counts()
     return BuildReport(

@@ -19,13 +19,14 @@ def load_config(
     path: str | os.PathLike[str] | None = None,
     flags: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
+    start: Path | None = None,
 ) -> tuple[Config, Path]:
     """The configuration, and the folder that its relative paths start from.
 
-    Reads ``path``, or the nearest ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]`` from the working
-    folder up to the repository's root. Raises :class:`ConfigError`.
+    Reads ``path``, or the nearest ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]`` from ``start`` (the
+    working folder) up to the repository's root. Raises :class:`ConfigError`.
     """
-    found = Path(path) if path else _nearest_config(Path.cwd())
+    found = Path(path) if path else _nearest_config(start or Path.cwd())
     table: Mapping[str, Any] = {}
     if found is not None:
         table = _read_toml(found)

@@ -6,6 +6,8 @@
     ├── GitError               a repository is there, but git's data cannot be read
     ├── ModelError             the embedding model cannot be had or loaded
     ├── ProviderError          an embedding service refused or cannot be used
+    ├── FetchError             an index cannot be had from where it is published
+    │   └── Unreachable        the server does not answer now: what was fetched before can do instead
     ├── NotFound               a page or section that is not in the index
     ├── ArtifactError          an index file that cannot be used
     │   ├── ArtifactMissing    there is none at that path
@@ -42,6 +44,14 @@ class ModelError(AnvilError):
 
 class ProviderError(AnvilError):
     """An embedding service refused or cannot be used."""
+
+
+class FetchError(AnvilError):
+    """An index cannot be had from where it is published."""
+
+
+class Unreachable(FetchError):
+    """The server cannot be reached, or does not answer, for now."""
 
 
 class NotFound(AnvilError):

@@ -88,7 +88,10 @@ class Indexer:
                 self.progress("reading", done, len(work))
                 self._read(source, path)
             self.writer.touch(times)
-            self.writer.set_meta({"commit": source.commit(), "docs_root_path": source.root_path})
+            left_out = None if source.left_out is None else canonical(sorted(source.left_out))
+            self.writer.set_meta(
+                {"commit": source.commit(), "docs_root_path": source.root_path, "left_out": left_out}
+            )
 
     def _read(self, source: DocumentSource, path: str) -> None:
         document = source.read(path)
@@ -96,9 +99,11 @@ class Indexer:
             self.writer.remove(path)
             self.tally.skipped.append(document)
             return
-        from anvil import markdown  # not needed by a build that has nothing to read
+        from anvil import anchors, markdown  # not needed by a build that has nothing to read
 
         page = markdown.parse(document.text, slugs=self.options.slugs)
+        if document.headings is not None:
+            page = anchors.landed(page, document.headings)
         self.writer.put(document, page, chunking.chunks(page, self.options))
 
     # --- vectors -----------------------------------------------------------------------------------------

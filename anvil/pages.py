@@ -51,7 +51,7 @@ def _document(reader: Reader, file_path: str, docs_root: Path | None) -> StoredD
     path = file_path if document else normalised(file_path, docs_root)
     document = document or _stored(reader, path)
     if document is None:
-        paths = list(reader.blob_ids())
+        paths = list(reader.identities())
         same_name = [p for p in paths if PurePosixPath(p).name == PurePosixPath(path).name]
         near = (same_name + difflib.get_close_matches(path, paths, n=3, cutoff=0.5))[:3]
         raise NotFound(

@@ -40,6 +40,11 @@ class DocumentSource(Protocol):
     def problem(self) -> str | None:
         """Why the repository's rules and times are not used although there is one; None when all is well."""
 
+    @property
+    def left_out(self) -> frozenset[str] | None:
+        """Files that would be documents here but for the site they belong to, which leaves them out; None when the
+        documents are the files themselves."""
+
     def commit(self) -> str | None:
         """The commit these documents belong to (40 hex digits), HEAD for trees not committed; None without
         one."""
@@ -86,6 +91,7 @@ class _Tree(ABC):
     """What the staged tree and commits share: entries whose blob ids git knows already."""
 
     problem: str | None = None
+    left_out: frozenset[str] | None = None
 
     def __init__(self, docs: Path, options: SourceOptions) -> None:
         repository = Repository.discover(docs)

@@ -47,6 +47,7 @@ class WorkingTree:
     read."""
 
     name = "working tree"
+    left_out: frozenset[str] | None = None
 
     def __init__(self, docs: Path, options: SourceOptions) -> None:
         self._docs = docs

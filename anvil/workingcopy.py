@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil import freshness
+from anvil import freshness, published
 from anvil.config import ChunkingOptions
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.indexing import Indexer, settings
@@ -46,7 +46,7 @@ class WorkingCopy:
         behind: bool = False,
     ) -> None:
         self.index = index
-        self.source = source
+        self.source = self._tree = source
         self.provider = provider
         self.progress = progress
         self.behind = behind
@@ -149,7 +149,7 @@ class WorkingCopy:
         copy.set_meta(wanted)
         copy.seal()
         self.close()
-        self._copy, self._options, self._indexed = copy, options, {}
+        self._copy, self._options, self._indexed, self.source = copy, options, {}, self._tree
 
     def read_some(self, limit: int) -> tuple[int, int]:
         """Read up to ``limit`` pages that differ; how many are right then, and of how many."""
@@ -190,6 +190,7 @@ class WorkingCopy:
         self.close()
         self._artifact, self._signature = artifact, found
         self._indexed = artifact.blob_ids()
+        self.source = self._tree and published.beside(self._tree, artifact)
 
     def _update(self, entries: Mapping[str, str], changes: Changes) -> None:
         assert self.source is not None

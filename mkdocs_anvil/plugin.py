@@ -1,64 +1,191 @@
-"""Hooks of MkDocs that call Anvil: after a build, the site carries the index of the pages it was made from.
+"""Hooks of MkDocs that call Anvil: after a build, the site carries the index of the pages it shows.
 
-The index is kept beside ``mkdocs.yml`` between builds, because MkDocs empties the site folder; a build without changes
-copies it, no more.
+One run may build a site several times, once for each language, a build within a build: pages gather until the
+outermost ends. The index is kept beside ``mkdocs.yml``, because MkDocs empties the site folder; a build without
+changes copies it, no more. Under ``mkdocs serve`` the plugin lives as long as the server, and so does the model.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
-from mkdocs.config import base
-from mkdocs.config import config_options as options
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import BasePlugin, get_plugin_logger
+from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
+from mkdocs.structure.files import Files
+from mkdocs.structure.nav import Navigation
+from mkdocs.structure.pages import Page
 
 import anvil
+from anvil import published
+from anvil.config import Config
 from anvil.errors import AnvilError
+from anvil.models import BuildReport, Document
+from anvil.store import describing
+from mkdocs_anvil import options, pages, rendering
 
 log = get_plugin_logger(__name__)
 
-KEPT = Path(".anvil") / "site.db"
-"""Where the index is kept, from the folder of ``mkdocs.yml``."""
+LAST = -200
+"""After all other plugins, and after those that build other languages when the first is done (-100)."""
 
 
-class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
-    """The plugin's options in ``mkdocs.yml``."""
+class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-call]
+    """Builds the index of the site's pages and puts it into the site."""
 
-    enabled = options.Type(bool, default=True)
-    """Whether the index is built at all; `!ENV` works here."""
-    index_path = options.Type(str, default="anvil/index.db")
-    """Where the index goes in the site folder."""
-    provider = options.Choice(("local", "openai", "none"), default="local")
-    """Which embedding provider makes the vectors."""
+    def __init__(self) -> None:
+        self._serving = self._dirty = False
+        self._opened: anvil.Anvil | None = None
+        self._settings: Config | None = None
+        self._converted: dict[str, tuple[str, str]] = {}
+        self._forget()
 
+    def _forget(self) -> None:
+        self._depth = 0
+        self._shown: dict[str, tuple[Page, str]] = {}
+        self._unread: set[str] = set()
+        self._order: dict[str, int] = {}
 
-class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
-    """Builds the index of ``docs_dir`` and puts it into the site."""
+    # --- hooks ---------------------------------------------------------------------------------------------
 
-    def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Build the index, and copy it into the finished site. Raises PluginError when it cannot be built."""
+    def on_startup(self, *, command: str, dirty: bool) -> None:
+        """Remember how MkDocs was called. That there is such a hook keeps the plugin between builds of a server."""
+        self._serving, self._dirty = command == "serve", dirty
+
+    def on_config(self, config: MkDocsConfig) -> None:
+        """Settle the options. Raises PluginError for those that make no sense."""
         if not self.config.enabled:
             return
-        kept = Path(config.config_file_path or config.docs_dir).parent / KEPT
-        target = Path(config.site_dir) / self.config.index_path
+        folder = Path(config.config_file_path or config.docs_dir).absolute().parent
+        purpose = "serve" if self._serving else "site"
         try:
-            kept.parent.mkdir(exist_ok=True)
-            (kept.parent / ".gitignore").write_text("*\n", encoding="utf-8")
-            settings = anvil.Config(docs=config.docs_dir, index=str(kept))
-            with anvil.open(provider=self.config.provider, config=settings) as opened:
-                report = opened.index()
-            target.parent.mkdir(parents=True, exist_ok=True)
-            fresh = target.with_name(target.name + ".new")
-            shutil.copyfile(kept, fresh)
-            os.replace(fresh, target)
+            settled = options.settings(self.config, folder, Path(config.docs_dir).absolute(), purpose)
+        except AnvilError as error:
+            raise PluginError(f"anvil: {error}") from error
+        if settled != self._settings:
+            self._close()
+        self._settings, self._folder = settled, folder
+
+    def on_pre_build(self, *, config: MkDocsConfig) -> None:
+        """A build begins, perhaps within another."""
+        if not self._depth:
+            self._forget()
+        self._depth += 1
+
+    @event_priority(LAST)
+    def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> None:
+        """Remember the order in which readers are led through the pages."""
+        for page in nav.pages:
+            self._order.setdefault(page.file.src_uri, len(self._order))
+
+    @event_priority(LAST)
+    def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> None:
+        """Keep a page as all plugins left it. A page shown again in place of its translation counts once."""
+        if self.config.enabled:
+            self._shown.setdefault(page.file.src_uri, (page, html))
+
+    @event_priority(LAST)
+    def on_env(self, env: Any, *, config: MkDocsConfig, files: Files) -> None:
+        """A dirty build reads only what changed: note what it passed over."""
+        if self._dirty:
+            made = files.documentation_pages()
+            self._unread |= {file.src_uri for file in made if file.page and file.page.content is None}
+
+    @event_priority(LAST)
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        """Put the index into the finished site."""
+        self._depth -= 1
+        if self._depth or not self.config.enabled:
+            return
+        try:
+            report = self._build(config)
+            target = Path(config.site_dir) / self.config.index_path
+            self._put(Path(report.index_path), target)
         except (AnvilError, OSError) as error:
-            raise PluginError(f"The index was not built: {error}") from error
+            self._complain(f"The site has no index: {error}")
+        else:
+            self._tell(report, target)
+        finally:
+            self._forget()
+            if not self._serving:
+                self._close()
+
+    def on_build_error(self, *, error: Exception) -> None:
+        """The build ends here."""
+        self._forget()
+
+    def on_shutdown(self) -> None:
+        """MkDocs ends."""
+        self._close()
+
+    # --- the index -----------------------------------------------------------------------------------------
+
+    def _build(self, config: MkDocsConfig) -> BuildReport:
+        assert self._settings is not None and self._settings.index is not None
+        kept = Path(self._settings.index)
+        if not kept.parent.exists():
+            kept.parent.mkdir(parents=True)
+            (kept.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+        if self._opened is None:
+            self._opened = anvil.open(config=self._settings)
+        assert self._opened.tree is not None
+        source = published.handed_over(
+            self._documents(config), self._opened.tree, unread=self._unread,
+            limit=self._settings.source.max_file_bytes,
+        )  # fmt: skip
+        return self._opened.index(source=source, previous=self._previous(kept))
+
+    def _documents(self, config: MkDocsConfig) -> list[Document]:
+        choice = pages.Choice(self.config.include, self.config.exclude, self.config.rendered)
+        expand = pages.expansion(config)
+        found = []
+        for path, (page, html) in self._shown.items():
+            if choice.wants(path, page.meta):
+                text = self._as_markdown(path, html) if choice.as_rendered(path) else pages.source_text(page, expand)
+                found.append(pages.document(page, html, text, path in self._order))
+        return found
+
+    def _as_markdown(self, path: str, html: str) -> str:
+        """The page's HTML as Markdown, made once as long as it stays the same."""
+        digest = hashlib.sha256(html.encode("utf-8", "surrogatepass")).hexdigest()
+        known = self._converted.get(path)
+        if known is None or known[0] != digest:
+            known = self._converted[path] = (digest, rendering.to_markdown(html))
+        return known[1]
+
+    def _previous(self, kept: Path) -> list[Path]:
+        """Indexes whose vectors may be taken over: those that were named, and the one kept for the other purpose."""
+        named = [self._folder / each for each in self.config.previous]
+        return [*named, *(path for path in sorted(kept.parent.glob("*.db")) if path != kept)]
+
+    def _put(self, kept: Path, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_name(target.name + ".new")
+        shutil.copyfile(kept, fresh)
+        os.replace(fresh, target)
+        describing.write_manifest(target)
+
+    def _close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+        self._opened = None
+
+    # --- telling -------------------------------------------------------------------------------------------
+
+    def _tell(self, report: BuildReport, target: Path) -> None:
         for sentence in report.reasons:
             log.warning(sentence)
         for left_out in report.skipped:
             log.warning(f"{left_out.path} is not in the index: {left_out.reason}")
+        for failed in report.failed:
+            log.warning(f"{failed.path} has no vector: {failed.reason}")
         log.info(f"{report.pages} pages, {report.embedded} passages embedded: {target}")
+
+    def _complain(self, sentence: str) -> None:
+        if self.config.on_error == "fail":
+            raise PluginError(sentence)
+        log.warning(sentence)

@@ -18,11 +18,12 @@ MODULES = {
 }
 FLOORS = (
     {"errors", "models"},
-    {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
-     "passages", "manifest", "config", "freshness", "history", "trees", "selecting"},
-    {"git", "sources", "working_tree", "footprint", "configfile", "clients", "watching", "embedding", "store"},
-    {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
-     "comparing", "api"},
+    {"markdown", "anchors", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking",
+     "vectors", "passages", "manifest", "addresses", "config", "freshness", "history", "trees", "selecting"},
+    {"git", "sources", "working_tree", "footprint", "configfile", "clients", "watching", "embedding", "store",
+     "fetching"},
+    {"indexing", "building", "published", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching",
+     "pages", "comparing", "api"},
     {"cli", "server", "__main__"},
 )  # fmt: skip
 """Ground to roof: a module imports from its own floor and those below."""
@@ -39,7 +40,8 @@ DOORS = {
     "click": ("anvil.cli",),
     "rich": ("anvil.cli",),
     "numpy": ("anvil.embedding", "anvil.store", "anvil.ranking", "anvil.vectors", "anvil.searching"),
-    "platformdirs": ("anvil.store",),
+    "platformdirs": ("anvil.store", "anvil.fetching.cache"),
+    "httpx2": ("anvil.fetching.http",),
     "mcp": ("anvil.server",),
     "starlette": ("anvil.server",),
     "uvicorn": ("anvil.server",),
@@ -107,7 +109,7 @@ def test_the_first_floor_touches_no_files_and_no_clock() -> None:
     for module, path in MODULES.items():
         if "." in module and floor(module) == 1:
             for name, line in imports(module, path):
-                assert name.split(".")[0] not in outside, f"{path}:{line} imports {name}"
+                assert name == "urllib.parse" or name.split(".")[0] not in outside, f"{path}:{line} imports {name}"
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -336,6 +336,7 @@ class Restless:
     def __init__(self, inner: sources.DocumentSource, page: Path, text: str) -> None:
         self.inner, self.page, self.text = inner, page, text
         self.name, self.root_path, self.problem = inner.name, inner.root_path, inner.problem
+        self.left_out = inner.left_out
 
     def commit(self) -> str | None:
         return self.inner.commit()

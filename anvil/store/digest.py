@@ -15,8 +15,8 @@ import apsw
 
 from anvil.store import identity
 
-_DOCUMENT = ("library", "file_path", "title", "file_type", "blob_id", "content_hash", "size", "url", "nav_path",
-             "metadata")  # fmt: skip
+_DOCUMENT = ("library", "file_path", "title", "file_type", "blob_id", "fingerprint", "content_hash", "size", "url",
+             "nav_path", "metadata")  # fmt: skip
 _SECTION = ("ordinal", "heading_path", "heading_level", "anchor", "start", '"end"', "start_line", "end_line")
 _WINDOW = ("id", "start", '"end"', "key")
 _CHUNK = ("ordinal", "chunk_id", "heading_path", "heading_level", "start", "start_line", "end_line", "page",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +50,42 @@ def exclusive(path: Path, patience: float = 600.0) -> Iterator[None]:
 def _remove(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError, PermissionError):  # Windows: not while somebody has it open
         path.unlink()
+
+
+def place(file: Path, path: Path) -> None:
+    """Put a copy of the index at ``file`` to ``path``, checked, flushed and renamed, as a build does it.
+
+    Raises :class:`ArtifactError` for what fails its check, :class:`BuildError` when it cannot be written.
+    """
+    with exclusive(path):
+        fresh = path.with_name(path.name + FRESH)
+        try:
+            shutil.copyfile(file, fresh)
+            checking.check(fresh)
+            with fresh.open("rb+") as copy:
+                os.fsync(copy.fileno())
+        except OSError as error:
+            raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+        replace(fresh, path)
+
+
+def replace(fresh: Path, path: Path) -> None:
+    """Rename ``fresh`` to ``path``. Windows refuses while somebody looks at the file, which is soon over.
+
+    Raises :class:`BuildError`.
+    """
+    for attempt in range(20):
+        try:
+            os.replace(fresh, path)
+            return
+        except PermissionError as error:
+            if os.name != "nt" or attempt == 19:
+                raise BuildError(
+                    f"{path} cannot be replaced ({error.strerror}). Close the program that has it open, and try again."
+                ) from error
+            time.sleep(0.1)
+        except OSError as error:
+            raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
 
 
 def _locked(lock: Path, patience: float) -> apsw.Connection:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from anvil import freshness
 from anvil.lexicon import path_words
 from anvil.models import SEPARATOR, ChunkMetadata, PageChunk, Section
 from anvil.store import identity
@@ -145,8 +146,19 @@ class Reader:
     # --- documents --------------------------------------------------------------------------------------
 
     def blob_ids(self) -> dict[str, str]:
-        """POSIX path -> git blob id of the source bytes."""
-        return dict(self.connection.execute("SELECT file_path, blob_id FROM documents ORDER BY file_path"))
+        """POSIX path -> git blob id of the source bytes, of the documents that have a source file."""
+        found = "SELECT file_path, blob_id FROM documents WHERE blob_id <> '' ORDER BY file_path"
+        return dict(self.connection.execute(found))
+
+    def identities(self) -> dict[str, str]:
+        """POSIX path -> what a build compares: see :func:`anvil.freshness.identity`."""
+        rows = self.connection.execute("SELECT file_path, blob_id, fingerprint FROM documents ORDER BY file_path")
+        return {path: freshness.identity(blob, fingerprint) for path, blob, fingerprint in rows}
+
+    def left_out(self) -> frozenset[str] | None:
+        """Paths of files that the site this index was made with leaves out; None when no site was made."""
+        written = self._one("SELECT value FROM anvil_meta WHERE key = 'left_out'")
+        return None if written is None else frozenset(json.loads(written))
 
     def times(self) -> dict[str, tuple[str, str]]:
         """POSIX path -> (blob id, last modified)."""

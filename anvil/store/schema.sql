@@ -13,7 +13,8 @@ CREATE TABLE documents (
   file_path TEXT NOT NULL,
   title TEXT NOT NULL,
   file_type TEXT NOT NULL,
-  blob_id TEXT NOT NULL,        -- git blob id of the source bytes
+  blob_id TEXT NOT NULL,        -- git blob id of the source bytes; '' for a page without a source file
+  fingerprint TEXT NOT NULL,    -- of all that a site generator handed over; '' for a file as it lies there
   content_hash BLOB NOT NULL,   -- SHA-256 of the text
   size INTEGER NOT NULL,        -- bytes of the source
   last_modified TEXT NOT NULL,

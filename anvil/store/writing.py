@@ -78,10 +78,10 @@ class Writer(Reader):
         title = title_of(document, page)
         metadata = {**page.metadata, **document.metadata}
         self.connection.execute(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'')",
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'')",
             (id_, library, document.path, title, PurePosixPath(document.path).suffix[1:].lower(), document.blob_id,
-             _sha256(document.text), document.size, document.last_modified, document.url, document.nav_path,
-             canonical(metadata)),
+             document.fingerprint, _sha256(document.text), document.size, document.last_modified, document.url,
+             document.nav_path, canonical(metadata)),
         )  # fmt: skip
         self.connection.executemany(
             "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

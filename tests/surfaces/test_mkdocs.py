@@ -14,7 +14,7 @@ from tests.conftest import PAGES, write
 from tests.surfaces.programs import environment
 
 pytest.importorskip("mkdocs")
-CONFIG = "site_name: Lighthouse\nplugins:\n  - search\n  - anvil:\n      provider: none\n"
+CONFIG = "site_name: Lighthouse\nplugins:\n  - search\n  - anvil:\n      embedding: {provider: none}\n"
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_the_site_carries_its_index(site: Path, monkeypatch: pytest.MonkeyPatch)
     first = index.read_bytes()
     mkdocs(site)
     assert index.read_bytes() == first
-    assert sorted(path.name for path in index.parent.iterdir()) == ["index.db"]
+    assert sorted(path.name for path in index.parent.iterdir()) == ["index.db", "index.json"]
 
 
 def test_a_page_that_cannot_be_indexed_fails_a_strict_build(site: Path) -> None:

@@ -1,0 +1,156 @@
+"""Where an index may come from, written as one string: a path, an ``https`` address, or a place on GitHub.
+
+Text in, values out. What is shown of an address never holds its credentials or its query, which may be a signature.
+"""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+from dataclasses import dataclass, field
+from typing import Literal
+
+from anvil.errors import ConfigError
+
+FORMS = "a path, https://HOST/..., or github:OWNER/REPO with artifact:NAME or release:TAG"
+FILES = (".db", ".sqlite", ".sqlite3")
+"""Endings of an address that names an index itself rather than a folder with one."""
+PLACES = ("index.json", "anvil/index.json", "index.db", "anvil/index.db")
+"""Where an index is looked for below a folder or a site, in this order."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_REMOTE = re.compile(r"(https?://|github:)", re.IGNORECASE)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_GITHUB = re.compile(
+    r"github:(?P<owner>[A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/(?P<repository>[A-Za-z0-9._-]{1,100})"
+    r"(?:@(?P<ref>[^\s#~^:?*\[\\]+))?(?:[#\s]+(?P<kind>artifact|release):(?P<name>[^\x00-\x1f]+))?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPath:
+    """A file, or a folder that holds an index."""
+
+    path: str
+
+    @property
+    def shown(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True, slots=True)
+class WebAddress:
+    """``url`` is without credentials; ``places`` are what is tried below it, in order, an empty one for itself."""
+
+    url: str
+    places: tuple[str, ...]
+    credentials: tuple[str, str] | None = field(default=None, repr=False)
+
+    @property
+    def shown(self) -> str:
+        return without_secrets(self.url)
+
+    @property
+    def host(self) -> str:
+        return urllib.parse.urlsplit(self.url).netloc
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubAddress:
+    """An Actions artifact or a release of a repository; ``ref`` narrows artifacts to a branch or a commit."""
+
+    owner: str
+    repository: str
+    ref: str | None
+    kind: Literal["artifact", "release"]
+    name: str
+
+    @property
+    def shown(self) -> str:
+        at = f"@{self.ref}" if self.ref else ""
+        return f"github:{self.slug}{at}#{self.kind}:{self.name}"
+
+    @property
+    def slug(self) -> str:
+        return f"{self.owner}/{self.repository}"
+
+
+Address = LocalPath | WebAddress | GitHubAddress
+
+
+def is_remote(source: str) -> bool:
+    """Whether this names something that has to be fetched, rather than a path."""
+    return bool(_REMOTE.match(source))
+
+
+def parse(source: str) -> Address:
+    """The address that ``source`` spells. Raises :class:`ConfigError`, which never repeats a credential."""
+    source = source.strip()
+    if source.lower().startswith("github:"):
+        return _github(source)
+    if is_remote(source):
+        return _web(source)
+    if not source or _SCHEME.match(source):
+        scheme = source.partition(":")[0]
+        raise ConfigError(f"An index cannot be fetched from {scheme + '://' if source else 'nowhere'}. Name {FORMS}.")
+    return LocalPath(source)
+
+
+def _github(source: str) -> GitHubAddress:
+    found = _GITHUB.fullmatch(source)
+    if not found or found["repository"] in (".", ".."):
+        raise ConfigError(
+            f"{source[:200]!r} is not a place on GitHub. Write github:OWNER/REPO#artifact:NAME, "
+            "github:OWNER/REPO@BRANCH#artifact:NAME or github:OWNER/REPO#release:TAG."
+        )
+    if not found["kind"]:
+        raise ConfigError(
+            f"{source} does not say what to fetch. Add artifact:NAME or release:TAG, as in {source}#release:latest."
+        )
+    kind: Literal["artifact", "release"] = "artifact" if found["kind"].lower() == "artifact" else "release"
+    if kind == "release" and found["ref"]:
+        raise ConfigError(f"A release is named by its tag alone. Write github:{found['owner']}/{found['repository']}"
+                          f"#release:{found['name']}.")  # fmt: skip
+    return GitHubAddress(found["owner"], found["repository"], found["ref"], kind, found["name"].strip())
+
+
+def _web(source: str) -> WebAddress:
+    try:
+        parts = urllib.parse.urlsplit(source)
+        host, port = parts.hostname, parts.port
+        credentials = (urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or ""))
+    except ValueError:
+        host, port, credentials = None, None, ("", "")
+    if not host or any(each.isspace() or ord(each) < 32 for each in source):
+        raise ConfigError("That is not a web address. Write https://HOST/PATH, without spaces.")
+    if not is_allowed(source):
+        raise ConfigError(f"{host} is asked over https only: plain http can be read and changed on its way. "
+                          "Write https://.")  # fmt: skip
+    named = f"[{host}]" if ":" in host else host
+    url = urllib.parse.urlunsplit(
+        (parts.scheme.lower(), named if port is None else f"{named}:{port}", parts.path or "/", parts.query, "")
+    )
+    last = parts.path.rpartition("/")[2].lower()
+    if parts.query or last.endswith((*FILES, ".json")):
+        places: tuple[str, ...] = ("",)
+    else:
+        url, places = url if url.endswith("/") else f"{url}/", PLACES
+    return WebAddress(url, places, credentials if any(credentials) else None)
+
+
+def is_allowed(url: str) -> bool:
+    """Whether a URL is asked at all: over https, or over http on this machine."""
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme.lower() == "https" or (parts.scheme.lower() == "http" and is_loopback(url))
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL names this machine."""
+    return (urllib.parse.urlsplit(url).hostname or "") in LOOPBACK
+
+
+def without_secrets(url: str) -> str:
+    """A URL as it may be shown and logged: no credentials, no query, no fragment."""
+    parts = urllib.parse.urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))

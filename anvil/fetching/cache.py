@@ -1,0 +1,180 @@
+"""What was fetched, on this machine: index files by their SHA-256, and for each source the one it stands at.
+
+    fetched/objects/<sha256>.db        every index, once
+    fetched/archives/<digest>          the SHA-256 of the index that an archive held
+    fetched/sources/<key>/index.db     the one a source stands at, replaced by rename; its manifest beside it
+    fetched/sources/<key>/state.json   where and when it was found; no credential, no signature
+
+Several processes may share it: writes are renames, and a source is fetched by one of them at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from anvil import manifest
+from anvil.errors import AnvilError, FetchError
+from anvil.models import Manifest
+from anvil.store import describing, publishing, trust
+
+KEPT = 12
+"""Objects, and sources, that are kept; the ones that were not used for longest go first."""
+IN_USE = 24 * 3600.0
+"""Seconds for which nothing is removed after its last use."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known of the index a source stands at. Times in seconds since 1970.
+
+    ``place`` is where below the source it was found; ``published`` whether with a manifest; ``revision`` what the
+    source calls it (an artifact, a release), ``commit`` the one it was made at as the source says.
+    """
+
+    shown: str
+    place: str
+    sha256: str
+    etag: str | None
+    modified: str | None
+    published: bool
+    fetched: float
+    checked: float
+    revision: str | None = None
+    commit: str | None = None
+
+
+class Cache:
+    """A folder of fetched indexes; ``folder`` None for the user's own."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or _default()
+
+    def entry(self, key: str) -> Entry:
+        """The place of a source. ``key`` names it, and where its HEAD matters, the repository."""
+        return Entry(self, hashlib.sha256(key.encode()).hexdigest()[:32])
+
+    def object(self, sha256: str) -> Path | None:
+        """The index file of this SHA-256, when it is here and whole."""
+        path = self.folder / "objects" / f"{sha256}.db"
+        try:
+            if trust.sha256(path) == sha256:
+                if time.time() - path.stat().st_mtime > 3600:  # no oftener: a server takes it for a change
+                    os.utime(path)
+                return path
+            path.unlink()  # damaged since
+        except OSError:
+            pass
+        return None
+
+    def keep(self, file: Path, sha256: str) -> Path:
+        """Move a verified file into the cache."""
+        target = self.folder / "objects" / f"{sha256}.db"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(file, target)
+        return target
+
+    def unpacked(self, digest: str) -> str | None:
+        """The SHA-256 of the index in an archive seen before, by the archive's own digest."""
+        with contextlib.suppress(OSError):
+            return (self.folder / "archives" / _hashed(digest)).read_text(encoding="ascii")
+        return None
+
+    def remember_archive(self, digest: str, sha256: str) -> None:
+        """Note which index an archive held."""
+        _written(self.folder / "archives" / _hashed(digest), sha256)
+
+    def prune(self) -> None:
+        """Let go of what was not used for long, beyond the newest few."""
+        now = time.time()
+        for name in ("objects", "archives", "sources"):
+            with contextlib.suppress(OSError):
+                found = sorted(os.scandir(self.folder / name), key=lambda entry: -entry.stat().st_mtime)
+                kept = KEPT if name != "archives" else KEPT * 20
+                for entry in found[kept:]:
+                    if now - entry.stat().st_mtime > IN_USE:
+                        shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
+
+
+class Entry:
+    """One source in the cache."""
+
+    def __init__(self, cache: Cache, name: str) -> None:
+        self.cache = cache
+        self.folder = cache.folder / "sources" / name
+        self.index = self.folder / "index.db"
+        self.part = self.folder / "part"
+
+    @contextlib.contextmanager
+    def held(self, patience: float) -> Iterator[None]:
+        """Keep other processes from fetching this source. Raises :class:`IndexBusy` after so many seconds."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.utime(self.folder)
+        except OSError as error:
+            raise FetchError(
+                f"The cache folder {self.folder} cannot be written ({error.strerror}). Make it writable."
+            ) from error
+        with publishing.exclusive(self.index, patience):
+            yield
+
+    def state(self) -> State | None:
+        """What the source stands at, when that is here and whole."""
+        try:
+            told = State(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
+            if trust.sha256(self.index) == told.sha256:
+                return told
+        except (OSError, ValueError, TypeError):
+            pass  # never fetched, by another Anvil, or damaged: it is fetched anew
+        return None
+
+    def manifest(self) -> Manifest:
+        """The manifest of :attr:`index`, made when it was fetched."""
+        path = describing.manifest_path(self.index)
+        try:
+            return manifest.parse(path.read_text(encoding="utf-8"), str(path))
+        except (OSError, AnvilError):
+            return describing.describe(self.index)
+
+    def confirm(self, state: State) -> None:
+        """Note what is known of the index that stands here already."""
+        _written(self.folder / "state.json", json.dumps(asdict(state), indent=2) + "\n")
+
+    def stand_at(self, found: Path, described: Manifest, state: State) -> None:
+        """Put an index of the cache in the place of this source's."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = self.index.with_name("index.db.new")
+        fresh.unlink(missing_ok=True)
+        try:
+            os.link(found, fresh)
+        except OSError:  # a file system without links
+            shutil.copyfile(found, fresh)
+        (self.folder / "state.json").unlink(missing_ok=True)  # between the two renames nothing is claimed
+        publishing.replace(fresh, self.index)
+        fresh.unlink(missing_ok=True)  # two names of one file: then the rename did nothing
+        _written(describing.manifest_path(self.index), manifest.render(replace(described, file=self.index.name)))
+        self.confirm(state)
+
+
+def _written(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    fresh.write_text(text, encoding="utf-8", newline="\n")
+    publishing.replace(fresh, path)
+
+
+def _hashed(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _default() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("anvil", appauthor=False)) / "fetched"

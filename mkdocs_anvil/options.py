@@ -1,0 +1,109 @@
+"""The plugin's options in ``mkdocs.yml``, by MkDocs' own types, and the configuration they make."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from mkdocs.config import base
+from mkdocs.config import config_options as options
+
+from anvil.config import Config
+from anvil.configfile import load_config
+from anvil.embedding import PROVIDERS
+
+FOLDER = ".anvil"
+"""Where indexes are kept between builds, beside ``mkdocs.yml``."""
+
+
+class IndexPath(options.Type[str]):
+    """A file inside the site, such as ``anvil/index.db``."""
+
+    def __init__(self) -> None:
+        super().__init__(str, default="anvil/index.db")
+
+    def run_validation(self, value: object) -> str:
+        path = PurePosixPath(super().run_validation(value).replace("\\", "/"))
+        if path.is_absolute() or ".." in path.parts or ":" in path.parts[0] or path.suffix in ("", ".json", ".new"):
+            raise base.ValidationError(f"{value!r} is not a file inside the site. Write a path such as anvil/index.db.")
+        return path.as_posix()
+
+
+class Globs(options.ListOfItems[str]):
+    """Globs over the pages' paths in ``docs_dir``."""
+
+    def __init__(self) -> None:
+        super().__init__(options.Type(str), default=[])
+
+
+class Chunking(base.Config):  # type: ignore[no-untyped-call]
+    """How pages are cut; what is not given comes from ``anvil.toml`` or the defaults."""
+
+    max_chunk_size = options.Optional(options.Type(int))
+    min_chunk_size = options.Optional(options.Type(int))
+    merge_short_sections = options.Optional(options.Type(bool))
+
+
+class Embedding(base.Config):  # type: ignore[no-untyped-call]
+    """What makes the vectors; a key comes from the environment, never from ``mkdocs.yml``."""
+
+    provider = options.Optional(options.Choice(tuple(PROVIDERS)))
+    model = options.Optional(options.Type(str))
+    base_url = options.Optional(options.Type(str))
+    dimensions = options.Optional(options.Type(int))
+    threads = options.Optional(options.Type(int))
+
+
+class Sources(options.Type[Any]):
+    """One path or URL, or a list of them; always given as a list."""
+
+    def __init__(self) -> None:
+        super().__init__((str, list), default=[])
+
+    def run_validation(self, value: object) -> list[str]:
+        given = super().run_validation(value)
+        found = [given] if isinstance(given, str) else given
+        if not all(isinstance(each, str) and each.strip() for each in found):
+            raise base.ValidationError("Expected a path or URL, or a list of them.")
+        return list(found)
+
+
+class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
+    """All options; ``docs/guides/mkdocs.md`` says what each does."""
+
+    enabled = options.Type(bool, default=True)
+    index_path = IndexPath()
+    include = Globs()
+    exclude = Globs()
+    rendered = Globs()
+    previous = Sources()
+    chunking = options.SubConfig(Chunking)
+    embedding = options.SubConfig(Embedding)
+    llms_txt = options.Type(bool, default=False)
+    on_error = options.Choice(("warn", "fail"), default="warn")
+
+
+def settings(chosen: AnvilConfig, folder: Path, docs: Path, purpose: str) -> Config:
+    """The configuration for a site whose ``mkdocs.yml`` lies in ``folder``: ``anvil.toml``, then ``ANVIL_*``, then
+    the options. Raises :class:`ConfigError`.
+
+    Anchors follow MkDocs' own rule where no published page decides them. The kept index is named for the documents'
+    folder and for what it is built for, since ``mkdocs serve`` gives the pages other addresses.
+    """
+    given = {
+        f"{table}.{key}": value
+        for table in ("chunking", "embedding")
+        for key, value in chosen[table].items()
+        if value is not None
+    }
+    flags = {**given, "chunking.slugs": "mkdocs", "docs": str(docs)}
+    config, _ = load_config(flags=flags, start=folder)
+    return replace(config, docs=str(docs), index=str(kept_index(folder, docs, purpose)))
+
+
+def kept_index(folder: Path, docs: Path, purpose: str) -> Path:
+    """Where the index of a site is kept between builds, such as ``.anvil/site-docs.db``."""
+    name = docs.relative_to(folder).as_posix() if docs.is_relative_to(folder) else docs.name
+    return folder / FOLDER / f"{purpose}-{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-') or 'docs'}.db"

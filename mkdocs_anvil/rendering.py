@@ -1,0 +1,111 @@
+"""What a page's HTML says: its headings with their ids, and its content as Markdown again."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+from anvil.errors import ConfigError
+from anvil.models import Heading
+
+_LEVELS = {f"h{level}": level for level in range(1, 7)}
+_INERT = frozenset({"template", "textarea", "noscript", "iframe", "xmp", "script", "style"})
+"""Elements whose content is no part of the page, whatever it looks like."""
+_PERMALINK = "headerlink"
+
+
+def headings(html: str) -> tuple[Heading, ...]:
+    """The headings of a piece of HTML in order, with the ids that a URL can point at. Never raises."""
+    parser = _Headings()
+    parser.feed(html)
+    parser.close()
+    parser.finish()
+    return tuple(parser.found)
+
+
+class _Headings(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[Heading] = []
+        self._level = 0
+        self._id = ""
+        self._text: list[str] = []
+        self._inert: list[str] = []
+        self._permalink = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _INERT:
+            self._inert.append(tag)
+        if self._inert:
+            return
+        attributes = dict(attrs)
+        if tag in _LEVELS:
+            self.finish()
+            self._level = _LEVELS[tag]
+        if self._level:
+            self._id = self._id or attributes.get("id") or ""
+            if tag == "a" and _PERMALINK in (attributes.get("class") or "").split():
+                self._permalink = True
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in _INERT and tag not in _LEVELS:  # "<h2/>" and "<script/>" are open elements to a browser
+            self.handle_starttag(tag, attrs)
+            self.handle_endtag(tag)
+        else:
+            self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._inert:
+            if tag == self._inert[-1]:
+                self._inert.pop()
+        elif tag == "a":
+            self._permalink = False
+        elif tag in _LEVELS:
+            self.finish()
+
+    def handle_data(self, data: str) -> None:
+        if self._level and not self._inert and not self._permalink:
+            self._text.append(data)
+
+    def finish(self) -> None:
+        """A heading ends where it is closed, where another begins, or with the page."""
+        if self._level:
+            self.found.append(Heading(self._level, self._id, " ".join("".join(self._text).split())))
+        self._level, self._id, self._text, self._permalink = 0, "", [], False
+
+
+def to_markdown(html: str) -> str:
+    """A page's HTML as Markdown: its text as readers see it, without permalinks, scripts and buttons.
+
+    Raises :class:`ConfigError` when markdownify is not installed, and what it raises on HTML it cannot follow.
+    """
+    try:
+        from bs4 import BeautifulSoup
+        from markdownify import ATX, MarkdownConverter
+    except ImportError:
+        raise ConfigError(
+            "The option 'rendered' needs markdownify. Install it with pip install 'anvil-docs[mkdocs]'."
+        ) from None
+
+    soup = BeautifulSoup(html, "html.parser")
+    for unread in soup.select(f"a.{_PERMALINK}, script, style, template, button, svg"):
+        unread.decompose()
+    for table in soup.select("table.highlighttable"):  # code with line numbers beside it
+        code = table.select_one("td.code pre")
+        if code is not None:
+            table.replace_with(code)
+    converter = MarkdownConverter(
+        heading_style=ATX, bullets="-", newline_style="backslash", code_language_callback=_language,
+        escape_asterisks=False, escape_underscores=False, escape_misc=False,  # names are to be found as they are read
+    )  # fmt: skip
+    text = str(converter.convert_soup(soup))
+    return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
+
+
+def _language(pre: Any) -> str:
+    """The language of a code block, as Pygments' wrapper names it: ``<div class="language-python highlight">``."""
+    for element in (pre, *([pre.code] if pre.code else []), *([pre.parent] if pre.parent else [])):
+        for name in element.get("class") or ():
+            if name.startswith("language-"):
+                return str(name.removeprefix("language-"))
+    return ""
