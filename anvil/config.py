@@ -42,7 +42,7 @@ class ChunkingOptions:
     min_chunk_size: int = 200
     """A shorter section is merged with its neighbour under the same parent."""
     merge_short_sections: bool = True
-    """Whether it is."""
+    """Whether short sections are merged."""
     slugs: Slugs = "github"
     """How anchors are made from headings: ``github`` or ``mkdocs``."""
 
@@ -63,7 +63,7 @@ class EmbeddingSettings:
     """Which model turns text into vectors."""
 
     provider: str = "local"
-    """``local``, ``openai`` or ``none``."""
+    """What makes the vectors: ``local`` (the bundled model, or another), ``openai``, or ``none``."""
     model: str = ""
     """Empty: the provider's own default. For ``local`` a folder, or a Hugging Face id."""
     api_key: str | None = field(default=None, repr=False)

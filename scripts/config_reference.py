@@ -55,7 +55,8 @@ def named(hint: Any) -> str:
     """A type in plain words; ``None`` is said by the default."""
     if typing.get_origin(hint) is typing.Literal:
         return " or ".join(f"`{each}`" for each in typing.get_args(hint))
-    plain = next((each for each in typing.get_args(hint) if each in KINDS and type(None) in typing.get_args(hint)), hint)
+    parts = typing.get_args(hint)
+    plain = parts[0] if type(None) in parts else hint
     return KINDS[typing.get_origin(plain) or plain]
 
 

@@ -9,15 +9,19 @@ from typing import Any
 from mkdocs.config import base
 from mkdocs.config import config_options as options
 
-from mkdocs_anvil.plugin import AnvilConfig
+from anvil.config import Config
+from mkdocs_anvil.options import AnvilConfig, Sources
+from scripts.config_reference import KINDS
 from scripts.tables import meanings, table
 
 OPENING = """\
 # MkDocs plugin options
 
 What may stand under `anvil:` in the `plugins` of `mkdocs.yml`. How to use it: [MkDocs](../guides/mkdocs.md).
+
+`chunking` and `embedding` say the same as in `anvil.toml`; what is not given there comes from
+[the configuration](configuration.md).
 """
-KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", dict: "mapping"}
 
 
 def reference() -> str:
@@ -25,15 +29,21 @@ def reference() -> str:
     return "\n".join([OPENING, table(("option", "type", "default", "meaning"), rows(AnvilConfig))])
 
 
-def rows(config: type[base.Config], prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """(dotted option, type, default, meaning) of a class of options and of those in it."""
-    said = meanings(config)
+def rows(config: type[base.Config]) -> Iterator[tuple[str, str, str, str]]:
+    """(dotted option, type, default, meaning) of all options; those of a group mean what they do in ``Config``."""
+    said, groups = meanings(config), meanings_of_groups()
     for name, option in config._schema:
-        inner = getattr(option, "config_class", None)
-        if inner is not None and len(inner._schema):
-            yield from rows(inner, f"{prefix}{name}.")
+        if isinstance(option, options.SubConfig):
+            for inner, each in option.config_class._schema:
+                yield f"`{name}.{inner}`", kind(each), default(each), groups[name][inner]
         else:
-            yield f"`{prefix}{name}`", kind(option), default(option), said[name]
+            yield f"`{name}`", kind(option), default(option), said[name]
+
+
+def meanings_of_groups() -> dict[str, dict[str, str]]:
+    """Group -> key -> meaning, of the tables of ``anvil.toml``."""
+    config = Config()
+    return {name: meanings(type(getattr(config, name))) for name in ("chunking", "embedding")}
 
 
 def kind(option: Any) -> str:
@@ -43,13 +53,13 @@ def kind(option: Any) -> str:
     if isinstance(option, options.Choice):
         return " or ".join(f"`{each}`" for each in option.choices)
     if isinstance(option, options.ListOfItems):
-        return f"list of {kind(option.option_type)}"
-    return KINDS.get(getattr(option, "_type", None) or str, "text")
+        return f"list of {kind(option.option_type)}s"
+    if isinstance(option, Sources):
+        return "text, or a list of texts"
+    return KINDS[option._type]
 
 
 def default(option: Any) -> str:
     """What an option is when it is not given."""
     value = None if isinstance(option, options.Optional) else option.default
-    if value is None:
-        return "required" if getattr(option, "required", False) else "not set"
-    return f"`{json.dumps(value)}`"
+    return "not set" if value is None else f"`{json.dumps(value)}`"

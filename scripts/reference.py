@@ -15,8 +15,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts import action_reference, cli_reference, config_reference  # noqa: E402
-from scripts import hook_reference, plugin_reference, tool_reference  # noqa: E402
+from scripts import (  # noqa: E402
+    action_reference,
+    cli_reference,
+    config_reference,
+    hook_reference,
+    plugin_reference,
+    tool_reference,
+)
 
 FOLDER = ROOT / "docs" / "reference"
 ACTION = ROOT / "action.yml"

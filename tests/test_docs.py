@@ -18,8 +18,7 @@ import pytest
 
 import anvil
 from anvil import markdown
-from anvil.cli import COMMANDS, group
-from anvil.cli import init
+from anvil.cli import COMMANDS, group, init
 from anvil.config import Config, configure
 from anvil.store import checking, connection
 from scripts import reference

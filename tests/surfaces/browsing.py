@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+    "--force-prefers-reduced-motion",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )  # fmt: skip
 LOOK = """
 const [anchors, done] = arguments;
+const HEADING = 'h1, h2, h3, h4, h5, h6';
 const there = anchors.filter(id => document.getElementById(id)).map(id => [id, document.getElementById(id)]);
 const frame = () => new Promise(requestAnimationFrame);
 (async () => {
@@ -31,11 +31,11 @@ const frame = () => new Promise(requestAnimationFrame);
     location.hash = '';
     location.hash = '#' + encodeURIComponent(id);
     await frame();
-    const heading = element.closest('h1, h2, h3, h4, h5, h6') || element.querySelector('h1, h2, h3, h4, h5, h6') || element;
-    const copy = heading.cloneNode(true);
+    const copy = (element.closest(HEADING) || element).cloneNode(true);
     copy.querySelectorAll('.headerlink').forEach(link => link.remove());
     const top = element.getBoundingClientRect().top;
-    found[id] = {text: copy.textContent.trim(), shown: element.getClientRects().length > 0 && top > -1 && top < innerHeight};
+    const shown = element.getClientRects().length > 0 && top > -1 && top < innerHeight;
+    found[id] = {text: copy.textContent, shown};
   }
   const asked = performance.getEntriesByType('resource').map(entry => entry.name);
   done({found, asked, title: document.title});
@@ -53,7 +53,7 @@ class Look:
 
 
 class Browser:
-    """One Chromium for all tests."""
+    """A Chromium with a profile of its own."""
 
     def __init__(self, profile: Path) -> None:
         from selenium import webdriver
@@ -69,30 +69,27 @@ class Browser:
 
     def look(self, url: str, anchors: list[str]) -> Look:
         """Open a page and go to each of the anchors that are there."""
-        self._driver.get(url)
+        self._open(url)
         return Look(**self._driver.execute_async_script(LOOK, anchors))
 
     def arrive(self, url: str) -> float:
         """Open a page at an anchor; how far its element is from the top of the window, in pixels."""
-        self._driver.get("about:blank")
-        self._driver.get(url)
+        self._open(url)
         top = "return document.getElementById(decodeURIComponent(location.hash.slice(1))).getBoundingClientRect().top"
         return float(self._driver.execute_script(top))
+
+    def _open(self, url: str) -> None:
+        """The driver comes back early now and then, from a page that has been going to its anchors."""
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        self._driver.get("about:blank")
+        self._driver.get(url)
+        there = "return document.readyState === 'complete' && location.href === arguments[0]"
+        WebDriverWait(self._driver, 20, 0.02).until(lambda driver: driver.execute_script(there, url))
 
     def close(self) -> None:
         """End the browser and its driver."""
         self._driver.quit()
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Chromium, or a reason why the test is skipped."""
-    pytest.importorskip("selenium")
-    if not BROWSER or not DRIVER:
-        pytest.skip("no Chromium with its driver here; scripts/install_browser.sh installs them")
-    opened = Browser(tmp_path_factory.mktemp("chromium"))
-    yield opened
-    opened.close()
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

@@ -9,9 +9,9 @@ for name in MODULES:
         print(f"# The {name}\n\n::: toolbox.{name}", file=page)
 
 with mkdocs_gen_files.open("inventory.md", "w") as page:
-    print("# Inventory\n\nWhat hangs on the wall of the workshop, counted by a script on the day of the build.", file=page)
+    print("# Inventory\n\nWhat hangs on the wall of the workshop, as counted on the day of the build.", file=page)
     for number, name in enumerate(MODULES, 1):
-        print(f"\n## Shelf {number}\n\nShelf {number} holds the {name}, sorted by length from left to right.", file=page)
+        print(f"\n## Shelf {number}\n\nShelf {number} holds the {name}, sorted by length.", file=page)
 
 with mkdocs_gen_files.open("SUMMARY.md", "w") as nav:
     print("* [Toolbox](index.md)\n* [Inventory](inventory.md)\n* [API](api.md)\n* Modules", file=nav)
