@@ -65,9 +65,9 @@ class Sources(options.Type[Any]):
     def run_validation(self, value: object) -> list[str]:
         given = super().run_validation(value)
         found = [given] if isinstance(given, str) else given
-        if not all(isinstance(each, str) and each.strip() for each in found):
+        if not all(isinstance(each, str) for each in found):
             raise base.ValidationError("Expected a path or URL, or a list of them.")
-        return list(found)
+        return [each for each in found if each.strip()]  # a variable that is not set leaves an empty one
 
 
 class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]

@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 from anvil import frontmatter, globs
 from anvil.models import SEPARATOR, Document
-from mkdocs_anvil import rendering
+from mkdocs_anvil import llms, rendering
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.pages import Page
 
 Expand = Callable[[str], str]
+
+
+def entry(page: Page, document: Document) -> llms.Entry:
+    """What ``llms.txt`` and its companions say of a page. One without an h1 gets its title for it."""
+    _, begin = frontmatter.split(document.text)
+    text = document.text[begin:]
+    title = document.title or document.path
+    if not any(heading.level == 1 for heading in document.headings or ()):
+        text = f"# {title}\n\n{text.lstrip()}"
+    above = None if document.nav_path is None else tuple(str(s.title) for s in reversed(list(page.ancestors)))
+    about = page.meta.get("description")
+    return llms.Entry(title, above, page.file.dest_uri, document.url, str(about) if about else "", text)
 
 
 class Choice:

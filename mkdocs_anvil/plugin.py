@@ -26,7 +26,7 @@ from anvil.config import Config
 from anvil.errors import AnvilError
 from anvil.models import BuildReport, Document
 from anvil.store import describing
-from mkdocs_anvil import options, pages, rendering
+from mkdocs_anvil import llms, options, pages, rendering
 
 log = get_plugin_logger(__name__)
 
@@ -102,7 +102,10 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         if self._depth or not self.config.enabled:
             return
         try:
-            report = self._build(config)
+            documents = self._documents(config)
+            if self.config.llms_txt:
+                self._write_llms(config, documents)
+            report = self._build(documents)
             target = Path(config.site_dir) / self.config.index_path
             self._put(Path(report.index_path), target)
         except (AnvilError, OSError) as error:
@@ -124,7 +127,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
 
     # --- the index -----------------------------------------------------------------------------------------
 
-    def _build(self, config: MkDocsConfig) -> BuildReport:
+    def _build(self, documents: list[Document]) -> BuildReport:
         assert self._settings is not None and self._settings.index is not None
         kept = Path(self._settings.index)
         if not kept.parent.exists():
@@ -134,10 +137,11 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             self._opened = anvil.open(config=self._settings)
         assert self._opened.tree is not None
         source = published.handed_over(
-            self._documents(config), self._opened.tree, unread=self._unread,
+            documents, self._opened.tree, unread=self._unread,
             limit=self._settings.source.max_file_bytes,
         )  # fmt: skip
-        return self._opened.index(source=source, previous=self._previous(kept))
+        others = [path for path in sorted(kept.parent.glob("*.db")) if path != kept]
+        return self._opened.index(source=source, previous=[*self._previous(kept), *others])
 
     def _documents(self, config: MkDocsConfig) -> list[Document]:
         choice = pages.Choice(self.config.include, self.config.exclude, self.config.rendered)
@@ -158,9 +162,29 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         return known[1]
 
     def _previous(self, kept: Path) -> list[Path]:
-        """Indexes whose vectors may be taken over: those that were named, and the one kept for the other purpose."""
-        named = [self._folder / each for each in self.config.previous]
-        return [*named, *(path for path in sorted(kept.parent.glob("*.db")) if path != kept)]
+        """The indexes that were named; none when one was kept, which knows better."""
+        if not self.config.previous or kept.exists():
+            return []
+        assert self._opened is not None
+        from mkdocs_anvil import previous
+
+        found, complaints = previous.usable(self.config.previous, self._folder, self._opened.provider.digest)
+        for complaint in complaints:
+            log.warning(complaint)
+        return found
+
+    def _write_llms(self, config: MkDocsConfig, documents: list[Document]) -> None:
+        behind = len(self._order)
+        read = sorted(documents, key=lambda each: (self._order.get(each.path, behind), each.path))
+        entries = [pages.entry(self._shown[document.path][0], document) for document in read]
+        root = (config.site_url or "").rstrip("/")
+        made = llms.files(config.site_name, config.site_description or "", f"{root}/" if root else "", entries)
+        for path, text in made.items():
+            if self._unread and path in llms.WHOLE:  # it would lack what a dirty build passed over
+                continue
+            target = Path(config.site_dir, *path.split("/"))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8", newline="\n")
 
     def _put(self, kept: Path, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -178,7 +202,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
 
     def _tell(self, report: BuildReport, target: Path) -> None:
         for sentence in report.reasons:
-            log.warning(sentence)
+            log.info(sentence)
         for left_out in report.skipped:
             log.warning(f"{left_out.path} is not in the index: {left_out.reason}")
         for failed in report.failed:
