@@ -74,7 +74,7 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     """All options; the texts under them are the reference's."""
 
     enabled = options.Type(bool, default=True)
-    """Whether an index is built; `!ENV [ANVIL_INDEX_SITE, true]` leaves it to the environment."""
+    """Whether an index is built; with `!ENV [CI, false]` in CI only."""
     index_path = IndexPath()
     """Where the index goes in the site; its manifest lies beside it, with the ending `.json`."""
     include = Globs()

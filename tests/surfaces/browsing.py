@@ -21,34 +21,29 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )  # fmt: skip
 LOOK = """
-const [anchors, done] = arguments;
-const HEADING = 'h1, h2, h3, h4, h5, h6';
-const there = anchors.filter(id => document.getElementById(id)).map(id => [id, document.getElementById(id)]);
-const frame = () => new Promise(requestAnimationFrame);
-(async () => {
-  const found = {};
-  for (const [id, element] of there) {
-    location.hash = '';
-    location.hash = '#' + encodeURIComponent(id);
-    await frame();
-    const copy = (element.closest(HEADING) || element).cloneNode(true);
-    copy.querySelectorAll('.headerlink').forEach(link => link.remove());
-    const top = element.getBoundingClientRect().top;
-    const shown = element.getClientRects().length > 0 && top > -1 && top < innerHeight;
-    found[id] = {text: copy.textContent, shown};
-  }
-  const asked = performance.getEntriesByType('resource').map(entry => entry.name);
-  done({found, asked, title: document.title});
-})();
+const [anchors, HEADING] = [arguments[0], 'h1, h2, h3, h4, h5, h6'];
+const there = [...document.querySelectorAll('[id]')].filter(element => anchors.includes(element.id));
+const found = there.map(element => {
+  location.hash = '';
+  location.hash = '#' + encodeURIComponent(element.id);
+  const top = element.getBoundingClientRect().top;
+  const heading = (element.closest(HEADING) || element).cloneNode(true);
+  heading.querySelectorAll('.headerlink').forEach(link => link.remove());
+  const shown = element.getClientRects().length > 0 && top > -1 && top < innerHeight;
+  return {id: element.id, text: heading.textContent, shown};
+});
+return {found, asked: performance.getEntriesByType('resource').map(entry => entry.name)};
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a page shows: its title, the anchors that are there, and which addresses it asked for."""
+    """What a page shows: the wanted anchors that it has, in its order, and which addresses it asked for.
 
-    title: str
-    found: dict[str, dict[str, Any]]
+    Of each anchor ``id``, the ``text`` of its heading, and whether it is ``shown`` in the window after going there.
+    """
+
+    found: list[dict[str, Any]]
     asked: list[str]
 
 
@@ -65,12 +60,11 @@ class Browser:
             options.add_argument(flag)
         self._driver = webdriver.Chrome(options=options, service=Service(DRIVER))
         self._driver.set_window_size(1200, 800)
-        self._driver.set_script_timeout(30)
 
     def look(self, url: str, anchors: list[str]) -> Look:
         """Open a page and go to each of the anchors that are there."""
         self._open(url)
-        return Look(**self._driver.execute_async_script(LOOK, anchors))
+        return Look(**self._driver.execute_script(LOOK, anchors))
 
     def arrive(self, url: str) -> float:
         """Open a page at an anchor; how far its element is from the top of the window, in pixels."""
