@@ -22,19 +22,20 @@ The inputs and outputs of the GitHub action `{uses}`. How to use it: [Build it i
 def reference(file: Path, uses: str = "anvil-docs/anvil@v0") -> str:
     """The page, whole. ValueError, naming it, for an input or output without a description."""
     action = yaml.safe_load(file.read_text(encoding="utf-8"))
-    head = OPENING.format(uses=uses, description=prose(action.get("description", "")))
+    head = OPENING.format(uses=uses, description=prose(action["description"]).removesuffix(".") + ".")
     return "\n".join([head, *parts(action)])
 
 
 def parts(action: Mapping[str, Any]) -> Iterator[str]:
     """A table of the inputs, and one of the outputs where there are any."""
     inputs = action.get("inputs") or {}
-    rows = [(f"`{name}`", default(said), described(name, said)) for name, said in inputs.items()]
+    outputs = action.get("outputs") or {}
     yield "## Inputs\n"
-    yield table(("input", "default", "meaning"), rows) if rows else "It takes none.\n"
+    taken = [(f"`{name}`", default(said), described(name, said)) for name, said in inputs.items()]
+    yield table(("input", "default", "meaning"), taken) if taken else "It takes none.\n"
     yield "## Outputs\n"
-    rows_out = [(f"`{name}`", described(name, said)) for name, said in (action.get("outputs") or {}).items()]
-    yield table(("output", "meaning"), rows_out) if rows_out else "It has none.\n"
+    given = [(f"`{name}`", described(name, said)) for name, said in outputs.items()]
+    yield table(("output", "meaning"), given) if given else "It has none.\n"
 
 
 def default(said: Mapping[str, Any]) -> str:

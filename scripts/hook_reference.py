@@ -16,7 +16,7 @@ OPENING = """\
 The hooks that this repository offers to [pre-commit](https://pre-commit.com). How to use them:
 [Commit it](../guides/git.md).
 """
-DEFAULTS = {"stages": ["all"], "pass_filenames": True, "always_run": False, "require_serial": False}
+USUAL = {"pass_filenames": True, "always_run": False, "require_serial": False}
 """What pre-commit takes when a hook does not say; shown when a hook differs from it."""
 
 
@@ -40,9 +40,5 @@ def parts(hook: Mapping[str, Any]) -> Iterator[str]:
         for key in ("types", "types_or", "exclude_types", "stages")
         if hook.get(key)
     ]
-    settings += [
-        (key, f"`{str(hook[key]).lower()}`")
-        for key, usual in DEFAULTS.items()
-        if isinstance(usual, bool) and hook.get(key, usual) != usual
-    ]
+    settings += [(key, f"`{str(hook[key]).lower()}`") for key, usual in USUAL.items() if hook.get(key, usual) != usual]
     yield table(("setting", "value"), settings)

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 import pytest
+import yaml
 
 import anvil
 from anvil import markdown
@@ -217,6 +218,18 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_every_page_is_reached_from_the_first() -> None:
     linked = set(_LINK.findall((DOCS / "index.md").read_text(encoding="utf-8")))
     assert {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} - {"index.md"} <= linked
+
+
+def test_every_page_is_in_the_nav_of_the_site_once() -> None:
+    def pages(nav: Any) -> Iterator[str]:
+        if isinstance(nav, str):
+            yield nav
+        else:
+            for each in nav.values() if isinstance(nav, dict) else nav:
+                yield from pages(each)
+
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    assert sorted(pages(nav)) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
 
 
 def test_benchmarks_are_listed() -> None:
