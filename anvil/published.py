@@ -63,7 +63,7 @@ class _Handed:
         self._times: dict[str, str] = {}
         self._pages: dict[str, Document] = {}
         self._skipped: list[Skipped] = []
-        blobs = tree.scan().entries
+        blobs = self._files = tree.scan().entries
         for page in sorted(pages, key=lambda page: page.path):
             data = page.text.encode("utf-8", "surrogatepass")
             reason = refusal(data, limit)
@@ -101,7 +101,7 @@ class _Handed:
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
         """Of a page without a source file: the time of the newest that has one, for it has none of its own."""
-        with_file = [path for path in paths if path in self._tree.scan().entries]
+        with_file = [path for path in paths if path in self._files]
         times = self._tree.last_modified(with_file, known, since)
         newest = max(times.values(), default=NEVER)
         self._times |= {path: times.get(path, newest) for path in paths}

@@ -7,8 +7,8 @@ from datetime import date, time
 from typing import TYPE_CHECKING, Any
 
 from anvil import frontmatter, globs
-from anvil.models import SEPARATOR, Document
-from mkdocs_anvil import llms, rendering
+from anvil.models import SEPARATOR, Document, Heading
+from mkdocs_anvil import llms
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -55,8 +55,8 @@ def _fits(patterns: Iterable[str], path: str) -> bool:
     return any(globs.matches(pattern, path) for pattern in patterns)
 
 
-def document(page: Page, html: str, text: str, in_nav: bool) -> Document:
-    """What an index holds of a page whose content is ``html``, and whose Markdown is ``text``."""
+def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool) -> Document:
+    """What an index holds of a page whose HTML has these headings, and whose Markdown is ``text``."""
     title = str(page.title)
     above = [str(section.title) for section in reversed(list(page.ancestors))]
     edit = {"edit_url": page.edit_url} if page.edit_url else {}
@@ -70,7 +70,7 @@ def document(page: Page, html: str, text: str, in_nav: bool) -> Document:
         url=page.canonical_url,
         nav_path=SEPARATOR.join([*above, title]) if in_nav else None,
         metadata={**plain(page.meta), **edit, "rendered": True},
-        headings=rendering.headings(html),
+        headings=headings,
     )
 
 

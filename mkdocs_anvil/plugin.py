@@ -7,7 +7,6 @@ changes copies it, no more. Under ``mkdocs serve`` the plugin lives as long as t
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -41,7 +40,8 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         self._serving = self._dirty = False
         self._opened: anvil.Anvil | None = None
         self._settings: Config | None = None
-        self._converted: dict[str, tuple[str, str]] = {}
+        self._headings = rendering.Remembered(rendering.headings)
+        self._converted = rendering.Remembered(rendering.to_markdown)
         self._forget()
 
     def _forget(self) -> None:
@@ -149,17 +149,21 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         found = []
         for path, (page, html) in self._shown.items():
             if choice.wants(path, page.meta):
-                text = self._as_markdown(path, html) if choice.as_rendered(path) else pages.source_text(page, expand)
-                found.append(pages.document(page, html, text, path in self._order))
+                text = self._as_markdown(path, html) if choice.as_rendered(path) else None
+                if text is None:
+                    text = pages.source_text(page, expand)
+                found.append(pages.document(page, self._headings.of(path, html), text, path in self._order))
         return found
 
-    def _as_markdown(self, path: str, html: str) -> str:
-        """The page's HTML as Markdown, made once as long as it stays the same."""
-        digest = hashlib.sha256(html.encode("utf-8", "surrogatepass")).hexdigest()
-        known = self._converted.get(path)
-        if known is None or known[0] != digest:
-            known = self._converted[path] = (digest, rendering.to_markdown(html))
-        return known[1]
+    def _as_markdown(self, path: str, html: str) -> str | None:
+        """The page's HTML as Markdown; None, with a warning, when it cannot be converted."""
+        try:
+            return self._converted.of(path, html)
+        except AnvilError:
+            raise
+        except Exception as error:  # whatever a library says of a page must not cost the site its index
+            log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
+            return None
 
     def _previous(self, kept: Path) -> list[Path]:
         """The indexes that were named; none when one was kept, which knows better."""

@@ -1,4 +1,4 @@
-"""Earlier indexes whose vectors a build may take over: named by path or URL, fetched, checked, and of the same model."""
+"""Earlier indexes whose vectors a build may take over: by path or URL, fetched, checked, and of the same model."""
 
 from __future__ import annotations
 

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from anvil.errors import ConfigError
 from anvil.models import Heading
 
+T = TypeVar("T")
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _INERT = frozenset({"template", "textarea", "noscript", "iframe", "xmp", "script", "style"})
 """Elements whose content is no part of the page, whatever it looks like."""
 _PERMALINK = "headerlink"
+
+
+class Remembered(Generic[T]):
+    """What was made of each page's HTML, made again only when the HTML is another."""
+
+    def __init__(self, make: Callable[[str], T]) -> None:
+        self._make = make
+        self._made: dict[str, tuple[bytes, T]] = {}
+
+    def of(self, path: str, html: str) -> T:
+        """What ``make`` gives for the HTML of the page at ``path``."""
+        digest = hashlib.sha256(html.encode("utf-8", "surrogatepass")).digest()
+        known = self._made.get(path)
+        if known is None or known[0] != digest:
+            known = self._made[path] = (digest, self._make(html))
+        return known[1]
 
 
 def headings(html: str) -> tuple[Heading, ...]:
