@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
-from tests import repositories
-from tests.conftest import PAGES, write
-from tests.repositories import commit, run
+from tests.surfaces import mkdocs_sites
 from tests.surfaces.browsing import BROWSER, DRIVER, Browser, hosted
-from tests.surfaces.programs import program
-from tests.surfaces.sites import Built, Site, build, mkdocs
+from tests.surfaces.built_sites import Built, Site, build
+from tests.surfaces.programs import printed, program
 
 for needed in ("mkdocs", "material", "mkdocs_static_i18n", "mkdocs_macros", "mkdocstrings", "mkdocs_gen_files"):
     pytest.importorskip(needed)
@@ -26,7 +23,6 @@ SITES = {
     "harbour in files": ("harbour", {"files": True}),
     "toolbox": ("toolbox", {}),
 }
-isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +140,14 @@ def test_macros_and_snippets_are_indexed_as_readers_see_them(built: Built, name:
 def test_a_question_finds_the_section_and_its_address(built: Built, question: str, page: str, anchor: str) -> None:
     site = built("harbour")
     hit = site.hit(question)
-    assert (hit["file_path"], hit["url"]) == (page, f"{site.address}{site.urls()[page]}#{anchor}")
+    assert (hit.file_path, hit.url) == (page, f"{site.address}{site.urls()[page]}#{anchor}")
+
+
+def test_the_program_answers_from_the_index_alone(built: Built) -> None:
+    site = built("harbour in files")
+    asked = ("search", "--index", site.index, "--provider", "none", "outer pier by night")
+    (first, *_) = printed(*asked, cwd=site.built)["results"]
+    assert first["metadata"]["url"] == f"{site.address}index.html#welcome" and "of Wismar" in first["content"]
 
 
 def test_pages_say_where_they_stand(built: Built) -> None:
@@ -163,10 +166,10 @@ def test_pages_that_programs_made_are_indexed(built: Built) -> None:
         "modules/clamps.md": "modules/clamps/", "modules/saws.md": "modules/saws/",
     }  # fmt: skip
     assert ":::" not in site.text()
-    assert site.hit("which shelf holds the saws")["url"] == f"{site.address}inventory/#shelf-2"
-    assert site.hit("file each tooth strokes")["url"] == f"{site.address}modules/saws/#toolbox.saws.sharpen"
+    assert site.hit("which shelf holds the saws").url == f"{site.address}inventory/#shelf-2"
+    assert site.hit("file each tooth strokes").url == f"{site.address}modules/saws/#toolbox.saws.sharpen"
     tighten = f"{site.address}api/#toolbox.clamps.Clamp.tighten"
-    assert site.hit("jaw cracks turns", "--filter", "api.md")["url"] == tighten
+    assert site.hit("jaw cracks turns", "api.md").url == tighten
 
 
 @pytest.mark.parametrize("name", SITES)
@@ -187,7 +190,7 @@ def test_a_second_build_gives_the_same_bytes(built: Built) -> None:
     for name in ("harbour", "toolbox"):
         site = built(name)
         first = site.index.read_bytes()
-        mkdocs(site.folder)
+        mkdocs_sites.build(site.folder)
         assert site.index.read_bytes() == first
 
 
@@ -203,7 +206,7 @@ def test_a_second_build_gives_the_same_bytes(built: Built) -> None:
 )
 def test_our_own_site_answers(built: Built, question: str, url: str) -> None:
     site = built("own")
-    assert site.hit(question)["url"] == site.address + url
+    assert site.hit(question).url == site.address + url
 
 
 class _Loaded(HTMLParser):
@@ -229,26 +232,3 @@ def test_our_own_site_asks_nobody_else_for_anything(built: Built) -> None:
         assert parser.found and not [each for each in parser.found if re.match(r"(https?:)?//", each)], page
     for style in (site / "assets").glob("*.css"):
         assert not re.search(r"url\(|@import", style.read_text(encoding="utf-8")), style
-
-
-# --- versions --------------------------------------------------------------------------------------------------
-
-
-def test_each_version_that_mike_deploys_has_its_own_index(isolated: None, tmp_path: Path) -> None:
-    pytest.importorskip("mike")
-    mike = ("-c", "from mike.driver import main; main()", "deploy")
-    write(tmp_path / "docs", PAGES)
-    options = "theme: material\nplugins: [search, anvil: {embedding: {provider: none}}]\n"
-    (tmp_path / "mkdocs.yml").write_text(f"site_name: Lighthouse\nsite_url: https://l.example/\n{options}", "utf-8")
-    (tmp_path / ".gitignore").write_text("/site/\n/home/\n/.anvil/\n", encoding="utf-8")
-    run(tmp_path, "init", "-q", "-b", "main")
-    commit(tmp_path, "Version 1", at=1_700_000_000)
-    mkdocs(tmp_path, "1.0", program=mike)
-    write(tmp_path / "docs", {"news.md": "# News\n\nThe second version speaks Icelandic, and nobody knows why.\n"})
-    commit(tmp_path, "Version 2", at=1_700_000_100)
-    mkdocs(tmp_path, "2.0", "latest", program=mike)
-    run(tmp_path, "worktree", "add", "-q", "pages", "gh-pages")
-    for version, pages in (("1.0", 4), ("2.0", 5)):
-        urls = Site(tmp_path, tmp_path / "pages" / version, f"https://l.example/{version}/").urls()
-        assert len(urls) == pages and urls["guides/alerts.md"] == "guides/alerts/"
-    assert (tmp_path / "pages" / "latest" / "anvil" / "index.db").exists()

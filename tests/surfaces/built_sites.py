@@ -1,22 +1,21 @@
-"""Sites built by the real MkDocs, with what a test asks of them: their index, and its sections by page."""
+"""The project's own site and those of ``tests/sites``, built, with what tests ask of their index."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from anvil.models import Section
+import anvil
+from anvil.config import Config
+from anvil.models import ChunkMetadata, Section
 from anvil.store import checking
 from anvil.store.reading import StoredDocument
-from tests.surfaces.programs import ROOT, environment, printed
+from tests.surfaces import mkdocs_sites
+from tests.surfaces.programs import ROOT
 
 SOURCES = Path(__file__).parents[1] / "sites"
 OWN = f"""\
@@ -26,22 +25,6 @@ plugins: [search, anvil: {{embedding: {{provider: none}}}}]
 """
 """The project's own site, without vectors: quick, and the rest is the same."""
 
-
-BUILD = ("-m", "mkdocs", "build", "--strict")
-
-
-def mkdocs(folder: Path, *arguments: str, code: int = 0, program: tuple[str, ...] = BUILD) -> str:
-    """Run MkDocs, or a program that runs it, in a folder with a home of its own; what it said on stderr."""
-    home = str(folder / "home")
-    quiet = {"PYTHONWARNINGS": "ignore", "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # mike looks for MkDocs there
-    done = subprocess.run(
-        [sys.executable, *program, *arguments], cwd=folder,
-        env=environment(**quiet, HOME=home, XDG_CACHE_HOME=home, PATH=path, PYTHONUTF8="1"),
-        capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stderr
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +62,11 @@ class Site:
         assert all(url.startswith(self.address) for url in found.values()), found
         return {path: url.removeprefix(self.address) for path, url in found.items()}
 
-    def hit(self, question: str, *options: str) -> dict[str, Any]:
-        """The place of the best answer of ``anvil search --index`` to a question; asked where no documents are."""
-        found = printed("search", "--index", self.index, "--mode", "keyword", *options, question, cwd=self.built)
-        place: dict[str, Any] = found["results"][0]["metadata"]
-        return place
+    def hit(self, question: str, file_filter: str | None = None) -> ChunkMetadata:
+        """The place of the best answer that the index alone has to a question."""
+        alone = Config(docs=str(self.folder / "no documents"))
+        with anvil.open(index=self.index, provider="none", config=alone) as opened:
+            return opened.search(question, 1, file_filter, mode="keyword").results[0].metadata
 
 
 def build(name: str, folder: Path, *, folders: bool = False, files: bool = False) -> Site:
@@ -93,7 +76,7 @@ def build(name: str, folder: Path, *, folders: bool = False, files: bool = False
     """
     if name == "own":
         (folder / "mkdocs.yml").write_text(OWN, encoding="utf-8")
-        mkdocs(folder)
+        mkdocs_sites.build(folder)
         return Site(folder, folder / "site", "https://anvil-docs.github.io/anvil/")
     shutil.copytree(SOURCES / name, folder, dirs_exist_ok=True)
     text = (folder / "mkdocs.yml").read_text(encoding="utf-8")
@@ -103,7 +86,7 @@ def build(name: str, folder: Path, *, folders: bool = False, files: bool = False
     if files:
         text += "use_directory_urls: false\n"
     (folder / "mkdocs.yml").write_text(text, encoding="utf-8")
-    mkdocs(folder)
+    mkdocs_sites.build(folder, "--strict")
     return Site(folder, folder / "site", yaml.load(text, _Loader)["site_url"])
 
 
