@@ -9,11 +9,12 @@ of a text. A section without a heading of its own gets the anchor of the section
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
-from anvil.models import Heading, ParsedPage, Section
+from anvil.models import ParsedPage, Section
 
 ALIKE = 0.5
 """Texts that share less than this (difflib's ratio) are not the same heading."""
@@ -21,9 +22,17 @@ LARGEST_GAP = 4_000
 """Pairs weighed within one gap; a larger gap is only matched by equal texts."""
 
 
-def landed(page: ParsedPage, rendered: Sequence[Heading]) -> ParsedPage:
-    """``page`` with the anchors that the headings of its HTML have, in the order of that HTML."""
-    found = _pairs([s for s in page.sections if s.heading_level], rendered)
+class Heading(NamedTuple):
+    """A heading as a page shows it: its level, its element's id (``""`` without one), and its text."""
+
+    level: int
+    id: str
+    text: str
+
+
+def landed(page: ParsedPage, rendered: Iterable[tuple[int, str, str]]) -> ParsedPage:
+    """``page`` with the anchors that the headings of its HTML (level, id, text) have, in the order of that HTML."""
+    found = _pairs([s for s in page.sections if s.heading_level], [Heading(*each) for each in rendered])
     sections: list[Section] = []
     around: list[tuple[int, str]] = []
     for section in page.sections:

@@ -7,6 +7,7 @@ hostile is not front matter: it stays in the text, so that nothing is ever lost,
 from __future__ import annotations
 
 import base64
+import contextlib
 import math
 import re
 import sys
@@ -52,6 +53,15 @@ def split(text: str) -> tuple[Mapping[str, Any], int]:
             return ({}, 0) if metadata is None else (metadata, following)
         position = following
     return {}, 0
+
+
+def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
+    """Metadata that another program read, as JSON knows it; a value that JSON has no word for is left out."""
+    found: dict[str, Any] = {}
+    for key, value in metadata.items():
+        with contextlib.suppress(_Refused):
+            found[_key(key)] = _plain(value, 0, [MAX_NODES])
+    return found
 
 
 def _line(text: str, position: int) -> int:

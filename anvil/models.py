@@ -126,20 +126,11 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading as a page shows it: its level, its element's id (``""`` without one), and its text."""
-
-    level: int
-    id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """One source document: decoded text and what is known about it besides.
 
     ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``). ``metadata`` is merged over the front matter.
-    ``headings`` are those of the published page, which decide the anchors; None when there is none to look at.
+    ``headings`` (level, id, text) of the published page decide the anchors; None when there is none to look at.
     ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a file as it lies there.
     """
 
@@ -152,7 +143,7 @@ class Document:
     url: str | None = None
     nav_path: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    headings: tuple[Heading, ...] | None = None
+    headings: tuple[tuple[int, str, str], ...] | None = None
     fingerprint: str = ""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from anvil import freshness
 from anvil.models import Document, Scan, Skipped
@@ -48,7 +48,7 @@ def beside(tree: DocumentSource, index: Reader) -> DocumentSource:
 
 def fingerprint(page: Document) -> str:
     """SHA-256 (hex) over all that a generator says of a page."""
-    said = [page.text, page.title, page.url, page.nav_path, page.metadata, [asdict(h) for h in page.headings or ()]]
+    said = [page.text, page.title, page.url, page.nav_path, page.metadata, page.headings]
     return hashlib.sha256(canonical(said).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -74,21 +74,21 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     """All options; the texts under them are the reference's."""
 
     enabled = options.Type(bool, default=True)
-    """Whether an index is built; with `!ENV [CI, false]` in CI only."""
+    """Whether the plugin does anything; `!ENV [CI, false]` lets it in CI only."""
     index_path = IndexPath()
     """Where the index goes in the site; its manifest lies beside it, with the ending `.json`."""
     include = Globs()
     """Globs of the pages that are indexed, by their paths in `docs_dir`; empty means all."""
     exclude = Globs()
-    """Globs of pages that are left out; it wins over `include`."""
+    """Globs of pages and folders that are left out; it wins over `include`."""
     rendered = Globs()
     """Globs of pages whose text exists in their HTML only, such as API pages; it is converted back to Markdown."""
     previous = Sources()
-    """Paths or URLs of earlier indexes, whose vectors are taken over where the text is the same."""
+    """Earlier indexes, by path or URL, whose vectors are taken over where the text is the same."""
     chunking = options.SubConfig(Chunking)
     embedding = options.SubConfig(Embedding)
     llms_txt = options.Type(bool, default=False)
-    """Whether `llms.txt`, `llms-full.txt` and the Markdown of each page are put into the site too."""
+    """Whether `llms.txt`, `llms-full.txt` and the Markdown of each page are put into the site, beside the HTML."""
     on_error = options.Choice(("warn", "fail"), default="warn")
     """What happens when the index cannot be built: a warning, which `--strict` makes an error, or an error."""
 
@@ -114,4 +114,4 @@ def settings(chosen: AnvilConfig, folder: Path, docs: Path, purpose: str) -> Con
 def kept_index(folder: Path, docs: Path, purpose: str) -> Path:
     """Where the index of a site is kept between builds, such as ``.anvil/site-docs.db``."""
     name = docs.relative_to(folder).as_posix() if docs.is_relative_to(folder) else docs.name
-    return folder / FOLDER / f"{purpose}-{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-') or 'docs'}.db"
+    return folder / FOLDER / f"{purpose}-{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-.') or 'docs'}.db"

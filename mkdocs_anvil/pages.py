@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, time
 from typing import TYPE_CHECKING, Any
 
 from anvil import frontmatter, globs
-from anvil.models import SEPARATOR, Document, Heading
+from anvil.anchors import Heading
+from anvil.models import SEPARATOR, Document
 from mkdocs_anvil import llms
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def entry(page: Page, document: Document) -> llms.Entry:
     _, begin = frontmatter.split(document.text)
     text = document.text[begin:]
     title = document.title or document.path
-    if not any(heading.level == 1 for heading in document.headings or ()):
+    if not any(level == 1 for level, _, _ in document.headings or ()):
         text = f"# {title}\n\n{text.lstrip()}"
     above = None if document.nav_path is None else tuple(str(s.title) for s in reversed(list(page.ancestors)))
     about = page.meta.get("description")
@@ -69,7 +69,7 @@ def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool)
         title=title,
         url=page.canonical_url,
         nav_path=SEPARATOR.join([*above, title]) if in_nav else None,
-        metadata={**plain(page.meta), **edit, "rendered": True},
+        metadata={**frontmatter.plain(page.meta), **edit, "rendered": True},
         headings=headings,
     )
 
@@ -88,19 +88,6 @@ def source_text(page: Page, expand: Expand) -> str:
     _, begin = frontmatter.split(source)
     blank = len(source[begin:]) - len(source[begin:].lstrip("\n"))
     return source[: begin + blank] + text if begin else text
-
-
-def plain(value: Any) -> Any:
-    """Front matter as JSON knows it; what is neither text, number, list nor table by its name."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return str(value)
 
 
 def expansion(config: MkDocsConfig) -> Expand:

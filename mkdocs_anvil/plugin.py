@@ -7,8 +7,11 @@ changes copies it, no more. Under ``mkdocs serve`` the plugin lives as long as t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +25,15 @@ from mkdocs.structure.pages import Page
 import anvil
 from anvil import published
 from anvil.config import Config
-from anvil.errors import AnvilError
+from anvil.errors import AnvilError, BuildError
 from anvil.models import BuildReport, Document
 from anvil.store import describing
 from mkdocs_anvil import llms, options, pages, rendering
 
 log = get_plugin_logger(__name__)
 
+TELL = 5.0
+"""Seconds between two lines about a build that takes long."""
 LAST = -200
 """After all other plugins, and after those that build other languages when the first is done (-100)."""
 
@@ -108,7 +113,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             report = self._build(documents)
             target = Path(config.site_dir) / self.config.index_path
             self._put(Path(report.index_path), target)
-        except (AnvilError, OSError) as error:
+        except AnvilError as error:
             self._complain(f"The site has no index: {error}")
         else:
             self._tell(report, target)
@@ -130,11 +135,12 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def _build(self, documents: list[Document]) -> BuildReport:
         assert self._settings is not None and self._settings.index is not None
         kept = Path(self._settings.index)
-        if not kept.parent.exists():
-            kept.parent.mkdir(parents=True)
-            (kept.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+        with _writing(kept):
+            if not kept.parent.exists():
+                kept.parent.mkdir(parents=True)
+                (kept.parent / ".gitignore").write_text("*\n", encoding="utf-8")
         if self._opened is None:
-            self._opened = anvil.open(config=self._settings)
+            self._opened = anvil.open(config=self._settings, progress=_Progress())
         assert self._opened.tree is not None
         source = published.handed_over(
             documents, self._opened.tree, unread=self._unread,
@@ -187,15 +193,17 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             if self._unread and path in llms.WHOLE:  # it would lack what a dirty build passed over
                 continue
             target = Path(config.site_dir, *path.split("/"))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8", newline="\n")
+            with _writing(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text, encoding="utf-8", newline="\n")
 
     def _put(self, kept: Path, target: Path) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = target.with_name(target.name + ".new")
-        shutil.copyfile(kept, fresh)
-        os.replace(fresh, target)
-        describing.write_manifest(target)
+        with _writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            fresh = target.with_name(target.name + ".new")
+            shutil.copyfile(kept, fresh)
+            os.replace(fresh, target)
+            describing.write_manifest(target)
 
     def _close(self) -> None:
         if self._opened is not None:
@@ -211,9 +219,33 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             log.warning(f"{left_out.path} is not in the index: {left_out.reason}")
         for failed in report.failed:
             log.warning(f"{failed.path} has no vector: {failed.reason}")
-        log.info(f"{report.pages} pages, {report.embedded} passages embedded: {target}")
+        done = "unchanged" if report.outcome == "unchanged" else f"{report.embedded} passages embedded"
+        log.info(f"{report.pages} pages, {done}: {target}")
 
     def _complain(self, sentence: str) -> None:
         if self.config.on_error == "fail":
             raise PluginError(sentence)
         log.warning(sentence)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BuildError(f"{error.filename or path} cannot be written ({error.strerror}).") from error
+
+
+class _Progress:
+    """Says now and then how far a build is that takes long."""
+
+    def __init__(self) -> None:
+        self._told = time.monotonic()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not done:
+            self._told = now
+        elif now - self._told > TELL:
+            self._told = now
+            log.info(f"{stage}: {done} of {total}")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any, Generic, TypeVar
 
+from anvil.anchors import Heading
 from anvil.errors import ConfigError
-from anvil.models import Heading
 
 T = TypeVar("T")
 _LEVELS = {f"h{level}": level for level in range(1, 7)}

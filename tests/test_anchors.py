@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil import anchors, markdown
-from anvil.models import Heading
+from anvil.anchors import Heading
 
 
 def landed(text: str, *rendered: tuple[int, str, str]) -> list[str]:
@@ -44,7 +44,7 @@ def test_equal_headings_are_told_apart_by_their_order() -> None:
 
 def test_icons_quotes_and_marks_do_not_hide_a_heading() -> None:
     text = "# A :rocket: launch\n\n## It's \"quoted\" -- so\n\n## ==Marked== ++ctrl+c++\n\n## :fire:\n"
-    rendered = [(1, "l", "A launch"), (2, "q", "It’s “quoted” – so"), (2, "m", "Marked Ctrl+C"), (2, "f", "")]
+    rendered = [(1, "l", "A launch"), (2, "q", "It\u2019s “quoted” \u2013 so"), (2, "m", "Marked Ctrl+C"), (2, "f", "")]
     assert landed(text, *rendered)[:3] == ["l", "q", "m"]
 
 

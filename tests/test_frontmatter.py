@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, datetime
 
 import pytest
 
@@ -100,3 +101,9 @@ def test_what_is_unbalanced_or_not_at_the_start_stays_text(text: str) -> None:
 def test_a_byte_order_mark_hides_nothing() -> None:
     page = parse("\ufeff---\ntitle: 7\n---\n# A\n")
     assert (page.title, page.text, page.first_line) == ("7", "# A\n", 4)
+
+
+def test_metadata_of_another_program_becomes_json() -> None:
+    several = [datetime(2024, 1, 2, 3), (1, 2.5, float("inf"))]
+    given = {1: date(2024, 1, 2), "a": several, "b": {"c": object()}, None: {1}}
+    assert frontmatter.plain(given) == {"1": "2024-01-02", "a": ["2024-01-02T03:00:00", [1, 2.5, "inf"]], "null": [1]}

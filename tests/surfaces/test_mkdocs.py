@@ -127,7 +127,8 @@ def test_a_server_beside_the_folder_reads_an_edited_page_from_its_file(tmp_path:
     assert (before.title, before.nav_path) == ("The guide", "Guides > The guide")
     edit = "https://example.com/r/edit/guide/a.md"
     assert before.metadata == {"owner": "me", "edit_url": edit, "rendered": True}
-    (site / "docs/guide/a.md").write_text("---\nowner: you\n---\n# A\n\n## B and more\n\nNew. {{ x }}\n", encoding="utf-8")
+    edited = "---\nowner: you\n---\n# A\n\n## B and more\n\nNew. {{ x }}\n"
+    (site / "docs/guide/a.md").write_text(edited, encoding="utf-8")
     with anvil.open(site / "docs", site / "site/anvil/index.db", "none") as opened:
         answer = opened.search("new", mode="keyword")
         assert answer.freshness.refreshed == ("guide/a.md",)
@@ -219,7 +220,8 @@ def test_rendered_pages_are_indexed_as_their_html_says(tmp_path: Path) -> None:
 def test_snippets_are_part_of_the_page(tmp_path: Path) -> None:
     pytest.importorskip("pymdownx")
     site = sites.make(
-        tmp_path, {"index.md": '# Home\n\n--8<-- "parts/a.md"\n\n## End\n', "parts/a.md": "## Of a snippet\n\nWalrus.\n"},
+        tmp_path,
+        {"index.md": '# Home\n\n--8<-- "parts/a.md"\n\n## End\n', "parts/a.md": "## Of a snippet\n\nWalrus.\n"},
         exclude_docs="parts/", markdown_extensions=[{"pymdownx.snippets": {"base_path": ["docs"]}}],
     )  # fmt: skip
     sites.build(site, "--strict")

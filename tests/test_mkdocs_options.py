@@ -1,0 +1,36 @@
+"""Every option of the plugin is documented with its default, and no other."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mkdocs")
+from mkdocs.config.config_options import SubConfig
+
+from mkdocs_anvil.options import AnvilConfig
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "mkdocs.md"
+
+
+def leaves(kind: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted option, default), in the order of the class."""
+    for name, option in kind._schema:
+        if isinstance(option, SubConfig):
+            yield from leaves(option.config_class, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", option.default
+
+
+def shown(default: Any) -> str:
+    return "not set" if default is None else f"`{json.dumps(default)}`"
+
+
+def test_options_are_documented_with_their_defaults() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \| .*? \| (.*?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == [(name, shown(default)) for name, default in leaves(AnvilConfig)]
