@@ -23,25 +23,28 @@ Slugs = Literal["github", "mkdocs"]
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Which files are documents: globs relative to the docs folder, and the largest file read, in bytes."""
+    """Which files are pages."""
 
     include: tuple[str, ...] = ("**/*.md", "**/*.mdx", "**/*.markdown")
+    """Globs of the files that are pages, relative to the documentation folder."""
     exclude: tuple[str, ...] = ()
+    """Globs of files and folders that are left out."""
     max_file_bytes: int = 5_000_000
+    """A larger file is skipped, with a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkingOptions:
-    """How sections become chunks; sizes in characters.
-
-    A section over ``max_chunk_size`` is split, one under ``min_chunk_size`` is merged with its neighbour when
-    ``merge_short_sections`` is on. ``slugs`` is the anchor style: ``github`` or ``mkdocs``.
-    """
+    """How sections become chunks; sizes in characters."""
 
     max_chunk_size: int = 6000
+    """A longer section is split, at borders of paragraphs."""
     min_chunk_size: int = 200
+    """A shorter section is merged with its neighbour under the same parent."""
     merge_short_sections: bool = True
+    """Whether short sections are merged."""
     slugs: Slugs = "github"
+    """How anchors are made from headings: ``github`` or ``mkdocs``."""
 
     def __post_init__(self) -> None:
         if not 200 <= self.max_chunk_size <= 100_000:  # a chunk has room for 4096 windows
@@ -57,34 +60,38 @@ class ChunkingOptions:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """Which model turns text into vectors.
-
-    ``provider``: ``local``, ``openai`` or ``none``. ``model``: empty for the provider's own default; for
-    ``local`` a folder or a Hugging Face id. ``threads``: None for every usable core.
-    """
+    """Which model turns text into vectors."""
 
     provider: str = "local"
+    """What makes the vectors: ``local`` (the bundled model, or another), ``openai``, or ``none``."""
     model: str = ""
+    """Empty: the provider's own default. For ``local`` a folder, or a Hugging Face id."""
     api_key: str | None = field(default=None, repr=False)
+    """For ``openai``; not set means ``OPENAI_API_KEY``."""
     base_url: str | None = None
+    """For ``openai``: another server that speaks its protocol."""
     dimensions: int | None = None
+    """For ``openai``: shorter vectors, from models that offer them."""
     threads: int | None = None
+    """For ``local``; not set means every core this process may use."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How questions are answered. ``threshold``: results scoring below it are left out (0 keeps all)."""
+    """How questions are answered."""
 
     threshold: float = 0.0
+    """Results that score less are left out; 0 keeps all."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    """How an index from elsewhere is kept. ``refresh``: seconds between two questions for a newer one while serving,
-    0 for never again; ``max_bytes``: of the largest index that is fetched."""
+    """How an index from elsewhere is kept."""
 
     refresh: int = 600
+    """Seconds until a published index is asked for anew while serving; 0: never."""
     max_bytes: int = 2_000_000_000
+    """A larger index is not fetched."""
 
     def __post_init__(self) -> None:
         if self.refresh < 0 or self.max_bytes < 1:
@@ -93,11 +100,13 @@ class FetchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that can be set. ``docs`` is a path; ``index`` too, or where one is fetched from
-    (:mod:`anvil.addresses`); None means ``<docs>/.anvil/index.db``."""
+    """Everything that can be set. The texts under the keys, here and above, are the reference's."""
 
     docs: str = "docs"
+    """The documentation folder."""
     index: str | None = None
+    """The index file, or where one is published (``https://…``, ``github:…``); not set means ``.anvil/index.db`` in the
+    documentation folder."""
     source: SourceOptions = field(default_factory=SourceOptions)
     chunking: ChunkingOptions = field(default_factory=ChunkingOptions)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)

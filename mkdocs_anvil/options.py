@@ -71,18 +71,26 @@ class Sources(options.Type[Any]):
 
 
 class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
-    """All options; ``docs/guides/mkdocs.md`` says what each does."""
+    """All options; the texts under them are the reference's."""
 
     enabled = options.Type(bool, default=True)
+    """Whether the plugin does anything; `!ENV [CI, false]` lets it in CI only."""
     index_path = IndexPath()
+    """Where the index goes in the site; its manifest lies beside it, with the ending `.json`."""
     include = Globs()
+    """Globs of the pages that are indexed, by their paths in `docs_dir`; empty means all."""
     exclude = Globs()
+    """Globs of pages and folders that are left out; it wins over `include`."""
     rendered = Globs()
+    """Globs of pages whose text exists in their HTML only, such as API pages; it is converted back to Markdown."""
     previous = Sources()
+    """Earlier indexes, by path or URL, whose vectors are taken over where the text is the same."""
     chunking = options.SubConfig(Chunking)
     embedding = options.SubConfig(Embedding)
     llms_txt = options.Type(bool, default=False)
+    """Whether `llms.txt`, `llms-full.txt` and the Markdown of each page are put into the site, beside the HTML."""
     on_error = options.Choice(("warn", "fail"), default="warn")
+    """What happens when the index cannot be built: a warning, which `--strict` makes an error, or an error."""
 
 
 def settings(chosen: AnvilConfig, folder: Path, docs: Path, purpose: str) -> Config:

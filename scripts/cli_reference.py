@@ -1,7 +1,4 @@
-"""Write docs/reference/cli.md from the commands themselves.
-
-    python scripts/cli_reference.py            write the page
-    python scripts/cli_reference.py --check    exit with 1 when the page is not what the commands say
+"""docs/reference/cli.md, from the commands themselves.
 
 The page is made from the commands' parameters rather than their help output, whose layout differs between versions of
 click.
@@ -9,17 +6,9 @@ click.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import click
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from anvil.cli import COMMANDS, group  # noqa: E402
-
-PAGE = ROOT / "docs" / "reference" / "cli.md"
+from anvil.cli import COMMANDS, group
 
 OPENING = """\
 # Command line
@@ -80,16 +69,3 @@ def explained(option: click.Option) -> str:
     """What an option means, and its default where the help shows one."""
     text = " ".join((option.help or "").split()).replace("|", "\\|")
     return f"{text} Default: `{option.default}`.".strip() if option.show_default else text
-
-
-def main() -> None:
-    """Write or check the page."""
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != reference():
-            sys.exit(f"{PAGE} is not what the commands say. Run 'python scripts/cli_reference.py'.")
-    else:
-        PAGE.write_text(reference(), encoding="utf-8", newline="\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,25 +1,13 @@
-"""Write docs/reference/tools.md from the server's own tool list.
-
-    python scripts/tool_reference.py            write the page
-    python scripts/tool_reference.py --check    exit with 1 when the page is not what the server offers
-"""
+"""docs/reference/tools.md, from the server's own tool list."""
 
 from __future__ import annotations
 
-import dataclasses
-import sys
 import typing
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from anvil.server.arguments import Parameter  # noqa: E402
-from anvil.server.docs import INSTRUCTIONS, TOOLS, Tool  # noqa: E402
-from anvil.server.schemas import output_schema  # noqa: E402
-
-PAGE = ROOT / "docs" / "reference" / "tools.md"
+from anvil.server.arguments import Parameter
+from anvil.server.docs import INSTRUCTIONS, TOOLS, Tool
+from anvil.server.schemas import output_schema
 
 OPENING = f"""\
 # MCP tools
@@ -83,17 +71,3 @@ def fields(schema: dict[str, Any], prefix: str = "") -> typing.Iterator[tuple[st
         yield path, kind if isinstance(kind, str) else " or ".join(kind)
         if "properties" in found:
             yield from fields(found, f"{path}.")
-
-
-def main() -> None:
-    """Write or check the page."""
-    assert all(dataclasses.is_dataclass(tool.result) for tool in TOOLS)
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != reference():
-            sys.exit(f"{PAGE} is not what the server offers. Run 'python scripts/tool_reference.py'.")
-    else:
-        PAGE.write_text(reference(), encoding="utf-8", newline="\n")
-
-
-if __name__ == "__main__":
-    main()

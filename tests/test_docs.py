@@ -6,8 +6,8 @@ import ast
 import dataclasses
 import json
 import re
-import runpy
 import shlex
+import sys
 import typing
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +19,16 @@ import yaml
 
 import anvil
 from anvil import markdown
-from anvil.cli import COMMANDS, group
-from anvil.config import Config
+from anvil.cli import COMMANDS, group, init
+from anvil.config import Config, configure
 from anvil.store import checking, connection
+from scripts import reference
 from tests.conftest import PAGES, write
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -47,12 +53,6 @@ def anvil_calls(page: Path) -> Iterator[list[str]]:
 
 
 # --- commands --------------------------------------------------------------------------------------------------
-
-
-def test_the_command_reference_is_what_the_commands_say() -> None:
-    reference = runpy.run_path(str(ROOT / "scripts" / "cli_reference.py"))["reference"]
-    told = "run 'python scripts/cli_reference.py'"
-    assert (DOCS / "reference" / "cli.md").read_text(encoding="utf-8") == reference(), told
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -87,7 +87,13 @@ def test_examples_in_help_texts_run_as_written(name: str) -> None:
     command.make_context(name, example[3:])
 
 
-# --- configuration ---------------------------------------------------------------------------------------------
+# --- pages made from the code ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", reference.pages())
+def test_the_reference_is_what_the_code_says(name: str) -> None:
+    told = "run 'python scripts/reference.py'"
+    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == reference.pages()[name](), told
 
 
 def leaves(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -101,17 +107,18 @@ def leaves(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize(("key", "default"), list(leaves(Config())))
-def test_each_key_is_documented_with_its_default_and_variable(key: str, default: Any) -> None:
-    page = (DOCS / "guides" / "configuration.md").read_text(encoding="utf-8")
+def test_each_key_is_documented_with_its_default_variable_and_meaning(key: str, default: Any) -> None:
+    page = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")
     row = next((line for line in page.splitlines() if line.startswith(f"| `{key}` |")), None)
     assert row, f"{key} is not documented"
-    shown = "not set" if default is None else f"`{json.dumps(default)}`"
-    assert row.split(" | ")[1:3] == [shown, f"`ANVIL_{key.replace('.', '_').upper()}`"]
+    _, kind, given, meaning, variable = row.strip("| ").split(" | ")
+    assert given == ("not set" if default is None else f"`{json.dumps(default)}`") and kind and meaning
+    assert variable == f"`ANVIL_{key.replace('.', '_').upper()}`"
 
 
-def test_no_key_is_documented_that_does_not_exist() -> None:
-    page = (DOCS / "guides" / "configuration.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE) == [key for key, _ in leaves(Config())]
+def test_the_file_that_init_writes_names_keys_that_exist() -> None:
+    text = re.sub(r"^# (?=\S+ = )", "", init.TEMPLATE.format(docs='"docs"', index='"index.db"'), flags=re.MULTILINE)
+    assert configure(tomllib.loads(text)) == configure({"index": "index.db"})
 
 
 # --- the action ------------------------------------------------------------------------------------------------
@@ -264,6 +271,18 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_every_page_is_reached_from_the_first() -> None:
     linked = set(_LINK.findall((DOCS / "index.md").read_text(encoding="utf-8")))
     assert {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} - {"index.md"} <= linked
+
+
+def test_every_page_is_in_the_nav_of_the_site_once() -> None:
+    def pages(nav: Any) -> Iterator[str]:
+        if isinstance(nav, str):
+            yield nav
+        else:
+            for each in nav.values() if isinstance(nav, dict) else nav:
+                yield from pages(each)
+
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    assert sorted(pages(nav)) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
 
 
 def test_benchmarks_are_listed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from mkdocs.config.config_options import SubConfig
 
 from mkdocs_anvil.options import AnvilConfig
 
-PAGE = Path(__file__).parent.parent / "docs" / "guides" / "mkdocs.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "mkdocs.md"
 
 
 def leaves(kind: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -27,11 +28,9 @@ def leaves(kind: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def shown(default: Any) -> str:
-    if default is None:
-        return "not set"
-    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+    return "not set" if default is None else f"`{json.dumps(default)}`"
 
 
 def test_options_are_documented_with_their_defaults() -> None:
-    rows = re.findall(r"^\| `([\w.]+)` \| (.*?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `([\w.]+)` \| .*? \| (.*?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == [(name, shown(default)) for name, default in leaves(AnvilConfig)]

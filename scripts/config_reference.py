@@ -1,0 +1,65 @@
+"""docs/reference/configuration.md, from the classes of the configuration and the texts under their fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+from anvil.config import Config
+from scripts.tables import meanings, prose, table
+
+OPENING = """\
+# Configuration keys
+
+Every key of `anvil.toml`, which is the same in `[tool.anvil]` of `pyproject.toml`. Each has a default, and each can be
+set by a variable of the environment. Where files are looked for, and what wins over what:
+[Configuration](../guides/configuration.md).
+
+Lists in a variable are separated by commas; true and false may be `1`, `yes`, `on` and `0`, `no`, `off`. Keys may be
+written `max_chunk_size`, `max-chunk-size` or `maxChunkSize`.
+"""
+KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", tuple: "list of texts"}
+
+
+def reference() -> str:
+    """The page, whole. KeyError for a field without a text under it."""
+    return "\n".join([OPENING, *tables(Config())])
+
+
+def tables(config: Any, prefix: str = "") -> Iterator[str]:
+    """The keys of a configuration object that are not objects themselves; then those that are, one after the other."""
+    kind, said = type(config), meanings(type(config))
+    hints = typing.get_type_hints(kind)
+    values = {each.name: getattr(config, each.name) for each in dataclasses.fields(config)}
+    rows = [
+        (f"`{prefix}{name}`", named(hints[name]), shown(value), said[name], f"`{variable(prefix + name)}`")
+        for name, value in values.items()
+        if not dataclasses.is_dataclass(value)
+    ]
+    yield f"## {prefix.removesuffix('.')}\n\n{prose(kind.__doc__ or '')}\n" if prefix else "## At the top\n"
+    yield table(("key", "type", "default", "meaning", "environment variable"), rows)
+    for name, value in values.items():
+        if dataclasses.is_dataclass(value):
+            yield from tables(value, f"{prefix}{name}.")
+
+
+def variable(key: str) -> str:
+    """The environment variable of a dotted key."""
+    return f"ANVIL_{key.replace('.', '_').upper()}"
+
+
+def named(hint: Any) -> str:
+    """A type in plain words; ``None`` is said by the default."""
+    if typing.get_origin(hint) is typing.Literal:
+        return " or ".join(f"`{each}`" for each in typing.get_args(hint))
+    parts = typing.get_args(hint)
+    plain = parts[0] if type(None) in parts else hint
+    return KINDS[typing.get_origin(plain) or plain]
+
+
+def shown(default: Any) -> str:
+    """A default as TOML writes it."""
+    return "not set" if default is None else f"`{json.dumps(default)}`"
