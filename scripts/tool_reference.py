@@ -16,8 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from anvil.server.arguments import Parameter  # noqa: E402
-from anvil.server.docs import INSTRUCTIONS, TOOLS, Tool  # noqa: E402
+from anvil.server.docs import INSTRUCTIONS, TOOLS  # noqa: E402
 from anvil.server.schemas import output_schema  # noqa: E402
+from anvil.server.surface import Tool  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "tools.md"
 

@@ -107,14 +107,16 @@ def over_stdio(docs: Path, index: Path | None, *flags: str, mode: str = "legacy"
 def in_memory(docs: Path, index: Path | None, provider: str | None = None, mode: str = "legacy") -> Iterator[Speaker]:
     """A client of the server object in this process."""
     from anvil.server.announcing import Announcer
+    from anvil.server.docs import SURFACE
     from anvil.server.running import running
+    from anvil.server.surface import Served
 
     announcer = Announcer()
     with ExitStack() as stack:
         opened = stack.enter_context(anvil.open(docs, index, provider, progress=announcer, background=True))
         opened.start(announcer)
         portal = stack.enter_context(start_blocking_portal())
-        app = stack.enter_context(portal.wrap_async_context_manager(running(opened, announcer)))
+        app = stack.enter_context(portal.wrap_async_context_manager(running([Served(SURFACE, opened)], announcer)))
         heard: list[Any] = []
 
         async def hear(message: Any) -> None:
