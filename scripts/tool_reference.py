@@ -24,9 +24,9 @@ PAGE = ROOT / "docs" / "reference" / "tools.md"
 OPENING = """\
 # MCP tools
 
-What `anvil serve` offers to MCP clients: the tools of a surface, or of several (`--surface`). Each answers with structured
-content and with the same JSON as text; an error is one or two sentences that say what to do. Where the answer is an array,
-the text is that array, and the structured content, which has to be an object, holds it as `result`. How to run the
+What `anvil serve` offers to MCP clients: the tools of a surface, or of several (`--surface`). Each answers with
+structured content and with the same JSON as text; an error is one or two sentences that say what to do. An array is
+wrapped in the structured content, which has to be an object: it stands there as `result`. How to run the
 server: [Serve](../guides/serve.md).
 """
 
