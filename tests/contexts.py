@@ -19,7 +19,7 @@ A passenger books a crossing by phone or on the web. The gangway closes ten minu
 - **FR-001**: A booking MUST hold a vehicle length, unless it is for foot passengers only.
 - **FR-002**: A booking MAY be changed until the gangway closes.
 """,
-    "specs/001-booking/plan.md": "# Implementation Plan: Booking\n\nOne table, two screens, and the timetable service.\n",
+    "specs/001-booking/plan.md": "# Implementation Plan: Booking\n\nOne table, two screens, a timetable.\n",
     "specs/001-booking/tasks.md": """\
 # Tasks: Booking
 
@@ -47,7 +47,7 @@ A passenger books a crossing by phone or on the web. The gangway closes ten minu
 - [x] CHK001 No details
 - [ ] CHK002 Testable
 """,
-    "specs/002-timetable/spec.md": "## Timetable\n\nDepartures are read from the harbour office. Gangway times follow.\n",
+    "specs/002-timetable/spec.md": "## Timetable\n\nDepartures come from the harbour office. Gangway times follow.\n",
     "specs/notes.md": "Loose notes without any heading.\n",
     ".specify/templates/tasks-template.md": "# Tasks: [FEATURE]\n\n- [ ] T001 [P] Sample task, replaced when used\n",
     "architecture/overview.md": "# Overview\n\nThe gangway service talks to the timetable service over a queue.\n",

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from anvil import passages
 from anvil.cli import options, output
-from anvil.cli.search import SNIPPET
 from anvil.models import Progress, Skipped, silent
 
 if TYPE_CHECKING:
@@ -134,6 +132,9 @@ def search(
     query: str,
 ) -> None:
     """Search the artifacts."""
+    from anvil import passages
+    from anvil.cli.search import SNIPPET
+
     with output.progress() as progress, opened(root, config, provider, progress) as context:
         found = context.search(query, top_k, type_)
     if as_json:
