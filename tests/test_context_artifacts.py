@@ -17,13 +17,13 @@ PATHS = {
     "specs/001-mcp-server-and-ingestion/tasks.md": ("tasks", "tasks-001-mcp-server-and-ingestion"),
     "specs/001-mcp/checklists/security.md": ("checklist", "checklist-001-mcp.security"),
     ".specify/templates/spec-template.md": ("template", "template-spec-template"),
-    ".specify/templates/commands/plan.md": ("template", "template-.specify.templates.commands.plan"),
+    ".specify/templates/commands/plan.md": ("template", None),
     "architecture/adr/0001-use-sqlite.md": ("decision", "decision-architecture.adr.0001-use-sqlite"),
     "architecture/decisions/README.md": ("decision", "decision-architecture.decisions.README"),
     "architecture/overview.md": ("generic", "generic-architecture.overview"),
     "operations/group/Spec.MD": ("spec", None),
     "specs/001-mcp/research.md": ("generic", "generic-specs.001-mcp.research"),
-    "specs/checklist.md": ("checklist", "checklist-specs.checklist"),
+    "specs/checklist.md": ("checklist", None),
     "perspectives/überblick.md": ("generic", "generic-perspectives.überblick"),
 }
 
@@ -33,7 +33,7 @@ def test_types_and_ids(path: str) -> None:
     kind, id_ = PATHS[path]
     assert kind_of(path, ArtifactTypes()) == kind
     found = id_of(path, kind_of(path, ArtifactTypes()))
-    if id_ is None or path.startswith(".specify/templates/commands"):
+    if id_ is None:  # readable, and told apart by a hash
         assert re.fullmatch(rf"{kind}-[\w.-]+-[0-9a-f]{{8}}", found), found
     else:
         assert found == id_

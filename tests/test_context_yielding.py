@@ -9,47 +9,46 @@ import pytest
 
 from anvil.config import EmbeddingSettings
 from anvil.context.yielding import Yielding, settled
-from anvil.embedding import Embedded
+from anvil.embedding import Embedded, EmbeddingProvider
 from anvil.errors import ProviderError
-from tests.providers import Counting
+from tests.test_building import Counting
+
+AWAY = "The service is away."
 
 
-class Failing(Counting):
+class Leaving(Counting):
     """Fails from the second call on, with an exception or row by row."""
 
-    def __init__(self, raises: bool) -> None:
-        super().__init__()
-        self.raises = raises
+    def __init__(self, inner: EmbeddingProvider, raises: bool) -> None:
+        super().__init__(inner)
+        self.raises, self.calls = raises, 0
 
     def embed(self, texts: Sequence[str]) -> Embedded:
+        self.calls += 1
         found = super().embed(texts)
         if self.calls < 2:
             return found
         if self.raises:
-            raise ProviderError("The service is away.")
-        return Embedded(np.zeros_like(found.vectors), dict.fromkeys(range(len(texts)), "The service is away."))
+            raise ProviderError(AWAY)
+        return Embedded(np.zeros_like(found.vectors), dict.fromkeys(range(len(texts)), AWAY))
 
 
 @pytest.mark.parametrize("raises", [True, False])
-def test_after_a_failure_nothing_more_is_tried(raises: bool) -> None:
-    inner = Failing(raises)
+def test_after_a_failure_nothing_more_is_tried(raises: bool, local: EmbeddingProvider) -> None:
+    inner = Leaving(local, raises)
     provider = Yielding(inner)
     assert provider.embed(["one"]).failed == {} and provider.failure is None
-    assert provider.embed(["two", "three"]).failed == {0: "The service is away.", 1: "The service is away."}
-    assert provider.failure == "The service is away."
+    assert provider.embed(["two", "three"]).failed == {0: AWAY, 1: AWAY}
+    assert provider.failure == AWAY
     found = provider.embed(["four"])
-    assert found.failed == {0: "The service is away."} and found.vectors.shape == (1, inner.dimensions)
+    assert found.failed == {0: AWAY} and found.vectors.shape == (1, local.dimensions)
     assert inner.calls == 2
 
 
-def test_a_text_that_fails_alone_stops_nothing() -> None:
-    class Picky(Counting):
-        def embed(self, texts: Sequence[str]) -> Embedded:
-            return Embedded(super().embed(texts).vectors, {0: "Too odd."} if len(texts) > 1 else {})
-
-    provider = Yielding(Picky())
-    assert provider.embed(["one", "two"]).failed == {0: "Too odd."}
-    assert provider.failure is None
+def test_a_text_that_fails_alone_stops_nothing(local: EmbeddingProvider) -> None:
+    provider = Yielding(Counting(local, refuse="odd"))
+    assert provider.embed(["even", "odd"]).failed == {1: "refused"}
+    assert provider.failure is None and provider.embed(["even"]).failed == {}
 
 
 @pytest.mark.parametrize(
@@ -65,8 +64,8 @@ def test_one_that_cannot_be_had_gives_way_at_once(settings: EmbeddingSettings, r
     assert provider.name == "none" and failure is not None and reason in failure
 
 
-def test_one_that_can_be_had_is_taken() -> None:
-    for name in ("none", "local", "openai"):
-        provider, failure = settled(EmbeddingSettings(provider=name))
-        assert (provider.name, failure) == (name, None)
-        provider.close()
+@pytest.mark.parametrize("name", ["none", "local", "openai"])
+def test_one_that_can_be_had_is_taken(name: str) -> None:
+    provider, failure = settled(EmbeddingSettings(provider=name))
+    assert (provider.name, failure) == (name, None)
+    provider.close()

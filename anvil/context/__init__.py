@@ -4,6 +4,7 @@
     boxes.py       check boxes as tasks, kept with the document they stand in
     answers.py     results, field by field as in the tool contract
     inventory.py   what an index holds, by artifact
+    contextfile.py   context.json as it is
     records.py     state.json, ingestion.log and errors.log
     yielding.py    an embedding provider that gives way to plain text
     ingesting.py   one run: compare, read what changed, publish, write down what was done

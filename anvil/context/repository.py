@@ -8,7 +8,6 @@ in the index, and only what is found there is read.
 from __future__ import annotations
 
 import difflib
-import json
 import logging
 import os
 import posixpath
@@ -17,10 +16,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from anvil.answering import Answering
 from anvil.config import Config, SourceOptions
+from anvil.context import contextfile
 from anvil.context.answers import (
     Artifact,
     ArtifactText,
@@ -42,11 +42,10 @@ if TYPE_CHECKING:
     from anvil.workingcopy import WorkingCopy
 
 T = TypeVar("T")
-CONTEXT_FILE = "context.json"
-LARGEST = 1_000_000
-"""Bytes of the largest ``context.json`` that is handed out."""
 PATIENCE = 600.0
 """Seconds that a run waits for another one."""
+AHEAD = 60.0
+"""Seconds of reading that the very first answer of a server waits for: a list has no place for "there is more"."""
 BUDGET = 12_000
 """Characters of all the contents of a search answer together; lower ranks are cut to what matched."""
 
@@ -86,8 +85,9 @@ class Context:
         self._failure: str | None = None
         self._held: tuple[object, Contents] | None = None
         self._answering = Answering(
-            self._ready, self._working_copy, self._first_index, self._rebuildable, self._chunking, background=background
-        )
+            self._ready, self._working_copy, self._first_index, self._rebuildable, self._chunking,
+            background=background, ahead=AHEAD,
+        )  # fmt: skip
         self._stop = threading.Event()
         self._refresher: threading.Thread | None = None
 
@@ -163,7 +163,7 @@ class Context:
 
     def get(self) -> RepositoryContext:
         """The repository's ``context.json`` as it is, and what the index holds."""
-        said, notes = _context_json(self.root / CONTEXT_FILE, self.root)
+        said, notes = contextfile.read(self.root)
         return RepositoryContext(said, self._ask(lambda held, _: held.summary()), notes)
 
     def artifacts(self, type: str | None = None) -> tuple[Artifact, ...]:
@@ -305,19 +305,3 @@ class Context:
 def _known(type: str | None) -> None:
     if type is not None and type not in KINDS:
         raise ConfigError(f"Unknown type {type[:60]!r}. Use one of {', '.join(KINDS)}.")
-
-
-def _context_json(path: Path, root: Path) -> tuple[Any, tuple[str, ...]]:
-    """What ``context.json`` says, or None and why not."""
-    if not path.exists():
-        return None, (f"There is no {CONTEXT_FILE} in the repository.",)
-    if not Path(os.path.realpath(path)).is_relative_to(root):
-        return None, (f"{CONTEXT_FILE} leads out of the repository and is not read.",)
-    try:
-        if path.stat().st_size > LARGEST:
-            return None, (f"{CONTEXT_FILE} is larger than {LARGEST:,} bytes and is not read.",)
-        return json.loads(path.read_text(encoding="utf-8-sig")), ()
-    except json.JSONDecodeError as error:
-        return None, (f"{CONTEXT_FILE} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",)
-    except (OSError, ValueError, RecursionError) as error:
-        return None, (f"{CONTEXT_FILE} cannot be read ({type(error).__name__}).",)
