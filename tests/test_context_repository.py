@@ -204,6 +204,10 @@ def test_a_box_that_is_ticked_is_done_at_once(root: Path) -> None:
         (None, None, "no context.json"),
         ('"' + "x" * 1_100_000 + '"', None, "larger than"),
         ("\udce9", None, "cannot be read"),
+        ("[NaN]", None, "NaN is no JSON"),
+        (r'["\ud800"]', None, "cannot be read"),
+        ("[" * 70 + "]" * 70, None, "deeper"),
+        ("[" * 60 + "]" * 60, eval("[" * 60 + "]" * 60), ""),
     ],
 )
 def test_context_json_as_it_is_or_why_not(root: Path, text: str | None, said: object, note: str) -> None:

@@ -6,7 +6,6 @@
     inventory.py   what an index holds, by artifact
     contextfile.py   context.json as it is
     records.py     state.json, ingestion.log and errors.log
-    yielding.py    an embedding provider that gives way to plain text
     ingesting.py   one run: compare, read what changed, publish, write down what was done
     repository.py  the object that the command line and the server hold
 """

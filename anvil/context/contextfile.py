@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 NAME = "context.json"
-LARGEST = 1_000_000
-"""Bytes of the largest one that is handed out."""
+LARGEST, DEEPEST = 1_000_000, 64
+"""Bytes of the largest one that is handed out, and its levels: it has to travel through other programs."""
 
 
 def read(root: Path) -> tuple[Any, tuple[str, ...]]:
@@ -22,8 +22,30 @@ def read(root: Path) -> tuple[Any, tuple[str, ...]]:
     try:
         if path.stat().st_size > LARGEST:
             return None, (f"{NAME} is larger than {LARGEST:,} bytes and is not read.",)
-        return json.loads(path.read_text(encoding="utf-8-sig")), ()
+        said = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refused)
+        json.dumps(said, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        if _is_deep(said):
+            return None, (f"{NAME} is nested deeper than {DEEPEST} levels and is not read.",)
+        return said, ()
     except json.JSONDecodeError as error:
         return None, (f"{NAME} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",)
     except (OSError, ValueError, RecursionError) as error:
-        return None, (f"{NAME} cannot be read ({type(error).__name__}).",)
+        return None, (f"{NAME} cannot be read: {str(error)[:200] or type(error).__name__}.",)
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, (dict, list))
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
+    return True

@@ -23,7 +23,7 @@ from anvil.store.digest import canonical
 
 if TYPE_CHECKING:
     from anvil.context.boxes import TaskedDocuments
-    from anvil.context.yielding import Yielding
+    from anvil.embedding.yielding import Yielding
 
 
 def ingest(

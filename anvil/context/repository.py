@@ -112,14 +112,14 @@ class Context:
         if self._provider is None:
             from dataclasses import replace
 
-            from anvil.context.yielding import settled
+            from anvil.embedding.yielding import settled
 
             name = self.options.embeddings.provider
             self._provider, self._failure = settled(replace(self._config.embedding, provider=name))
         return self._provider
 
     def _working_copy(self) -> WorkingCopy:
-        from anvil.context.yielding import Yielding
+        from anvil.embedding.yielding import Yielding
         from anvil.workingcopy import WorkingCopy
 
         # behind the answers, vectors that fail are tried again by themselves
@@ -148,7 +148,7 @@ class Context:
     ) -> Ingestion:
         """One run, see :func:`anvil.context.ingesting.ingest`. Raises :class:`AnvilError`."""
         from anvil.context.ingesting import ingest
-        from anvil.context.yielding import Yielding
+        from anvil.embedding.yielding import Yielding
 
         self._ready()
         provider = Yielding(self.provider)
