@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from anvil.config import EmbeddingSettings
-from anvil.embedding.yielding import Yielding, settled
 from anvil.embedding import Embedded, EmbeddingProvider
+from anvil.embedding.yielding import Yielding, settled
 from anvil.errors import ProviderError
 from tests.test_building import Counting
 
