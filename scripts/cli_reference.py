@@ -52,7 +52,8 @@ def described(name: str, command: click.Command, aliases: list[str], level: str 
     options = [each for each in command.params if isinstance(each, click.Option)]
     takes = [each.metavar or (each.name or "").upper() for each in arguments]
     takes = ["COMMAND"] if isinstance(command, click.Group) else ["[OPTIONS]", *takes]
-    lines = [f"{level} anvil {name}", "", "```text", " ".join(["anvil", name, *takes]), "```", "", " ".join((command.help or "").split()), ""]
+    usage = " ".join(["anvil", name, *takes])
+    lines = [f"{level} anvil {name}", "", "```text", usage, "```", "", " ".join((command.help or "").split()), ""]
     if aliases:
         lines += [f"Also called `anvil {aliases[0]}`.", ""]
     if options:
