@@ -50,13 +50,17 @@ class TaskedDocuments:
         return self._source.last_modified(paths, known, since)
 
     def read(self, path: str) -> Document | Skipped:
-        found = self._source.read(path)
+        found = self.plain(path)
         if isinstance(found, Skipped):
             return found
         from anvil import markdown
 
         page = markdown.parse(found.text)
         return replace(found, page=page, metadata={**found.metadata, KEY: [stored(task) for task in page.tasks]})
+
+    def plain(self, path: str) -> Document | Skipped:
+        """The document alone, not taken apart."""
+        return self._source.read(path)
 
 
 def stored(task: Task) -> list[Any]:

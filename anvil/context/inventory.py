@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ class Contents:
     boxes: dict[str, list[Any]]
     chunks: int
     embeddings: int
+    known: dict[str, tuple[list[Any], tuple[TaskItem, ...]]] = field(default_factory=dict)
+    """Path -> its check boxes, and the tasks made of them; filled when they are asked for, handed on to the next."""
 
     @property
     def counts(self) -> TaskCounts:
@@ -34,8 +36,10 @@ class Contents:
     def tasks(self, status: str, within: str) -> Iterator[TaskItem]:
         """The tasks that are ``open``, ``done`` or ``all``, in the file or folder ``within`` (empty: anywhere)."""
         for path, found in self.boxes.items():
-            if not within or f"{path}/".startswith(f"{within}/"):
-                yield from (task for task in boxes.items(path, found) if status in ("all", task.status))
+            if found and (not within or f"{path}/".startswith(f"{within}/")):
+                if path not in self.known or self.known[path][0] != found:
+                    self.known[path] = found, tuple(boxes.items(path, found))
+                yield from (task for task in self.known[path][1] if status in ("all", task.status))
 
     def summary(self) -> Inventory:
         """The numbers."""
@@ -43,8 +47,11 @@ class Contents:
         return Inventory({kind: kinds.count(kind) for kind in KINDS}, self.chunks, self.counts)
 
 
-def contents(reader: Reader, types: ArtifactTypes) -> Contents:
-    """All of it, from one look at the documents. A template's boxes are not tasks: nobody is to do them."""
+def contents(reader: Reader, types: ArtifactTypes, before: Contents | None = None) -> Contents:
+    """All of it, from one look at the documents; ``before`` is what there was at the last one.
+
+    A template's boxes are not tasks: nobody is to do them.
+    """
     artifacts: dict[str, Artifact] = {}
     found: dict[str, list[Any]] = {}
     for document in reader.documents():
@@ -57,7 +64,8 @@ def contents(reader: Reader, types: ArtifactTypes) -> Contents:
             TaskCounts(len(found[path]) - done, done),
         )  # fmt: skip
     counts = reader.counts()
-    return Contents(artifacts, found, counts["chunks"], counts["vectors"])
+    known = {path: each for path, each in before.known.items() if path in found} if before else {}
+    return Contents(artifacts, found, counts["chunks"], counts["vectors"], known)
 
 
 def _title(reader: Reader, document: StoredDocument) -> str:

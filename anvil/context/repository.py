@@ -178,7 +178,7 @@ class Context:
         if (id is None) == (path is None):
             raise ConfigError("Give either id or path, as in artifacts.list.")
         found = self._ask(lambda held, _: self._find(held, id, path))
-        document = self.documents.read(found.path)
+        document = self.documents.plain(found.path)
         if isinstance(document, Skipped):
             raise NotFound(f"{found.path} cannot be read just now: {document.reason}.")
         return ArtifactText(
@@ -242,7 +242,8 @@ class Context:
         from anvil.context.inventory import contents
 
         if self._held is None or self._held[0] is not copy.indexed:
-            self._held = copy.indexed, contents(copy.reader, self.options.types)
+            before = self._held[1] if self._held else None
+            self._held = copy.indexed, contents(copy.reader, self.options.types, before)
         return self._held[1]
 
     def _find(self, held: Contents, id: str | None, path: str | None) -> Artifact:
