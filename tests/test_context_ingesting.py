@@ -121,6 +121,12 @@ def test_nothing_to_read_still_counts_as_a_run(tmp_path: Path) -> None:
         assert context.health().lastIngestion == again.timestamp
 
 
+def test_a_repository_without_any_of_the_directories_is_told_so(tmp_path: Path) -> None:
+    found = run(tmp_path)
+    assert found.artifacts == 0 and "There is none of the directories architecture" in found.notes[0]
+    assert run(tmp_path, directories=("**/specs",)).notes == ()
+
+
 def test_large_files_are_skipped_with_a_warning(root: Path) -> None:
     write(root, {"specs/large.md": "x" * 2000, "specs/limit.md": "y" * 1000})
     warned: list[Skipped] = []

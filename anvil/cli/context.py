@@ -66,8 +66,8 @@ def ingest(
         output.warn(note)
     moved = [f"{count} {word}" for word in ("added", "changed", "removed") if (count := getattr(run, word))]
     click.echo(
-        f"{where}: {run.artifacts} artifacts, {run.chunks} chunks, {run.tasks.open} open tasks, {run.tasks.done} done "
-        f"({', '.join(moved) or 'nothing changed'}) in {run.seconds:.1f} s."
+        f"{where}: {run.artifacts} artifacts, {run.chunks} chunks, {run.embeddings} embeddings, {run.tasks.open} open "
+        f"tasks, {run.tasks.done} done ({', '.join(moved) or 'nothing changed'}) in {run.seconds:.1f} s."
     )
     if run.errors:
         output.warn(f"{run.errors} files could not be read; {where / 'errors.log'} says why.")

@@ -14,6 +14,7 @@ import posixpath
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
@@ -70,6 +71,7 @@ class Context:
     ) -> None:
         self.options = config.context
         self.root = Path(os.path.realpath(root))
+        self._spelled = Path(os.path.abspath(root))
         self._config = config
         self._notes = notes
         self._background = background
@@ -79,7 +81,7 @@ class Context:
         if not Path(os.path.realpath(folder)).is_relative_to(self.root):
             raise ConfigError(f"context.index_dir leads out of {self.root}. Name a folder inside the repository.")
         self.records = Records(folder)
-        self._chunking = self.options.fixed or config.chunking
+        self._chunking = self.options.fixed or replace(config.chunking, slugs="github")  # anchors are not shown
         self._documents: TaskedDocuments | None = None
         self._provider: EmbeddingProvider | None = None
         self._failure: str | None = None
@@ -110,8 +112,6 @@ class Context:
     def provider(self) -> EmbeddingProvider:
         """The embedding provider, or the one without vectors when that cannot be had."""
         if self._provider is None:
-            from dataclasses import replace
-
             from anvil.embedding.yielding import settled
 
             name = self.options.embeddings.provider
@@ -155,9 +155,16 @@ class Context:
         if self._failure is not None:
             provider.failure = self._failure
         return ingest(
-            self.documents, self.records, provider, self._chunking, self.options.types, notes=self._notes,
-            force=force, progress=progress, patience=patience, warn=warn,
+            self.documents, self.records, provider, self._chunking, self.options.types,
+            notes=(*self._notes, *self._nowhere()), force=force, progress=progress, patience=patience, warn=warn,
         )  # fmt: skip
+
+    def _nowhere(self) -> list[str]:
+        """A note when there is none of the directories."""
+        names = self.options.directories
+        if any((self.root / name).is_dir() or any(c in name for c in "*?[{") for name in names):
+            return []
+        return [f"There is none of the directories {', '.join(names)} in {self.root}. Set context.directories."]
 
     # --- questions ---------------------------------------------------------------------------------------
 
@@ -264,7 +271,7 @@ class Context:
 
     def _relative(self, path: str) -> str:
         """A path as the index spells it; it is compared, never opened."""
-        for root in (self.root, Path(os.path.abspath(self.root))):
+        for root in (self.root, self._spelled):
             if os.path.isabs(path) and Path(path).is_relative_to(root):
                 path = Path(path).relative_to(root).as_posix()
         return path.removeprefix("./").lstrip("/")
