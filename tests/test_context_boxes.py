@@ -44,7 +44,7 @@ def test_documents_bring_their_boxes_along(tmp_path: Path) -> None:
     tasks = list(boxes.items(path, found.metadata[boxes.KEY]))
     assert [(task.line, task.status, task.id) for task in tasks] == [
         (5, "done", "T001"), (6, "open", "T002"), (7, "open", "T002.1"), (8, "done", None),
-        (12, "open", "T012"), (13, "done", "T013"), (14, "open", None), (15, "done", None),
+        (12, "open", "T012"), (13, "done", "T013"), (14, "open", "1"), (15, "done", "2"),
     ]  # fmt: skip
     assert tasks[4].heading == "Tasks: Booking > Phase 2: User Story 1" and tasks[4].labels == ("P", "US1")
     assert tasks[1].text == "T002 [P] Lay out the booking table in db/schema.sql"

@@ -44,7 +44,8 @@ class ArtifactText:
 
 @dataclass(frozen=True, slots=True)
 class TaskItem:
-    """A check box. ``id`` (``T012``) and ``labels`` (``P``, ``US1``) are read from the beginning of ``text``."""
+    """A check box. ``id`` (``T012``) and ``labels`` (``P``, ``US1``) are read from the beginning of ``text``; where
+    no id stands, it is the number in an ordered list."""
 
     artifactPath: str
     line: int

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from anvil.context.answers import TaskItem
+from anvil.cutting import LINE_END
 from anvil.models import Document, Scan, Skipped, Task
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 KEY = "anvil.tasks"
 """Where a document's metadata holds them."""
 
+_NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
 _MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
 
 
@@ -56,16 +58,19 @@ class TaskedDocuments:
         from anvil import markdown
 
         page = markdown.parse(found.text)
-        return replace(found, page=page, metadata={**found.metadata, KEY: [stored(task) for task in page.tasks]})
+        lines = LINE_END.split(page.text) if page.tasks else []
+        tasks = [stored(task, lines[task.line - page.first_line]) for task in page.tasks]
+        return replace(found, page=page, metadata={**found.metadata, KEY: tasks})
 
     def plain(self, path: str) -> Document | Skipped:
         """The document alone, not taken apart."""
         return self._source.read(path)
 
 
-def stored(task: Task) -> list[Any]:
-    """A task as JSON."""
-    return [task.line, task.text, int(task.done), task.heading_path]
+def stored(task: Task, line: str) -> list[Any]:
+    """A task as JSON; ``line`` is its first line in the source, which knows its number in an ordered list."""
+    number = _NUMBERED.match(line)
+    return [task.line, task.text, int(task.done), task.heading_path, number[1] if number else None]
 
 
 def is_done(box: list[Any]) -> bool:
@@ -75,9 +80,9 @@ def is_done(box: list[Any]) -> bool:
 
 def items(path: str, boxes: list[Any]) -> Iterator[TaskItem]:
     """The stored tasks of a document, in its order."""
-    for line, text, done, heading in boxes:
+    for line, text, done, heading, number in boxes:
         id_, labels = marks(text)
-        yield TaskItem(path, line, text, "done" if done else "open", id_, labels, heading)
+        yield TaskItem(path, line, text, "done" if done else "open", id_ or number, labels, heading)
 
 
 def marks(text: str) -> tuple[str | None, tuple[str, ...]]:
