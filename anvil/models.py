@@ -132,6 +132,7 @@ class Document:
     ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``). ``metadata`` is merged over the front matter.
     ``headings`` (level, id, text) of the published page decide the anchors; None when there is none to look at.
     ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a file as it lies there.
+    ``page`` is ``text`` taken apart, where the source did that already, with anchors as on GitHub.
     """
 
     path: str
@@ -145,6 +146,7 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     headings: tuple[tuple[int, str, str], ...] | None = None
     fingerprint: str = ""
+    page: ParsedPage | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ FLOORS = (
     {"git", "libgit2", "tracked", "sources", "working_tree", "footprint", "configfile", "clients", "watching",
      "embedding", "store", "fetching"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
-     "comparing", "health", "merging", "following", "pulling", "api", "outline", "published"},
+     "comparing", "health", "merging", "following", "pulling", "api", "outline", "published", "context"},
     {"cli", "ci", "server", "__main__"},
 )  # fmt: skip
 """Ground to roof: a module imports from its own floor and those below."""

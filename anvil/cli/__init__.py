@@ -32,6 +32,7 @@ COMMANDS = {
     "init": "init",
     "ci": "ci",
     "serve": "serve",
+    "context": "context",
 }
 """Name on the command line -> module; ``index`` is another name for ``build``."""
 
