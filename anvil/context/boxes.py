@@ -40,6 +40,10 @@ class TaskedDocuments:
     def problem(self) -> str | None:
         return self._source.problem
 
+    @property
+    def left_out(self) -> frozenset[str] | None:
+        return self._source.left_out
+
     def commit(self) -> str | None:
         return self._source.commit()
 
