@@ -79,6 +79,34 @@ class SearchOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class LibraryOptions:
+    """The document library. ``index``: its file; None for the user's data folder.
+
+    The limits are those of one document: bytes of a file, an upload or a download; characters of its Markdown; its
+    pages; seconds and bytes of memory that converting it may take; seconds for a download. ``allow_private_urls``:
+    ``ingest_url`` may ask this machine and its network. ``transcribe_audio``: MarkItDown may send recordings to the
+    service that it uses for it.
+    """
+
+    index: str | None = None
+    max_file_bytes: int = 100_000_000
+    max_upload_bytes: int = 52_428_800
+    max_characters: int = 64_000_000
+    max_pages: int = 5000
+    convert_seconds: float = 300.0
+    convert_memory_bytes: int = 2_000_000_000
+    download_seconds: float = 60.0
+    allow_private_urls: bool = False
+    transcribe_audio: bool = False
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and value <= 0:
+                raise ConfigError(f"library.{each.name} is {value}. Use a value above 0.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything that can be set. ``docs`` and ``index`` are paths; ``index`` None means ``<docs>/.anvil/index.db``."""
 
@@ -88,6 +116,7 @@ class Config:
     chunking: ChunkingOptions = field(default_factory=ChunkingOptions)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     search: SearchOptions = field(default_factory=SearchOptions)
+    library: LibraryOptions = field(default_factory=LibraryOptions)
 
 
 def configure(

@@ -6,7 +6,10 @@
     ├── GitError               a repository is there, but git's data cannot be read
     ├── ModelError             the embedding model cannot be had or loaded
     ├── ProviderError          an embedding service refused or cannot be used
-    ├── NotFound               a page or section that is not in the index
+    ├── NotFound               a page, section or document that is not in the index
+    ├── DocumentRejected       a document that cannot be taken into a library: damaged, empty, out of reach
+    │   ├── UnsupportedFormat  of a kind that is not read, or not without an optional part
+    │   └── DocumentTooLarge   over a limit of size, pages, time or memory
     ├── ArtifactError          an index file that cannot be used
     │   ├── ArtifactMissing    there is none at that path
     │   ├── ArtifactRejected   it failed a check: truncated, damaged, foreign, tampered with
@@ -45,7 +48,19 @@ class ProviderError(AnvilError):
 
 
 class NotFound(AnvilError):
-    """A page or section that is not in the index."""
+    """A page, section or document that is not in the index."""
+
+
+class DocumentRejected(AnvilError):
+    """A document cannot be taken into a library."""
+
+
+class UnsupportedFormat(DocumentRejected):
+    """A document is of a kind that is not read, or not without an optional part that is not installed."""
+
+
+class DocumentTooLarge(DocumentRejected):
+    """A document is over a limit of size, pages, time or memory."""
 
 
 class ArtifactError(AnvilError):
