@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from anvil import chunking
 from anvil.config import ChunkingOptions
@@ -15,7 +15,6 @@ from anvil.models import Changes, Progress, Skipped, Window, silent
 from anvil.store.connection import FORMAT_VERSION
 from anvil.store.digest import canonical
 from anvil.store.identity import window_key
-from anvil.store.reading import Reader
 from anvil.store.writing import SETTINGS, Writer, quantized
 
 if TYPE_CHECKING:
@@ -43,6 +42,19 @@ def settings(provider: EmbeddingProvider, options: ChunkingOptions) -> dict[str,
     return found
 
 
+class Cache(Protocol):
+    """Whatever has vectors that may be taken over: another index, a former version of a document."""
+
+    def meta(self) -> dict[str, str]:
+        """The manifest; ``embedding_model_digest`` says whose vectors these are."""
+
+    def window_keys(self) -> dict[bytes, int]:
+        """Reuse key -> number, of the windows that have a vector."""
+
+    def vector(self, window: int) -> bytes:
+        """The int8 vector of a window, by its number."""
+
+
 @dataclass
 class Tally:
     """What an update did, added up."""
@@ -64,7 +76,7 @@ class Indexer:
         writer: Writer,
         provider: EmbeddingProvider,
         options: ChunkingOptions,
-        caches: Sequence[Reader] = (),
+        caches: Sequence[Cache] = (),
         progress: Progress = silent,
     ) -> None:
         self.writer = writer

@@ -25,14 +25,14 @@ class Converter:
         self._options = options
         self._pool = Pool(options, processes)
 
-    def pieces(self, path: Path, file_type: str) -> Iterator[Piece]:
+    def pieces(self, path: Path, file_type: str, name: str) -> Iterator[Piece]:
         """The Markdown of the file at ``path``, in order; a piece is made when it is asked for.
 
-        ``file_type``: its ending, without dot, in lower case. Raises :class:`DocumentRejected`: of an unknown type,
+        ``file_type``: its ending, without dot, in lower case. ``name``: what it is called. Raises :class:`DocumentRejected`: of an unknown type,
         damaged, over a limit.
         """
         format_ = format_of(file_type, self._options)
-        return self._text(path) if format_ is TEXT else self._converted(path, file_type, format_)
+        return self._text(path) if format_ is TEXT else self._converted(path, file_type, name, format_)
 
     def close(self) -> None:
         """End the processes; conversions under way fail."""
@@ -50,9 +50,9 @@ class Converter:
             )
         return (Piece(slice_) for slice_ in sliced(text))
 
-    def _converted(self, path: Path, file_type: str, format_: Format) -> Iterator[Piece]:
+    def _converted(self, path: Path, file_type: str, name: str, format_: Format) -> Iterator[Piece]:
         empty = True
-        for piece in self._pool.convert(path, file_type):
+        for piece in self._pool.convert(path, file_type, name):
             text = piece.text.strip()
             if text:
                 empty = False

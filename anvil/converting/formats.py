@@ -52,11 +52,6 @@ FORMATS = (
 """``text`` needs nothing. Of images, what is read is their metadata."""
 
 
-def known(file_type: str) -> bool:
-    """Whether files of an ending are read at all, perhaps after an installation."""
-    return any(file_type in each.endings for each in FORMATS)
-
-
 def available(options: LibraryOptions) -> tuple[str, ...]:
     """The endings that can be read here."""
     return tuple(ending for each in FORMATS if not _missing(each, options) for ending in each.endings)
@@ -65,6 +60,14 @@ def available(options: LibraryOptions) -> tuple[str, ...]:
 def unavailable(options: LibraryOptions) -> tuple[str, ...]:
     """The endings that could be read if something were installed or allowed."""
     return tuple(ending for each in FORMATS if _missing(each, options) for ending in each.endings)
+
+
+def looked_for(options: LibraryOptions) -> frozenset[str]:
+    """The endings that a folder is searched for: of documents, whether they can be read or not; of pictures and
+    recordings, where they can."""
+    return frozenset(
+        ending for each in FORMATS if each.install == INSTALL or not _missing(each, options) for ending in each.endings
+    )
 
 
 def format_of(file_type: str, options: LibraryOptions) -> Format:

@@ -43,12 +43,12 @@ class Pool:
         self._busy: set[_Process] = set()
         self._closed = False
 
-    def convert(self, path: Path, file_type: str) -> Iterator[Piece]:
+    def convert(self, path: Path, file_type: str, name: str) -> Iterator[Piece]:
         """The pieces of a file. Raises :class:`DocumentRejected`; the process is then gone if it is to blame."""
         with self._turns:
             process = self._taken()
             try:
-                yield from process.convert(path, file_type, self._options)
+                yield from process.convert(path, file_type, name, self._options)
             except BaseException:  # an answer that is not read to its end cannot be followed by another
                 if not process.at_rest:
                     process.end()
@@ -106,13 +106,12 @@ class _Process:
         """Whether it runs."""
         return self._process.poll() is None
 
-    def convert(self, path: Path, file_type: str, options: LibraryOptions) -> Iterator[Piece]:
+    def convert(self, path: Path, file_type: str, name: str, options: LibraryOptions) -> Iterator[Piece]:
         """The pieces of a file, within the limits."""
         self.at_rest = False
         self.converted += 1
         asked = {
-            "path": str(path), "type": file_type, "pages": options.max_pages, "characters": options.max_characters,
-            "seconds": options.convert_seconds,
+            "path": str(path), "type": file_type, "name": name, "pages": options.max_pages, "characters": options.max_characters, "seconds": options.convert_seconds,
         }  # fmt: skip
         clock = _Clock(options.convert_seconds + (START_SECONDS if self.converted == 1 else 0.0), self.end)
         left = 4 * options.max_characters + 4  # bytes

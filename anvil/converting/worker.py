@@ -117,7 +117,8 @@ def _check_zip(file: BinaryIO) -> None:
 def _by_markitdown(file: BinaryIO, asked: dict[str, Any]) -> Iterator[tuple[str, int]]:
     from markitdown import StreamInfo
 
-    result = _markitdown(asked["type"]).convert_stream(file, stream_info=StreamInfo(extension=f".{asked['type']}"))
+    info = StreamInfo(extension=f".{asked['type']}", filename=asked["name"])
+    result = _markitdown(asked["type"]).convert_stream(file, stream_info=info)
     title = (result.title or "").strip()
     text: str = result.markdown
     if title and not re.search(r"^# ", text, re.M):

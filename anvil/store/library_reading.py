@@ -22,6 +22,29 @@ _COLUMNS = {"source": "file_path", "library": "library", "title": "title", "file
             "last_modified": "last_modified"}  # fmt: skip
 
 
+class Former:
+    """The version of a document that stands in a library, as a cache: its vectors are taken over where its text stays.
+
+    It is read whole, since it is used when nobody holds the library.
+    """
+
+    def __init__(self, meta: dict[str, str], vectors: Sequence[tuple[bytes, bytes]]) -> None:
+        """``vectors``: (reuse key, int8 vector) of its windows."""
+        self._meta, self._vectors = meta, vectors
+
+    def meta(self) -> dict[str, str]:
+        """The library's manifest."""
+        return self._meta
+
+    def window_keys(self) -> dict[bytes, int]:
+        """Reuse key -> number."""
+        return {key: number for number, (key, _) in enumerate(self._vectors)}
+
+    def vector(self, window: int) -> bytes:
+        """The vector of a number."""
+        return self._vectors[window][1]
+
+
 class LibraryReader(Reader):
     """Questions to one library file. Several statements that belong together want a transaction around them."""
 
@@ -113,6 +136,19 @@ class LibraryReader(Reader):
         ).fetchall()
         vectors = np.frombuffer(b"".join(vector for _, vector in rows), np.int8).reshape(-1, dimensions)
         return np.array([row for row, _ in rows], np.int64) >> identity.WINDOW_BITS, vectors
+
+    def former(self, document: int) -> Former | None:
+        """A document's vectors, for its next version; None without any."""
+        if not self.has_vectors():
+            return None
+        meta, (first, last) = self.meta(), identity.window_range(*identity.chunk_range(document))
+        rows = self.connection.execute(
+            "SELECT w.key, substr(v.vectors, r.chunk_offset * ?3 + 1, ?3) FROM windows w "
+            "JOIN vectors_rowids r ON r.rowid = w.id JOIN vectors_vector_chunks00 v ON v.rowid = r.chunk_id "
+            "WHERE w.id BETWEEN ?1 AND ?2",
+            (first, last, int(meta["embedding_dimensions"])),
+        ).fetchall()
+        return Former(meta, rows) if rows else None
 
     def fitting(self, wanted: Filter) -> list[int]:
         """Row ids of the documents that a filter lets through; its page is not looked at."""

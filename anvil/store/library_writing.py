@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -62,6 +62,23 @@ class LibraryWriter(LibraryReader, Writer):
             )
             self._changed(id_)
         return Kept(doc_id, count, stands is not None)
+
+    def adopt(self, settings: Mapping[str, str]) -> None:
+        """Say that vectors are of another model from now on. All that there are go."""
+        with writing(self.connection):
+            self.reset_vectors(int(settings["embedding_dimensions"]))
+            self.set_meta(settings)
+            self._all_changed()
+
+    def touch_all(self) -> None:
+        """Tell all who search that every document changed."""
+        with writing(self.connection):
+            self._all_changed()
+
+    def _all_changed(self) -> None:
+        self.connection.execute(
+            "INSERT OR REPLACE INTO changes SELECT id, ? FROM documents", (self.version() + 1,)
+        )
 
     def delete(self, doc_id: str) -> int | None:
         """Take a document out; how many passages it had, or None when it is not there."""

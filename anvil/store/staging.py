@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anvil.errors import DocumentTooLarge
 from anvil.models import Chunk
 from anvil.store import connection as connections
 from anvil.store import identity
-from anvil.store.library_reading import LibraryReader
 from anvil.store.writing import INSERT_CHUNK, Writer, chunk_values
-
-if TYPE_CHECKING:
-    import apsw
 
 MOST = 1 << identity.CHUNK_BITS
 """Passages of one document."""
@@ -70,21 +66,3 @@ class Stage(Writer):
         """(window id, int8 vector) of all windows that have one, by id."""
         if self.has_vectors():
             yield from self.connection.execute("SELECT id, embedding FROM vectors ORDER BY id")
-
-
-class Former(LibraryReader):
-    """The version of a document that stands in a library, as a cache: its vectors are taken over where its text stays."""
-
-    def __init__(self, connection: apsw.Connection, document: int) -> None:
-        super().__init__(connection)
-        self._windows = identity.window_range(*identity.chunk_range(document))
-
-    def window_keys(self) -> dict[bytes, int]:
-        """Reuse key -> window id, of the document's windows that have a vector."""
-        return dict(
-            self.connection.execute(
-                "SELECT w.key, w.id FROM windows w JOIN vectors_rowids v ON v.rowid = w.id "
-                "WHERE w.id BETWEEN ? AND ?",
-                self._windows,
-            )
-        )
