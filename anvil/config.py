@@ -141,8 +141,13 @@ def configure(
         if environment and environment.get(variable):
             _put(said, path, _from_text(environment[variable], kind, variable))
     config = _merge(config, said, "the environment", "")
+    return configured(config, flags or {})
+
+
+def configured(config: Config, flags: Mapping[str, Any]) -> Config:
+    """``config`` with what ``flags`` say: dotted keys to values; None means "not given". Raises :class:`ConfigError`."""
     given: dict[str, Any] = {}
-    for dotted, value in (flags or {}).items():
+    for dotted, value in flags.items():
         if value is not None:
             _put(given, tuple(dotted.split(".")), value)
     return _merge(config, given, "the command line", "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,14 +16,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from anvil import filters, searching
-from anvil.config import Config
+from anvil.config import Config, configured
+from anvil.configfile import load_config
 from anvil.errors import ConfigError, DocumentRejected, DocumentTooLarge, NotFound
 from anvil.holdings import Deleted, FolderReport, Holdings, Ingested, Libraries, LibraryInfo, Passages, WholeDocument
 from anvil.indexing import settings
 from anvil.ingesting import Fingerprint, Preparation, file_name, file_type, fingerprint, unchanged
 from anvil.models import Progress, silent
 from anvil.pieces import Piece, sliced
-from anvil.store.library_file import open_library, reading, translated
+from anvil.store.library_file import default_path, reading, translated
+from anvil.store.library_file import open_library as open_file
 from anvil.store.library_reading import LibraryReader
 from anvil.store.library_writing import LibraryWriter, document_name, now
 from anvil.store.staging import Particulars
@@ -33,18 +36,55 @@ if TYPE_CHECKING:
     from anvil.librarysearch import LibrarySearcher
 
 DEFAULT = "default"
-CONVERSIONS = 4
-"""Processes that convert, at most."""
+AT_ONCE = 4
+"""Files of a folder that are taken in at once, when nobody says more or less."""
+MOST_CONVERSIONS = 8
+"""Processes that convert; two at least, so that one bad file does not hold up the next."""
 LONGEST_LIST = 1000
+
+
+def open_library(
+    index: str | os.PathLike[str] | None = None,
+    provider: str | None = None,
+    config: str | os.PathLike[str] | Config | None = None,
+    *,
+    allow_private_urls: bool = False,
+    transport: str = "python",
+    progress: Progress = silent,
+) -> Library:
+    """Open the document library, which is made when there is none.
+
+    ``index``: its file (default: the configuration's, else one in the user's data folder); ``provider``: ``local``,
+    ``openai`` or ``none``; ``config``: a file or a :class:`Config`. ``allow_private_urls``: whether
+    :meth:`Library.ingest_url` may ask this machine and its network; ``transport``: how callers reach it, for
+    :meth:`Library.server_info`. Raises :class:`AnvilError`.
+    """
+    from anvil import embedding
+
+    flags = {
+        "embedding.provider": provider,
+        "library.index": os.fspath(index) if index is not None else None,
+        "library.allow_private_urls": allow_private_urls or None,
+    }
+    if isinstance(config, Config):
+        settled, base = configured(config, flags), Path.cwd()
+    else:
+        settled, base = load_config(config, flags)
+    path = base / settled.library.index if settled.library.index else default_path()
+    made = embedding.provider(settled.embedding.provider, settled.embedding)
+    return Library(path, settled, made, transport=transport, progress=progress)
 
 
 class Library:
     """One library file, usable from any thread; a context manager."""
 
     def __init__(
-        self, path: Path, config: Config, provider: EmbeddingProvider, *, transport: str = "python"
-    ) -> None:
-        """``transport``: how it is reached, for :meth:`server_info`. The file is opened when first needed."""
+        self, path: Path, config: Config, provider: EmbeddingProvider, *, transport: str = "python",
+        progress: Progress = silent,
+    ) -> None:  # fmt: skip
+        """``transport``: how it is reached, for :meth:`server_info`. ``progress`` is told of folders that are taken in.
+        The file is opened when first needed."""
+        self.progress = progress
         self.path, self.config, self.provider, self.transport = path, config, provider, transport
         self._wanted = settings(provider, config.chunking)
         self._opening = threading.Lock()
@@ -63,7 +103,7 @@ class Library:
         """The reader, to oneself, all of whose answers are of one moment."""
         with self._reading, translated(self.path):
             if self._reader is None:
-                self._reader = LibraryReader(open_library(self.path, self._manifest()))
+                self._reader = LibraryReader(open_file(self.path, self._manifest()))
             with reading(self._reader.connection):
                 yield self._reader
 
@@ -72,7 +112,7 @@ class Library:
         """The writer, to oneself."""
         with self._writing, translated(self.path):
             if self._writer is None:
-                self._writer = LibraryWriter(open_library(self.path, self._manifest()))
+                self._writer = LibraryWriter(open_file(self.path, self._manifest()))
             yield self._writer
 
     def _manifest(self) -> dict[str, str]:
@@ -87,7 +127,7 @@ class Library:
             if self._converter is None:
                 from anvil.converting import Converter
 
-                self._converter = Converter(self.config.library, CONVERSIONS)
+                self._converter = Converter(self.config.library, max(2, min(os.cpu_count() or 1, MOST_CONVERSIONS)))
             return self._converter
 
     # --- taking in ---------------------------------------------------------------------------------------
@@ -162,11 +202,11 @@ class Library:
         self, url: str, library: str = DEFAULT, metadata: Mapping[str, Any] | None = None
     ) -> Ingested:
         """Take in what a URL leads to. Raises as :meth:`ingest_file` does, also for addresses that are not asked."""
-        from anvil import downloading
+        from anvil import webdocuments
 
         filters.library_name(library), filters.checked_metadata(metadata)
         source = filters.source_name(url)
-        with downloading.downloaded(url, self.config.library) as found:
+        with webdocuments.downloaded(url, self.config.library) as found:
             return self.ingest_as(
                 found.path, source, library, metadata, type_=found.type, last_modified=found.last_modified or now()
             )
@@ -177,16 +217,18 @@ class Library:
         library: str = DEFAULT,
         metadata: Mapping[str, Any] | None = None,
         recursive: bool = True,
-        max_concurrency: int = CONVERSIONS,
-        progress: Progress = silent,
+        max_concurrency: int = AT_ONCE,
+        progress: Progress | None = None,
     ) -> FolderReport:
         """Take in the files of a folder, several at a time; what is there already is skipped, a bad file is named.
 
+        An interrupt leaves every finished document in, and closes this library for more.
         Raises :class:`ConfigError` for arguments that make no sense, such as a folder that is none.
         """
         from anvil import folders
 
-        return folders.ingest(self, folder, library, metadata, recursive, max_concurrency, progress)
+        told = progress or self.progress
+        return folders.ingest(self, folder, library, metadata, recursive, max_concurrency, told)
 
     def _ingest(
         self, pieces: Iterable[Piece], seen: Fingerprint, source: str, library: str, kind: str, modified: str,

@@ -29,6 +29,13 @@ PAGE_SIZE = 8192
 T = TypeVar("T")
 
 
+def default_path() -> Path:
+    """Where the library lies when nobody says: in the user's data folder."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("anvil", appauthor=False)) / "library.db"
+
+
 def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
     """Open the library at ``path`` for reading and writing; it is made when there is none.
 
