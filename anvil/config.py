@@ -145,7 +145,7 @@ def configure(
 
 
 def configured(config: Config, flags: Mapping[str, Any]) -> Config:
-    """``config`` with what ``flags`` say: dotted keys to values; None means "not given". Raises :class:`ConfigError`."""
+    """``config`` with what ``flags`` say: dotted keys to values, None for "not given". Raises :class:`ConfigError`."""
     given: dict[str, Any] = {}
     for dotted, value in flags.items():
         if value is not None:

@@ -74,7 +74,7 @@ def checked_metadata(given: Any) -> dict[str, Any]:
         text = json.dumps(given, ensure_ascii=False, allow_nan=False)
         size = len(text.encode("utf-8"))
     except (TypeError, ValueError, RecursionError):
-        raise ConfigError("metadata must be a JSON object: strings, numbers, true, false, null, lists, objects.") from None
+        raise ConfigError("metadata must be a JSON object, of strings, numbers, lists and objects.") from None
     if size > METADATA_BYTES:
         raise ConfigError(f"metadata has {size:,} bytes as JSON; the limit is {METADATA_BYTES:,}. Send less of it.")
     found: dict[str, Any] = json.loads(text)

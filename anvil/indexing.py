@@ -68,7 +68,8 @@ class Tally:
 class Indexer:
     """Keeps one working copy in line with a source.
 
-    ``caches`` are indexes whose vectors may be taken over: the artifact that stands, downloaded ones.
+    ``caches`` are indexes whose vectors may be taken over: the artifact that stands, downloaded ones. ``batch``: how
+    many windows are embedded between two words to ``progress``, which may raise to call it off.
     """
 
     def __init__(
@@ -78,7 +79,9 @@ class Indexer:
         options: ChunkingOptions,
         caches: Sequence[Cache] = (),
         progress: Progress = silent,
+        batch: int = BATCH,
     ) -> None:
+        self._batch = batch
         self.writer = writer
         self.provider = provider
         self.options = options
@@ -140,12 +143,12 @@ class Indexer:
     def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
         """Batches of (window id, text) of chunks that had no windows, with the number of chunks behind them."""
         after, done, batch = -1, 0, []
-        while rows := self.writer.chunks_without_windows(after, BATCH // 4):
+        while rows := self.writer.chunks_without_windows(after, max(self._batch // 4, 1)):
             for (row, *_), made in zip(rows, cut(rows, self.provider), strict=True):
                 ids = self.writer.put_windows(row, made)
                 batch += [(id_, window.text) for id_, window in zip(ids, made, strict=True)]
                 done += 1
-                if len(batch) >= BATCH:
+                if len(batch) >= self._batch:
                     yield done, batch
                     batch = []
             after = rows[-1][0]

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[^\\/]*$")
 _BLOCK = 1 << 20
+BATCH = 64
+"""Windows embedded at once: work that is called off goes on for no longer."""
 
 
 class Interrupted(AnvilError):
@@ -117,7 +119,8 @@ class Preparation:
                     particulars = replace(particulars, title=title)
                 stage.add(chunks, particulars.source, particulars.title, piece.page)
             stage.placeholder(particulars.source)
-            indexer = Indexer(stage, self._provider, self._chunking, [former] if former else [], check)
+            caches = [former] if former else []
+            indexer = Indexer(stage, self._provider, self._chunking, caches, check, BATCH)
             indexer.embed()
         except BaseException:
             stage.close()

@@ -253,9 +253,8 @@ class Library:
             with self._read() as reader:
                 stands = reader.standing(source, library)
             return Ingested("skipped", doc_id, source, library, stands[3] if stands else 0)
-        status = "replaced" if kept.replaced else "indexed"
         notes = ready.notes if kept.chunk_count else (*ready.notes, "It is empty: there is nothing to find in it.")
-        return Ingested(status, kept.doc_id, source, library, kept.chunk_count, notes)
+        return Ingested(kept.status, kept.doc_id, source, library, kept.chunk_count, notes)
 
     def _settled(self) -> dict[str, str]:
         """The manifest for new documents; an empty library takes the model at hand.

@@ -6,8 +6,9 @@ the library's version moved on, the parts of the documents that changed are exch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class LibrarySearcher(Searcher):
         self.version = -1
         self._filters: dict[Filter, NDArray[np.bool_]] = {}
         self._filter = Filter()
+        self._moved = 0
         super().__init__(reader, provider)
 
     def _loaded(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -58,8 +60,7 @@ class LibrarySearcher(Searcher):
             return
         changed = np.array(self.reader.changed_since(self.version), np.int64)
         self._filters.clear()
-        self._fields.clear()
-        self._frequencies.clear()
+        self._forget(changed)
         self.average = self.reader.average_length()
         self._why_not = self._obstacle()
         if len(changed) > ANEW:
@@ -67,29 +68,34 @@ class LibrarySearcher(Searcher):
             self.rows, self.documents = self._loaded()
             return
         self.version = version
-        fresh = [self.reader.pages_of_chunks(int(each)) for each in changed]
-        found = np.array([row for each in fresh for row in each], np.int64).reshape(-1, 2)
-        kept = ~np.isin(self.documents, changed)
-        rows = np.concatenate([self.rows[kept], found[:, 0]])
-        order = np.argsort(rows, kind="stable")
-        self.rows = rows[order]
-        self.pages = np.concatenate([self.pages[kept], found[:, 1].astype(np.int32)])[order]
+        parts = [np.array(self.reader.pages_of_chunks(int(each)), np.int64).reshape(-1, 2) for each in changed]
+        before = self.documents
+        self.rows = spliced(self.rows, before, changed, [part[:, 0] for part in parts])
+        self.pages = spliced(self.pages, before, changed, [part[:, 1].astype(np.int32) for part in parts])
         self.documents = self.rows >> identity.CHUNK_BITS
         if self._vectors is not None and self._table is not None:
-            self._exchange(changed, self._table)
+            owners, vectors = self._vectors
+            held, width = owners >> identity.CHUNK_BITS, int(self.reader.meta()["embedding_dimensions"])
+            if width != vectors.shape[1]:
+                self._table = None
+                return
+            made = [self.reader.document_vectors(int(each), width) for each in changed]
+            owners = spliced(owners, held, changed, [part for part, _ in made])
+            vectors = spliced(vectors, held, changed, [part for _, part in made])
+            self._vectors = owners, vectors
+            places = np.searchsorted(self.rows, owners)
+            self._table = VectorTable(vectors, places, self.documents, self._table, changed)
 
-    def _exchange(self, changed: NDArray[np.int64], before: VectorTable) -> None:
-        assert self._vectors is not None
-        owners, vectors = self._vectors
-        dimensions = vectors.shape[1]
-        parts = [self.reader.document_vectors(int(each), dimensions) for each in changed]
-        kept = ~np.isin(owners >> identity.CHUNK_BITS, changed)
-        owners = np.concatenate([owners[kept], *(part for part, _ in parts)])
-        order = np.argsort(owners, kind="stable")
-        vectors = np.concatenate([vectors[kept], *(part for _, part in parts)])[order]
-        owners = owners[order]
-        self._vectors = owners, vectors
-        self._table = VectorTable(vectors, np.searchsorted(self.rows, owners), self.documents, before, changed)
+    def _forget(self, changed: NDArray[np.int64]) -> None:
+        """Drop what was learnt of documents that changed, and, when that adds up, how frequent words are."""
+        gone = set(changed.tolist())
+        self._fields = {row: each for row, each in self._fields.items() if row >> identity.CHUNK_BITS not in gone}
+        self._moved += len(changed)
+        if self._moved * 100 > len(self.documents):
+            self._moved = 0
+            self._frequencies.clear()
+        else:  # a word that nobody used is the one that may have come
+            self._frequencies = {token: count for token, count in self._frequencies.items() if count}
 
     @property
     def table(self) -> VectorTable:
@@ -155,3 +161,15 @@ class LibrarySearcher(Searcher):
 
     def _places_of(self, rows: list[int]) -> set[int]:
         return {int(place) for place in np.searchsorted(self.rows, rows)}
+
+
+def spliced(
+    values: NDArray[Any], documents: NDArray[np.int64], changed: NDArray[np.int64], parts: Sequence[NDArray[Any]]
+) -> NDArray[Any]:
+    """``values``, in the order of their ``documents``, with the runs of those ``changed`` (ascending) exchanged."""
+    firsts, lasts = np.searchsorted(documents, changed), np.searchsorted(documents, changed, side="right")
+    pieces, at = [], 0
+    for first, last, part in zip(firsts.tolist(), lasts.tolist(), parts, strict=True):
+        pieces += [values[at:first], part]
+        at = last
+    return np.concatenate([*pieces, values[at:]])

@@ -1,4 +1,4 @@
-"""A document in pieces: pages of a paged one, slices of a long one, so that no more than a piece is taken apart at once.
+"""A document in pieces: pages of a paged one, slices of a long one; no more than a piece is taken apart at once.
 
 Pure. The pieces' texts, joined, are the document's text; so are its head and the contents of its chunks.
 """

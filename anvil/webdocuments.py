@@ -164,7 +164,9 @@ async def _saved(response: httpx2.Response, where: httpx2.URL, target: Path, opt
     length = response.headers.get("content-length", "")
     most, size = options.max_file_bytes, 0
     if length.isdigit() and int(length) > most:
-        raise DocumentTooLarge(f"{where.host} sends {int(length):,} bytes; the limit is {most:,} (library.max_file_bytes).")
+        raise DocumentTooLarge(
+            f"{where.host} sends {int(length):,} bytes; the limit is {most:,} (library.max_file_bytes)."
+        )
     with target.open("wb") as file:
         async for block in response.aiter_bytes():
             size += len(block)
@@ -184,7 +186,7 @@ def _type(said: str, path: str) -> str:
         return ending[1].lower()
     if said in TYPES:
         return TYPES[said]
-    raise UnsupportedFormat(f"Content of type {said or 'unknown'} is not read. Known are web pages, text and documents.")
+    raise UnsupportedFormat(f"Content of type {said or 'unknown'} is not read; web pages, text and documents are.")
 
 
 def _time(header: str) -> str | None:

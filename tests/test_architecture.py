@@ -17,12 +17,13 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 FLOORS = (
-    {"errors", "models"},
+    {"errors", "models", "holdings"},
     {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
-     "passages", "manifest", "config", "freshness", "history", "trees", "selecting"},
-    {"git", "sources", "working_tree", "footprint", "configfile", "clients", "watching", "embedding", "store"},
+     "passages", "manifest", "config", "freshness", "history", "trees", "selecting", "filters", "pieces"},
+    {"git", "sources", "working_tree", "footprint", "configfile", "clients", "watching", "embedding", "store",
+     "converting", "webdocuments"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
-     "comparing", "api"},
+     "comparing", "api", "ingesting", "librarysearch", "folders", "surroundings", "library"},
     {"cli", "server", "__main__"},
 )  # fmt: skip
 """Ground to roof: a module imports from its own floor and those below."""
@@ -38,7 +39,11 @@ DOORS = {
     "yaml": ("anvil.frontmatter",),
     "click": ("anvil.cli",),
     "rich": ("anvil.cli",),
-    "numpy": ("anvil.embedding", "anvil.store", "anvil.ranking", "anvil.vectors", "anvil.searching"),
+    "numpy": ("anvil.embedding", "anvil.store", "anvil.ranking", "anvil.vectors", "anvil.searching",
+              "anvil.librarysearch"),
+    "markitdown": ("anvil.converting",),
+    "pypdfium2": ("anvil.converting",),
+    "httpx2": ("anvil.webdocuments",),
     "platformdirs": ("anvil.store",),
     "mcp": ("anvil.server",),
     "starlette": ("anvil.server",),

@@ -28,8 +28,8 @@ class Converter:
     def pieces(self, path: Path, file_type: str, name: str) -> Iterator[Piece]:
         """The Markdown of the file at ``path``, in order; a piece is made when it is asked for.
 
-        ``file_type``: its ending, without dot, in lower case. ``name``: what it is called. Raises :class:`DocumentRejected`: of an unknown type,
-        damaged, over a limit.
+        ``file_type``: its ending, without dot, in lower case. ``name``: what it is called. Raises
+        :class:`DocumentRejected`: of an unknown type, damaged, over a limit.
         """
         format_ = format_of(file_type, self._options)
         return self._text(path) if format_ is TEXT else self._converted(path, file_type, name, format_)

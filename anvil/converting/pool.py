@@ -111,7 +111,8 @@ class _Process:
         self.at_rest = False
         self.converted += 1
         asked = {
-            "path": str(path), "type": file_type, "name": name, "pages": options.max_pages, "characters": options.max_characters, "seconds": options.convert_seconds,
+            "path": str(path), "type": file_type, "name": name, "pages": options.max_pages,
+            "characters": options.max_characters, "seconds": options.convert_seconds,
         }  # fmt: skip
         clock = _Clock(options.convert_seconds + (START_SECONDS if self.converted == 1 else 0.0), self.end)
         left = 4 * options.max_characters + 4  # bytes

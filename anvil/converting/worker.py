@@ -94,9 +94,8 @@ def _pieces(asked: dict[str, Any]) -> Iterator[tuple[str, int]]:
         for text, page in READERS.get(asked["type"], _by_markitdown)(file, asked):
             left -= len(text)
             if left < 0:
-                raise Refused(
-                    f"As Markdown it has more than {asked['characters']:,} characters (library.max_characters).", "large"
-                )
+                most = f"{asked['characters']:,} characters (library.max_characters)"
+                raise Refused(f"As Markdown it has more than {most}.", "large")
             yield text, page
 
 
@@ -178,7 +177,7 @@ _CONVERTERS = {
     "jpg": "ImageConverter", "jpeg": "ImageConverter", "png": "ImageConverter", "wav": "AudioConverter",
     "mp3": "AudioConverter", "m4a": "AudioConverter", "rss": "RssConverter", "atom": "RssConverter",
 }  # fmt: skip
-"""The one that may read a type: a damaged DOCX would else be read as the ZIP that it is. ZIP and XML may be anything."""
+"""The one that may read a type: a damaged DOCX would else be read as the ZIP that it is. ZIP may hold anything."""
 _made: dict[str, Any] = {}
 
 

@@ -118,10 +118,12 @@ class LibraryReader(Reader):
     def pages_of_chunks(self, document: int | None = None) -> list[tuple[int, int]]:
         """(chunk row, page) of all chunks in any order, or of one document's by row."""
         if document is None:
-            return self.connection.execute("SELECT id, page FROM chunks").fetchall()
-        return self.connection.execute(
-            "SELECT id, page FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", identity.chunk_range(document)
-        ).fetchall()
+            return list(self.connection.execute("SELECT id, page FROM chunks"))
+        return list(
+            self.connection.execute(
+                "SELECT id, page FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", identity.chunk_range(document)
+            )
+        )
 
     def document_vectors(self, document: int, dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         """One document's vectors: the chunk row of each (n,), int8 (n, dimensions); by window."""
@@ -129,11 +131,11 @@ class LibraryReader(Reader):
 
         if not self.has_vectors():
             return np.empty(0, np.int64), np.empty((0, dimensions), np.int8)
-        rows = self.connection.execute(
+        rows: list[tuple[int, bytes]] = list(self.connection.execute(
             "SELECT r.rowid, substr(v.vectors, r.chunk_offset * ?3 + 1, ?3) FROM vectors_rowids r "
             "JOIN vectors_vector_chunks00 v ON v.rowid = r.chunk_id WHERE r.rowid BETWEEN ?1 AND ?2 ORDER BY 1",
             (*identity.window_range(*identity.chunk_range(document)), dimensions),
-        ).fetchall()
+        ))  # fmt: skip
         vectors = np.frombuffer(b"".join(vector for _, vector in rows), np.int8).reshape(-1, dimensions)
         return np.array([row for row, _ in rows], np.int64) >> identity.WINDOW_BITS, vectors
 
@@ -142,12 +144,12 @@ class LibraryReader(Reader):
         if not self.has_vectors():
             return None
         meta, (first, last) = self.meta(), identity.window_range(*identity.chunk_range(document))
-        rows = self.connection.execute(
+        rows: list[tuple[bytes, bytes]] = list(self.connection.execute(
             "SELECT w.key, substr(v.vectors, r.chunk_offset * ?3 + 1, ?3) FROM windows w "
             "JOIN vectors_rowids r ON r.rowid = w.id JOIN vectors_vector_chunks00 v ON v.rowid = r.chunk_id "
             "WHERE w.id BETWEEN ?1 AND ?2",
             (first, last, int(meta["embedding_dimensions"])),
-        ).fetchall()
+        ))  # fmt: skip
         return Former(meta, rows) if rows else None
 
     def fitting(self, wanted: Filter) -> list[int]:
@@ -179,7 +181,8 @@ class LibraryReader(Reader):
             "JOIN holdings h ON h.id = d.id WHERE c.id IN (SELECT value FROM json_each(?))",
             (json.dumps([int(row) for row in rows]),),
         )
-        return {row[0]: Passage(*row[1:10], json.loads(row[10]), 0.0) for row in found}
+        rows: list[Any] = list(found)
+        return {row: Passage(*rest, json.loads(metadata), 0.0) for row, *rest, metadata in rows}
 
 
 def _condition(wanted: Filter) -> tuple[str, list[Any]]:

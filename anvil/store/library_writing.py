@@ -10,6 +10,7 @@ from typing import Any
 
 from anvil.errors import ConfigError
 from anvil.filters import labels_of
+from anvil.holdings import Outcome
 from anvil.store import identity
 from anvil.store.digest import canonical
 from anvil.store.library_file import writing
@@ -22,11 +23,11 @@ DOC_ID_CHARACTERS = 20
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A document as it stands in a library. ``replaced``: another stood in its place."""
+    """A document as it stands in a library, and whether another stood in its place."""
 
+    status: Outcome
     doc_id: str
     chunk_count: int
-    replaced: bool
 
 
 class LibraryWriter(LibraryReader, Writer):
@@ -61,7 +62,7 @@ class LibraryWriter(LibraryReader, Writer):
                 ((key, value, id_) for key, value in labels_of(particulars.metadata)),
             )
             self._changed(id_)
-        return Kept(doc_id, count, stands is not None)
+        return Kept("replaced" if stands else "indexed", doc_id, count)
 
     def adopt(self, settings: Mapping[str, str]) -> None:
         """Say that vectors are of another model from now on. All that there are go."""

@@ -52,7 +52,9 @@ class Stage(Writer):
             rows.append(chunk_values(self._added, key, 0, title, chunk, page))
             self._added += 1
             if self._added > MOST:
-                raise DocumentTooLarge(f"It has more than {MOST:,} passages. Split it, or raise chunking.max_chunk_size.")
+                raise DocumentTooLarge(
+                    f"It has more than {MOST:,} passages. Split it, or raise chunking.max_chunk_size."
+                )
         with self.atomic():
             self.connection.executemany(INSERT_CHUNK, rows)
 
