@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from anvil.api import Anvil, open
     from anvil.config import Config
     from anvil.errors import AnvilError
+    from anvil.library import Library, open_library
     from anvil.models import (
         BuildReport,
         Changes,
@@ -33,6 +34,7 @@ _HOMES = {
     "anvil.api": ("Anvil", "open"),
     "anvil.config": ("Config",),
     "anvil.errors": ("AnvilError",),
+    "anvil.library": ("Library", "open_library"),
     "anvil.models": ("BuildReport", "Changes", "ChunkMetadata", "Freshness", "Hit", "Page", "PageChunk", "PageList",
                      "PageSummary", "SearchResult", "SectionText", "Status"),
 }  # fmt: skip
@@ -46,6 +48,7 @@ __all__ = [  # noqa: RUF022 - the object first
     "Config",
     "Freshness",
     "Hit",
+    "Library",
     "Page",
     "PageChunk",
     "PageList",
@@ -54,6 +57,7 @@ __all__ = [  # noqa: RUF022 - the object first
     "SectionText",
     "Status",
     "open",
+    "open_library",
     "__version__",
 ]
 

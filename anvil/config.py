@@ -182,6 +182,38 @@ class ContextOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class LibraryOptions:
+    """The document library. The limits are those of one document."""
+
+    index: str | None = None
+    """The library's file; not set means one in the user's data folder."""
+    max_file_bytes: int = 100_000_000
+    """Bytes of a file, or of a download."""
+    max_upload_bytes: int = 52_428_800
+    """Bytes of an upload."""
+    max_characters: int = 64_000_000
+    """Characters of its Markdown."""
+    max_pages: int = 5000
+    """Pages of a paged document."""
+    convert_seconds: float = 300.0
+    """Seconds that converting it may take."""
+    convert_memory_bytes: int = 2_000_000_000
+    """Bytes of memory that converting it may take."""
+    download_seconds: float = 60.0
+    """Seconds for a download."""
+    allow_private_urls: bool = False
+    """Whether ``ingest_url`` may ask this machine and its network."""
+    transcribe_audio: bool = False
+    """Whether MarkItDown may send recordings to the service that it uses for it."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and value <= 0:
+                raise ConfigError(f"library.{each.name} is {value}. Use a value above 0.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything that can be set. The texts under the keys, here and above, are the reference's."""
 
@@ -195,6 +227,7 @@ class Config:
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     search: SearchOptions = field(default_factory=SearchOptions)
     fetch: FetchOptions = field(default_factory=FetchOptions)
+    library: LibraryOptions = field(default_factory=LibraryOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
 
 
@@ -223,8 +256,13 @@ def configure(
         if environment and environment.get(variable):
             _put(said, path, _from_text(environment[variable], kind, variable))
     config = _merge(config, said, "the environment", "")
+    return configured(config, flags or {})
+
+
+def configured(config: Config, flags: Mapping[str, Any]) -> Config:
+    """``config`` with what ``flags`` say: dotted keys to values, None for "not given". Raises :class:`ConfigError`."""
     given: dict[str, Any] = {}
-    for dotted, value in (flags or {}).items():
+    for dotted, value in flags.items():
         if value is not None:
             _put(given, tuple(dotted.split(".")), value)
     return _merge(config, given, "the command line", "")

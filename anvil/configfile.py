@@ -40,6 +40,9 @@ def load_config(
         if (key in given or environment.get(f"ANVIL_{key.upper()}")) and not addresses.is_remote(getattr(config, key)):
             moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
             config = replace(config, **moved)
+    if config.library.index and ("library.index" in given or environment.get("ANVIL_LIBRARY_INDEX")):
+        library = replace(config.library, index=str(Path.cwd() / config.library.index))
+        config = replace(config, library=library)
     return config, base
 
 

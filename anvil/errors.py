@@ -8,7 +8,10 @@
     ├── ProviderError          an embedding service refused or cannot be used
     ├── FetchError             an index cannot be had from where it is published
     │   └── Unreachable        the server does not answer now: what was fetched before can do instead
-    ├── NotFound               a page or section that is not in the index
+    ├── NotFound               a page, section or document that is not in the index
+    ├── DocumentRejected       a document that cannot be taken into a library: damaged, empty, out of reach
+    │   ├── UnsupportedFormat  of a kind that is not read, or not without an optional part
+    │   └── DocumentTooLarge   over a limit of size, pages, time or memory
     ├── ArtifactError          an index file that cannot be used
     │   ├── ArtifactMissing    there is none at that path
     │   ├── ArtifactRejected   it failed a check: truncated, damaged, foreign, tampered with
@@ -55,7 +58,19 @@ class Unreachable(FetchError):
 
 
 class NotFound(AnvilError):
-    """A page or section that is not in the index."""
+    """A page, section or document that is not in the index."""
+
+
+class DocumentRejected(AnvilError):
+    """A document cannot be taken into a library."""
+
+
+class UnsupportedFormat(DocumentRejected):
+    """A document is of a kind that is not read, or not without an optional part that is not installed."""
+
+
+class DocumentTooLarge(DocumentRejected):
+    """A document is over a limit of size, pages, time or memory."""
 
 
 class ArtifactError(AnvilError):

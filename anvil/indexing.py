@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from anvil import chunking
 from anvil.chunking import Chunking
@@ -15,7 +15,6 @@ from anvil.models import Changes, Progress, Skipped, Window, silent
 from anvil.store.connection import FORMAT_VERSION
 from anvil.store.digest import canonical
 from anvil.store.identity import window_key
-from anvil.store.reading import Reader
 from anvil.store.writing import SETTINGS, Writer, quantized
 
 if TYPE_CHECKING:
@@ -43,6 +42,19 @@ def settings(provider: EmbeddingProvider, options: Chunking) -> dict[str, str]:
     return found
 
 
+class Cache(Protocol):
+    """Whatever has vectors that may be taken over: another index, a former version of a document."""
+
+    def meta(self) -> dict[str, str]:
+        """The manifest; ``embedding_model_digest`` says whose vectors these are."""
+
+    def window_keys(self) -> dict[bytes, int]:
+        """Reuse key -> number, of the windows that have a vector."""
+
+    def vector(self, window: int) -> bytes:
+        """The int8 vector of a window, by its number."""
+
+
 @dataclass
 class Tally:
     """What an update did, added up."""
@@ -56,7 +68,8 @@ class Tally:
 class Indexer:
     """Keeps one working copy in line with a source.
 
-    ``caches`` are indexes whose vectors may be taken over: the artifact that stands, downloaded ones.
+    ``caches`` are indexes whose vectors may be taken over: the artifact that stands, downloaded ones. ``batch``: how
+    many windows are embedded between two words to ``progress``, which may raise to call it off.
     """
 
     def __init__(
@@ -64,9 +77,11 @@ class Indexer:
         writer: Writer,
         provider: EmbeddingProvider,
         options: Chunking,
-        caches: Sequence[Reader] = (),
+        caches: Sequence[Cache] = (),
         progress: Progress = silent,
+        batch: int = BATCH,
     ) -> None:
+        self._batch = batch
         self.writer = writer
         self.provider = provider
         self.options = options
@@ -133,12 +148,12 @@ class Indexer:
     def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
         """Batches of (window id, text) of chunks that had no windows, with the number of chunks behind them."""
         after, done, batch = -1, 0, []
-        while rows := self.writer.chunks_without_windows(after, BATCH // 4):
+        while rows := self.writer.chunks_without_windows(after, max(self._batch // 4, 1)):
             for (row, *_), made in zip(rows, cut(rows, self.provider), strict=True):
                 ids = self.writer.put_windows(row, made)
                 batch += [(id_, window.text) for id_, window in zip(ids, made, strict=True)]
                 done += 1
-                if len(batch) >= BATCH:
+                if len(batch) >= self._batch:
                     yield done, batch
                     batch = []
             after = rows[-1][0]

@@ -30,6 +30,8 @@ ENOUGH = 20
 """Candidates that the words have to name, if so many hold one: the most results that can be asked for."""
 POSTINGS = 1000
 """Entries of the keyword index that naming candidates may touch: rarest words first, the others only score."""
+FILTERED_POSTINGS = 10_000
+"""The same where a filter lets only some of the entries through."""
 SMALL = 400
 """A filter that lets through no more chunks than this makes them all candidates."""
 REMEMBERED = 1024
@@ -72,14 +74,19 @@ class Searcher:
         self.reader = reader
         self.provider = provider
         self.stem = Stemmer(reader.connection)
-        places = np.array(reader.places(), np.int64).reshape(-1, 2)
-        self.rows, self.documents = places[:, 0], places[:, 1]
-        self.place = {int(row): place for place, row in enumerate(self.rows)}
+        self._place: dict[int, int] = {}
+        self.rows, self.documents = self._loaded()
+        """Chunk row and document of each place."""
         self.average = reader.average_length()
         self._frequencies: dict[str, int] = {}
         self._texts: dict[int, SearchedText] = {}
         self._table: VectorTable | None = None
         self._why_not = self._obstacle()
+
+    def _loaded(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        places = np.array(self.reader.places(), np.int64).reshape(-1, 2)
+        self._place = {int(row): place for place, row in enumerate(places[:, 0])}
+        return places[:, 0], places[:, 1]
 
     def _obstacle(self) -> str | None:
         """Why there is no semantic search, or None."""
@@ -147,7 +154,7 @@ class Searcher:
         else:
             if vector is not None and not len(self.table.rows):
                 vector = None  # none is made yet: they would only make all chunks equal
-            scored = self._ranked(query, vector, allowed, total)
+            scored = self._ranked(query, vector, allowed, CANDIDATES)
         scored = [each for each in scored if threshold <= 0 or each[0] >= threshold][:top_k]
         rows = tuple(int(self.rows[place]) for _, place in scored)
         return Found(self._hits(rows, [score for score, _ in scored], query, max_chars), total, tuple(notes), rows)
@@ -175,8 +182,9 @@ class Searcher:
         return sorted(((float(best[place]), place) for place in chosen), key=lambda each: (-each[0], each[1]))[:top_k]
 
     def _ranked(
-        self, text: str, vector: NDArray[np.float32] | None, allowed: NDArray[np.bool_] | None, total: int
+        self, text: str, vector: NDArray[np.float32] | None, allowed: NDArray[np.bool_] | None, count: int
     ) -> list[tuple[float, int]]:
+        """(score, place), best first, of the candidates: at least ``count`` a side, where there are so many."""
         query = lexicon.analysed(text, self.stem)
         frequencies = {token: self._frequency(word) for token, (_, word) in query.terms.items()}
         weights = {
@@ -185,12 +193,12 @@ class Searcher:
             if frequencies[token]
         }
         phrases = self._phrases(query)
-        candidates = self._keyword_candidates(query, frequencies, weights, phrases, allowed, total)
+        candidates = self._keyword_candidates(query, frequencies, weights, phrases, allowed, count)
         dense = None
         if vector is not None:
             near = self.table.near(vector).astype(np.float64).round(DIGITS)
             dense = ranking.above_mean(near, float(near.mean()), float(near.max()))
-            candidates |= _best_places(near, allowed, CANDIDATES)
+            candidates |= _best_places(near, allowed, count)
         places = np.array(sorted(candidates), np.intp)
         if not len(places):
             return []
@@ -212,21 +220,29 @@ class Searcher:
         weights: dict[str, float],
         phrases: dict[str, tuple[frozenset[int], float]],
         allowed: NDArray[np.bool_] | None,
-        total: int,
+        count: int,
     ) -> set[int]:
+        total = len(self.rows) if allowed is None else int(allowed.sum())
         if total <= SMALL:
             return set(np.arange(len(self.rows)) if allowed is None else np.flatnonzero(allowed))
         tokens = sorted(weights, key=lambda token: (frequencies[token], token))
         words = [lexicon.literal(query.terms[token][1]) for token in tokens]
         costs = np.cumsum([frequencies[token] for token in tokens])
-        few = len(words) if allowed is not None else max(int((costs <= POSTINGS).sum()), 1)
-        documents = None if allowed is None else np.unique(self.documents[allowed]).tolist()
+        few = max(int((costs <= (POSTINGS if allowed is None else FILTERED_POSTINGS)).sum()), 1)
         rows: list[int] = []
-        for count in sorted({min(few, len(words)), len(words)}):  # all words, when the rare ones name too few
-            expression = " OR ".join([*words[:count], *map(lexicon.literal, phrases)])
-            if expression and len(rows) < ENOUGH:
-                rows = self.reader.matching(expression, ranking.FIELD_WEIGHTS, CANDIDATES, documents)
-        return {self.place[row] for row in rows}
+        for some in sorted({min(few, len(words)), len(words)}):  # all words, when the rare ones name too few
+            expression = " OR ".join([*words[:some], *map(lexicon.literal, phrases)])
+            if expression and len(rows) < min(count, ENOUGH):
+                rows = self._matching(expression, count, allowed)
+        return self._places_of(rows)
+
+    def _matching(self, expression: str, count: int, allowed: NDArray[np.bool_] | None) -> list[int]:
+        """Rows of the allowed chunks that fit an expression best."""
+        documents = None if allowed is None else np.unique(self.documents[allowed]).tolist()
+        return self.reader.matching(expression, ranking.FIELD_WEIGHTS, count, documents)
+
+    def _places_of(self, rows: list[int]) -> set[int]:
+        return {self._place[row] for row in rows}
 
     def _frequency(self, word: str) -> int:
         if word not in self._frequencies:

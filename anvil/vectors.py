@@ -6,7 +6,6 @@ them from memory that takes the time.
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,26 +31,47 @@ class VectorTable:
     ``documents`` (chunks,): the document of each place; chunks of one document lie side by side.
     """
 
-    def __init__(self, rows: NDArray[np.int8], owners: NDArray[np.intp], documents: NDArray[np.int64]) -> None:
-        order = np.argsort(owners, kind="stable")
-        self.rows = np.ascontiguousarray(rows[order])
-        owners = owners[order]
+    def __init__(
+        self,
+        rows: NDArray[np.int8],
+        owners: NDArray[np.intp],
+        documents: NDArray[np.int64],
+        before: VectorTable | None = None,
+        changed: NDArray[np.int64] | None = None,
+    ) -> None:
+        """``before``: a table of other documents or the same; what it knows of those not ``changed`` is taken over."""
+        if len(owners) and (owners[1:] < owners[:-1]).any():
+            order = np.argsort(owners, kind="stable")
+            rows, owners = rows[order], owners[order]
+        self.rows = np.ascontiguousarray(rows)
         squares = np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.int32) if len(rows) else np.empty(0)
         self._scale = (1.0 / np.sqrt(np.maximum(squares, 1))).astype(np.float32)
         self._starts = _starts(owners)
         self._owners = owners[self._starts]
         self._chunks = len(documents)
         pages = _starts(documents)
+        self._documents = documents[pages]
         self._page = np.searchsorted(pages, np.arange(len(documents)), side="right") - 1
-        self._centroids = self._page_means(np.searchsorted(owners, np.append(pages, len(documents))).tolist())
+        self._centroids = np.zeros((len(pages), self.rows.shape[1]), np.float32)
+        unknown = np.ones(len(pages), bool)
+        if before is not None and len(before._documents):  # both by document
+            place = np.searchsorted(before._documents, self._documents).clip(max=len(before._documents) - 1)
+            unknown = (before._documents[place] != self._documents) | np.isin(self._documents, changed)
+            self._centroids[~unknown] = before._centroids[place[~unknown]]
+        self._fill_means(np.searchsorted(owners, np.append(pages, len(documents))), np.flatnonzero(unknown))
 
-    def _page_means(self, bounds: list[int]) -> NDArray[np.float32]:
-        means = np.zeros((len(bounds) - 1, self.rows.shape[1]), np.float32)
-        for page, (first, last) in enumerate(itertools.pairwise(bounds)):
-            if last > first:
-                mean = self._scale[first:last] @ self.rows[first:last].astype(np.float32)
-                means[page] = mean / max(float(np.linalg.norm(mean)), 1e-9)
-        return means
+    def _fill_means(self, bounds: NDArray[np.intp], wanted: NDArray[np.intp]) -> None:
+        """The means of the ``wanted`` pages, whose rows lie between ``bounds``; some thousand rows at a time."""
+        wanted = wanted[bounds[wanted + 1] > bounds[wanted]]
+        sizes = np.cumsum(bounds[wanted + 1] - bounds[wanted])
+        for some in np.split(wanted, np.flatnonzero(np.diff(sizes // SHARED)) + 1):
+            if len(some):
+                lengths = bounds[some + 1] - bounds[some]
+                begins = np.cumsum(lengths) - lengths
+                rows = np.repeat(bounds[some] - begins, lengths) + np.arange(lengths.sum())
+                means = np.add.reduceat(self.rows[rows] * self._scale[rows, None], begins, axis=0)
+                means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+                self._centroids[some] = means
 
     def best(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each chunk's best cosine with the unit vector ``query`` (chunks,); -1 for chunks without a vector."""

@@ -33,6 +33,7 @@ COMMANDS = {
     "ci": "ci",
     "serve": "serve",
     "context": "context",
+    "ingest": "ingest",
 }
 """Name on the command line -> module; ``index`` is another name for ``build``."""
 

@@ -43,6 +43,8 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     help=f"The tools offered, one or several: {', '.join(SURFACES)}.",
 )  # fmt: skip
 @click.option("--root", metavar="FOLDER", help="With context: the repository (default: the configuration's folder).")
+@click.option("--library-index", metavar="FILE", help="With library: its file (default: in the user's data folder).")
+@click.option("--allow-private-urls", is_flag=True, help="With library: ingest_url may ask this machine and network.")
 def command(
     docs: str | None,
     index: str | None,
@@ -59,6 +61,8 @@ def command(
     log_format: str,
     surface: tuple[str, ...],
     root: str | None,
+    library_index: str | None,
+    allow_private_urls: bool,
 ) -> None:
     """Serve the documents to MCP clients. The index is built first if there is none, while questions are answered."""
     from anvil.server import logs
@@ -69,7 +73,9 @@ def command(
 
     logs.configure(log_level, log_format)
     access = Access(host, port, token or os.environ.get("ANVIL_TOKEN") or None, insecure, allowed_host)
-    asked = Asked(docs, index, config, provider, root, not no_watch)
+    asked = Asked(
+        docs, index, config, provider, root, not no_watch, library_index, allow_private_urls, transport
+    )
     announcer = Announcer()
     with exit_by_signal(), contextlib.ExitStack() as stack:
         served = [stack.enter_context(opened(name, asked, announcer)) for name in surface]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from anvil.server.crossing import Crossing
 
-SURFACES = ("docs", "context")
+SURFACES = ("docs", "library", "context")
 """The surfaces there are, each a module of this package; the first is served when none is named."""
 
 
@@ -44,6 +44,9 @@ class Asked:
     provider: str | None = None
     root: str | None = None
     watch: bool = True
+    library_index: str | None = None
+    allow_private_urls: bool = False
+    transport: str = "stdio"
 
 
 @dataclass(frozen=True, slots=True)

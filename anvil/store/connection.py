@@ -70,7 +70,8 @@ def _sqlite_vec() -> str:
     return str(Path(found.submodule_search_locations[0]) / "vec0")
 
 
-def _prepare(connection: apsw.Connection) -> apsw.Connection:
+def prepared(connection: apsw.Connection) -> apsw.Connection:
+    """A fresh connection with sqlite-vec, and with no trust in what functions a schema calls."""
     connection.enable_load_extension(True)
     connection.load_extension(_sqlite_vec())
     connection.enable_load_extension(False)
@@ -94,7 +95,7 @@ def open_artifact(path: Path) -> apsw.Connection:
         raise ArtifactRejected(f"{path} is not an Anvil index. Build one with 'anvil build --force'.")
     name = "file:" + urllib.parse.quote(path.resolve().as_posix()) + "?immutable=1"
     with translated(path):
-        connection = _prepare(
+        connection = prepared(
             apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         )
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
@@ -114,7 +115,7 @@ def open_scratch(path: Path | str = "", page_size: int = 16384) -> apsw.Connecti
 
     The empty default is a temporary file of SQLite's own, small ones in memory, gone with the connection.
     """
-    connection = _prepare(apsw.Connection(str(path)))
+    connection = prepared(apsw.Connection(str(path)))
     connection.pragma("page_size", page_size)
     connection.pragma("journal_mode", "memory")
     connection.pragma("synchronous", "off")

@@ -11,7 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anvil.lexicon import derived_terms
 from anvil.models import Chunk, Document, ParsedPage, Window
@@ -36,6 +36,18 @@ _UNCUT = (
     f"NOT EXISTS (SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {identity.WINDOW_BITS} "
     f"AND (c.id << {identity.WINDOW_BITS}) + {(1 << identity.WINDOW_BITS) - 1})"
 )
+
+
+INSERT_CHUNK = f"INSERT INTO chunks VALUES ({', '.join('?' * 14)})"
+
+
+def chunk_values(
+    row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0
+) -> tuple[Any, ...]:
+    """The columns of a chunk; ``page`` is its page in a paged document."""
+    return (row, key, document, chunk.ordinal, chunk.heading_path, chunk.heading_level, chunk.start,
+            chunk.start_line, chunk.end_line, page, len(chunk.content), title, derived_terms(chunk.content),
+            chunk.content)  # fmt: skip
 
 
 def title_of(document: Document, page: ParsedPage) -> str:
@@ -91,16 +103,14 @@ class Writer(Reader):
         taken: set[int] = set()
         seen: Counter[str] = Counter()
         rows = []
-        for c in chunks:
-            row = identity.chunk_row(id_, c.heading_path, taken)
-            key = identity.chunk_key(document.path, c.heading_path, seen[c.heading_path])
+        for chunk in chunks:
+            row = identity.chunk_row(id_, chunk.heading_path, taken)
+            key = identity.chunk_key(document.path, chunk.heading_path, seen[chunk.heading_path])
             taken.add(row)
-            seen[c.heading_path] += 1
-            rows.append((row, key, id_, c.ordinal, c.heading_path, c.heading_level, c.start,
-                         c.start_line, c.end_line, 0, len(c.content), title,
-                         derived_terms(c.content), c.content))  # fmt: skip
+            seen[chunk.heading_path] += 1
+            rows.append(chunk_values(row, key, id_, title, chunk))
         rows.sort()
-        self.connection.executemany(f"INSERT INTO chunks VALUES ({', '.join('?' * 14)})", rows)
+        self.connection.executemany(INSERT_CHUNK, rows)
         self.connection.executemany(
             "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) VALUES (?, ?, ?, ?, ?)",
             ((row[0], title, row[4], row[13], row[12]) for row in rows),

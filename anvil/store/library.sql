@@ -1,0 +1,32 @@
+-- What a library file has beside the tables of schema.sql. It is written by several processes (WAL), and stays where
+-- it is; sections, digests and the artifact's manifest of counts are not kept in it.
+
+CREATE TABLE holdings (         -- one row a document, beside its row in documents
+  id INTEGER PRIMARY KEY,       -- documents.id
+  doc_id TEXT NOT NULL UNIQUE,  -- hash of library and source: it stays when a document is replaced
+  content_hash TEXT NOT NULL,   -- SHA-256 of what was handed in, before conversion
+  created_at TEXT NOT NULL,
+  chunk_count INTEGER NOT NULL,
+  head TEXT NOT NULL            -- what the chunks leave out: a byte order mark, front matter, text that is all blank
+);
+
+CREATE TABLE labels (           -- metadata's strings, whole numbers and truth values, for filters
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,          -- JSON
+  document_id INTEGER NOT NULL,
+  PRIMARY KEY (key, value, document_id)
+) WITHOUT ROWID;
+
+CREATE INDEX chunks_page ON chunks (page);  -- small enough to be read whole when a library is opened
+CREATE INDEX labels_document ON labels (document_id);
+CREATE INDEX documents_file_type ON documents (file_type);
+CREATE INDEX documents_last_modified ON documents (last_modified);
+CREATE INDEX documents_source ON documents (file_path);
+CREATE INDEX documents_title ON documents (title);
+
+CREATE TABLE changes (          -- the number of the last change of each document id that was ever in use
+  document_id INTEGER PRIMARY KEY,
+  number INTEGER NOT NULL
+);
+
+CREATE INDEX changes_number ON changes (number);
