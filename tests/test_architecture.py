@@ -43,7 +43,7 @@ DOORS = {
     "rich": ("anvil.cli",),
     "numpy": (
         "anvil.embedding", "anvil.store", "anvil.ranking", "anvil.vectors", "anvil.searching", "anvil.librarysearch"
-    ),  # fmt: skip
+    ),
     "markitdown": ("anvil.converting",),
     "pypdfium2": ("anvil.converting",),
     "platformdirs": ("anvil.store", "anvil.fetching.cache"),
