@@ -65,7 +65,7 @@ class Following:
         if self._problem is not None:
             raise FetchError(self._problem)
         done, total = self._told
-        far = f" ({done / 1e6:.1f} of {total / 1e6:.1f} MB)" if total else ""
+        far = f" ({done / 1e3:.1f} of {total / 1e3:.1f} MB)" if total else ""
         raise FetchError(f"The index is being fetched from {self.origin}{far}. Ask again in a moment.")
 
     def notes(self) -> list[str]:

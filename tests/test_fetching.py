@@ -156,6 +156,22 @@ def test_nothing_changed_costs_one_question_and_no_download(
     assert newer.downloaded and newer.path == first.path and newer.path.read_bytes() == indexes[1]
 
 
+@pytest.mark.parametrize("place", ["/anvil/", "/plain.db"])
+def test_a_server_that_only_knows_times_is_asked_by_them(
+    place: str, server: Server, index: Path, get: Callable[..., Fetched]
+) -> None:
+    server.publish(index)
+    server.answers["/plain.db"] = Answer(index.read_bytes())
+    for answer in server.answers.values():
+        answer.etag, answer.headers = False, {"Last-Modified": "Sun, 01 Feb 2026 10:00:00 GMT"}
+    get(server.url + place)
+    server.requests.clear()
+    again = get(server.url + place)
+    assert not again.downloaded
+    assert server.requests[-1].headers["If-Modified-Since"] == "Sun, 01 Feb 2026 10:00:00 GMT"
+    assert sum(len(server.answers[each.path].body) for each in server.asked("/anvil/index.db")) == 0
+
+
 def test_what_was_fetched_once_is_not_fetched_again_under_another_name(
     server: Server, index: Path, indexes: list[bytes], get: Callable[..., Fetched]
 ) -> None:
@@ -179,6 +195,14 @@ def test_a_damaged_cache_heals(server: Server, index: Path, get: Callable[..., F
     path.write_bytes(data)  # and with it the object it is a link to
     again = get(server.url)
     assert again.downloaded and again.path.read_bytes() == index.read_bytes()
+
+
+def test_progress_is_told_in_thousands_of_bytes(server: Server, index: Path, get: Callable[..., Fetched]) -> None:
+    server.publish(index)
+    told: list[tuple[str, int, int]] = []
+    get(server.url, progress=lambda *heard: told.append(heard))
+    whole = index.stat().st_size // 1000
+    assert told[-1] == ("fetching kB", whole, whole) and [done for _, done, _ in told] == sorted(d for _, d, _ in told)
 
 
 # --- offline -------------------------------------------------------------------------------------------------
@@ -552,9 +576,7 @@ def test_several_threads_and_processes_share_a_cache(server: Server, index: Path
     code = "import sys; from anvil.fetching import fetch; print(fetch(sys.argv[1], cache=sys.argv[2]).manifest.sha256)"
     line = [sys.executable, "-c", code, server.url, str(tmp_path / "cache")]
     environment = {**os.environ, "PYTHONPATH": str(Path(anvil.__file__).parents[1])}
-    programs = [
-        subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(3)
-    ]
+    programs = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(3)]
     found: list[str] = []
     threads = [
         threading.Thread(target=lambda: found.append(fetch(server.url, cache=tmp_path / "cache").manifest.sha256))

@@ -56,7 +56,7 @@ def fetch(
     ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. ``cache``: the folder it is kept in, by default the
     user's. ``head``: a folder in the repository whose HEAD decides which artifact is nearest. ``token`` for GitHub, by
     default ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason not to ask the server.
-    ``progress`` is told ("fetching", bytes, all bytes).
+    ``progress`` is told ("fetching kB", done, all).
 
     Raises :class:`ConfigError` for a source that makes no sense, :class:`FetchError` when there is nothing to be had,
     :class:`ArtifactError` for what is refused.
