@@ -20,6 +20,7 @@ import trustme
 
 import anvil
 from anvil import manifest
+from anvil.addresses import PLACES
 from anvil.errors import AnvilError, ArtifactRejected, FetchError, Unreachable
 from anvil.fetching import Fetched, Limits, cached_path, downloading, fetch, obtaining
 from anvil.fetching.cache import Cache
@@ -125,6 +126,8 @@ def test_a_site_whose_own_json_is_something_else(server: Server, index: Path, ge
     server.publish(index)
     server.answers["/index.json"] = Answer(b'[{"title": "a search index of another kind"}]')
     assert get(server.url).path.read_bytes() == index.read_bytes()
+    server.answers["/index.json"] = Answer(b"", 403)  # as stores say of what they do not have
+    assert get(f"{server.url}/").from_cache is None
     server.answers["/index.json"] = Answer(b"<!doctype html>, as one-page sites answer anything")
     assert get(f"{server.url}/").path.read_bytes() == index.read_bytes()
 
@@ -414,6 +417,8 @@ def test_each_refusal_of_a_server_has_its_words(
 ) -> None:
     server.answers["/x.db"] = Answer(b"", status)
     assert message in refused(get, f"{server.url}/x.db")
+    server.answers = {f"/{place}": Answer(b"", status) for place in PLACES}
+    assert message in refused(get, f"{server.url}/")
 
 
 # --- redirects and secrets -----------------------------------------------------------------------------------
