@@ -128,6 +128,9 @@ def respond(handler: BaseHTTPRequestHandler, answer: Answer) -> None:
         headers["ETag"] = tag
         if handler.headers.get("If-None-Match") == tag:
             status, body = 304, b""
+    modified = headers.get("Last-Modified")
+    if status == 200 and modified and handler.headers.get("If-Modified-Since") == modified:
+        status, body = 304, b""
     asked = re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", ""))
     if status == 200 and answer.ranges and asked and handler.headers.get("If-Range", tag) == tag:
         start = int(asked[1])

@@ -20,6 +20,7 @@ import trustme
 
 import anvil
 from anvil import manifest
+from anvil.addresses import PLACES
 from anvil.errors import AnvilError, ArtifactRejected, FetchError, Unreachable
 from anvil.fetching import Fetched, Limits, cached_path, downloading, fetch, obtaining
 from anvil.fetching.cache import Cache
@@ -125,6 +126,8 @@ def test_a_site_whose_own_json_is_something_else(server: Server, index: Path, ge
     server.publish(index)
     server.answers["/index.json"] = Answer(b'[{"title": "a search index of another kind"}]')
     assert get(server.url).path.read_bytes() == index.read_bytes()
+    server.answers["/index.json"] = Answer(b"", 403)  # as stores say of what they do not have
+    assert get(f"{server.url}/").from_cache is None
     server.answers["/index.json"] = Answer(b"<!doctype html>, as one-page sites answer anything")
     assert get(f"{server.url}/").path.read_bytes() == index.read_bytes()
 
@@ -156,6 +159,22 @@ def test_nothing_changed_costs_one_question_and_no_download(
     assert newer.downloaded and newer.path == first.path and newer.path.read_bytes() == indexes[1]
 
 
+@pytest.mark.parametrize("place", ["/anvil/", "/plain.db"])
+def test_a_server_that_only_knows_times_is_asked_by_them(
+    place: str, server: Server, index: Path, get: Callable[..., Fetched]
+) -> None:
+    server.publish(index)
+    server.answers["/plain.db"] = Answer(index.read_bytes())
+    for answer in server.answers.values():
+        answer.etag, answer.headers = False, {"Last-Modified": "Sun, 01 Feb 2026 10:00:00 GMT"}
+    get(server.url + place)
+    server.requests.clear()
+    again = get(server.url + place)
+    assert not again.downloaded
+    assert server.requests[-1].headers["If-Modified-Since"] == "Sun, 01 Feb 2026 10:00:00 GMT"
+    assert sum(len(server.answers[each.path].body) for each in server.asked("/anvil/index.db")) == 0
+
+
 def test_what_was_fetched_once_is_not_fetched_again_under_another_name(
     server: Server, index: Path, indexes: list[bytes], get: Callable[..., Fetched]
 ) -> None:
@@ -179,6 +198,14 @@ def test_a_damaged_cache_heals(server: Server, index: Path, get: Callable[..., F
     path.write_bytes(data)  # and with it the object it is a link to
     again = get(server.url)
     assert again.downloaded and again.path.read_bytes() == index.read_bytes()
+
+
+def test_progress_is_told_in_thousands_of_bytes(server: Server, index: Path, get: Callable[..., Fetched]) -> None:
+    server.publish(index)
+    told: list[tuple[str, int, int]] = []
+    get(server.url, progress=lambda *heard: told.append(heard))
+    whole = index.stat().st_size // 1000
+    assert told[-1] == ("fetching kB", whole, whole) and [done for _, done, _ in told] == sorted(d for _, d, _ in told)
 
 
 # --- offline -------------------------------------------------------------------------------------------------
@@ -390,6 +417,8 @@ def test_each_refusal_of_a_server_has_its_words(
 ) -> None:
     server.answers["/x.db"] = Answer(b"", status)
     assert message in refused(get, f"{server.url}/x.db")
+    server.answers = {f"/{place}": Answer(b"", status) for place in PLACES}
+    assert message in refused(get, f"{server.url}/")
 
 
 # --- redirects and secrets -----------------------------------------------------------------------------------
@@ -552,9 +581,7 @@ def test_several_threads_and_processes_share_a_cache(server: Server, index: Path
     code = "import sys; from anvil.fetching import fetch; print(fetch(sys.argv[1], cache=sys.argv[2]).manifest.sha256)"
     line = [sys.executable, "-c", code, server.url, str(tmp_path / "cache")]
     environment = {**os.environ, "PYTHONPATH": str(Path(anvil.__file__).parents[1])}
-    programs = [
-        subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(3)
-    ]
+    programs = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(3)]
     found: list[str] = []
     threads = [
         threading.Thread(target=lambda: found.append(fetch(server.url, cache=tmp_path / "cache").manifest.sha256))

@@ -16,6 +16,7 @@ from anvil.config import FetchOptions
 from anvil.errors import ConfigError, FetchError
 from anvil.fetching import fetch
 from anvil.following import Following
+from anvil.store import publishing
 from tests.conftest import write
 from tests.publishing import Server, serving
 
@@ -127,6 +128,28 @@ def test_a_new_index_is_told_of_and_a_failure_is_noted(
         time.sleep(0.05)
     assert "cannot be reached" in one.notes()[0]
     one.ready(False)
+
+
+def test_a_server_in_trouble_is_asked_less_and_less(follow: Callable[..., Following]) -> None:
+    assert [follow(600)._pause(failures) for failures in (0, 1, 2, 4, 5, 99)] == [600, 60, 120, 480, 600, 600]
+    assert [follow(1)._pause(failures) for failures in (0, 1, 9)] == [1, 1, 1]
+    assert [follow(0)._pause(failures) for failures in (1, 7, 999)] == [60, 3600, 3600]
+
+
+def test_a_copy_is_at_hand_while_another_process_downloads(
+    follow: Callable[..., Following], server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch(f"{server.url}/")
+    monkeypatch.setattr(following, "PATIENCE", 0.1)
+    one = follow()
+    with publishing.exclusive(one.path):
+        one.start(None)
+        end = time.monotonic() + 20
+        while not one.notes() and time.monotonic() < end:
+            time.sleep(0.02)
+        one.ready(False)
+        assert "a newer one is being looked for" in one.notes()[0]
+    one.ready(True)
 
 
 def test_a_download_under_way_ends_when_it_is_closed(follow: Callable[..., Following], server: Server) -> None:

@@ -125,21 +125,26 @@ class Entry:
 
     def state(self) -> State | None:
         """What the source stands at, when that is here and whole."""
-        try:
-            told = State(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
-            if trust.sha256(self.index) == told.sha256:
-                return told
-        except (OSError, ValueError, TypeError):
-            pass  # never fetched, by another Anvil, or damaged: it is fetched anew
+        for _ in range(2 if self.index.is_file() else 1):
+            try:
+                told = State(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
+                if trust.sha256(self.index) == told.sha256:
+                    return told
+            except (OSError, ValueError, TypeError):
+                pass  # never fetched, by another Anvil, or damaged: it is fetched anew
+            time.sleep(0.1)  # whoever holds no lock may come between two renames
         return None
 
-    def manifest(self) -> Manifest:
+    def manifest(self, state: State) -> Manifest:
         """The manifest of :attr:`index`, made when it was fetched."""
         path = describing.manifest_path(self.index)
         try:
-            return manifest.parse(path.read_text(encoding="utf-8"), str(path))
+            found = manifest.parse(path.read_text(encoding="utf-8"), str(path))
+            if found.sha256 == state.sha256:
+                return found
         except (OSError, AnvilError):
-            return describing.describe(self.index)
+            pass  # gone, or from another time
+        return describing.describe(self.index)
 
     def confirm(self, state: State) -> None:
         """Note what is known of the index that stands here already."""

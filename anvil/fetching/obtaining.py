@@ -56,7 +56,7 @@ def fetch(
     ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. ``cache``: the folder it is kept in, by default the
     user's. ``head``: a folder in the repository whose HEAD decides which artifact is nearest. ``token`` for GitHub, by
     default ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason not to ask the server.
-    ``progress`` is told ("fetching", bytes, all bytes).
+    ``progress`` is told ("fetching kB", done, all).
 
     Raises :class:`ConfigError` for a source that makes no sense, :class:`FetchError` when there is nothing to be had,
     :class:`ArtifactError` for what is refused.
@@ -88,12 +88,12 @@ def _from_server(
     limits: Limits, progress: Progress,
 ) -> Fetched:  # fmt: skip
     entry = cache.entry(_key(address, head))
+    if offline:  # waits for nobody, writes nothing
+        return _cached(entry, entry.state(), offline)
     asked = time.time()
     try:
-        with entry.held(5.0 if offline else PATIENCE):
+        with entry.held(PATIENCE):
             state = entry.state()
-            if offline:
-                return _cached(entry, state, offline)
             if state is not None and state.checked >= asked:  # another process did, while this one waited
                 return _fetched(entry, state)
             try:
@@ -220,7 +220,7 @@ def _cached(entry: Entry, state: State | None, reason: str) -> Fetched:
 
 
 def _fetched(entry: Entry, state: State) -> Fetched:
-    described = entry.manifest()
+    described = entry.manifest(state)
     return Fetched(
         entry.index, described, state.shown, described.commit or state.commit, None, timestamp(state.fetched),
         timestamp(state.checked), notes=() if state.vouched else (UNPUBLISHED,),
