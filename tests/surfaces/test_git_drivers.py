@@ -264,6 +264,22 @@ def test_a_clone_without_the_drivers_has_a_conflict_as_ever(work: Path, tmp_path
     assert_right(clone, tmp_path)
 
 
+@pytest.mark.skipif(shutil.which("git-lfs") is None, reason="git-lfs is not installed")
+def test_an_index_that_git_lfs_keeps(tmp_path: Path) -> None:
+    work = tmp_path / "100% wörk"
+    work.mkdir()
+    run(work, "init", "-q", "-b", "main")
+    run(work, "lfs", "install", "--local")
+    run(work, "lfs", "track", INDEX)
+    repository(work, "none")
+    program("git", "install", "--lfs", cwd=work)
+    branches(work)
+    assert run(work, "show", f"HEAD:{INDEX}").startswith("version https://git-lfs")
+    assert "New > Right" in run(work, "show", "HEAD", "--", INDEX)
+    call(work, "git", "merge", "left", "--no-edit")
+    assert_right(work, tmp_path)
+
+
 def test_a_page_whose_text_is_in_no_commit_does_not_stop_the_merge(work: Path, tmp_path: Path) -> None:
     branches(work)
     write(work / "docs", {"index.md": "# Built, but never committed\n"})
