@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -116,9 +117,8 @@ class Anvil:
         if self._following is not None:
             self.index_path = self._following.path
         self._source: DocumentSource | None = None
+        self._index_only = index_only
         self._undecided = index_only and self._following is not None  # until the index is here
-        self.docs_root: Path | None = self.folder if not index_only or self._is_of_folder() else None
-        """The documentation folder that answers are compared with; None when there is only an index."""
         self._provider: EmbeddingProvider | None = None
         self._answering = Answering(
             self._ready, self._working_copy, self._first_index, self._rebuildable, config.chunking,
@@ -136,6 +136,11 @@ class Anvil:
 
             self._source = sources.working_tree(self.folder, self.config.source)
         return self._source
+
+    @cached_property
+    def docs_root(self) -> Path | None:
+        """The documentation folder that answers are compared with; None when there is only an index."""
+        return self.folder if not self._index_only or self._is_of_folder() else None
 
     @property
     def source(self) -> DocumentSource | None:
@@ -184,7 +189,7 @@ class Anvil:
 
         if self._undecided:
             self._undecided = False
-            self.docs_root = self.folder if self._is_of_folder() else None
+            self.__dict__.pop("docs_root", None)  # whatever it was taken for: now there is an index to decide by
         return WorkingCopy(self.index_path, self.source, self.provider, self._progress, behind=self._background)
 
     def _watcher(self, moved: Callable[[], None]) -> Watcher:
@@ -202,10 +207,16 @@ class Anvil:
         return isinstance(error, ArtifactMissing) or not self.config.index
 
     def _ready(self) -> None:
+        self._usable()
+        self._there(self.docs_root)
+
+    def _usable(self) -> None:
         if self._answering.closed:
             raise ConfigError("This Anvil is closed. Open another with anvil.open().")
-        if self.docs_root is not None and not self.docs_root.is_dir():  # nor is an empty one made in its place
-            raise SourceError(f"There is no folder {self.docs_root} any more. Put it back, or open another.")
+
+    def _there(self, folder: Path | None) -> None:
+        if folder is not None and not folder.is_dir():  # nor is an empty one made in its place
+            raise SourceError(f"There is no folder {folder} any more. Put it back, or open another.")
 
     # --- questions ---------------------------------------------------------------------------------------
 
@@ -315,7 +326,8 @@ class Anvil:
             )
         # A server's answers do not wait for a build; what is built is a file of its own, behind a lock of its own.
         with nullcontext() if self._background else self._answering.lock:
-            self._ready()
+            self._usable()
+            self._there(self.folder)
             if self.config.index is None:
                 publishing.keep_out_of_git(self.index_path.parent)
             return building.build(
@@ -342,7 +354,8 @@ class Anvil:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
         self._ahead(True)
         with self._answering.lock:
-            self._ready()
+            self._usable()
+            self._there(self.folder if source is None else None)
             path = self.index_path if index is None else Path(index)
             reader = checking.open_checked(path)
             try:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from anvil.errors import ArtifactError, ArtifactMissing, ArtifactRejected, SourceError
-from anvil.git import Repository, blob_id
+from anvil.git import Repository
 
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
 _POINTER_SIZE = 1024
@@ -90,13 +90,13 @@ class TrackedIndex:
 
     def _lies_there(self, blob: str) -> bool:
         try:
-            data = self.index.read_bytes()
+            header = b"blob %d\0" % self.index.stat().st_size
+            if _hashed(self.index, hashlib.sha1(header, usedforsecurity=False)) == blob:
+                return True
+            pointed = self._pointed(blob)
+            return pointed is not None and _hashed(self.index, hashlib.sha256()) == pointed
         except OSError:
             return False
-        if blob_id(data) == blob:
-            return True
-        pointed = self._pointed(blob)
-        return pointed is not None and hashlib.sha256(data).hexdigest() == pointed
 
     def _pointed(self, blob: str) -> str | None:
         """The SHA-256 of the file that a Git LFS pointer stands for; None when the blob is none."""
@@ -116,3 +116,10 @@ class TrackedIndex:
                 f"{self.path} is kept by Git LFS and is not here. Run 'git lfs fetch', and try again."
             ) from None
 
+
+def _hashed(file: Path, whole: hashlib._Hash) -> str:
+    """The hash of a file's bytes, hex, after what is in it already; block by block, since an index may be large."""
+    with file.open("rb") as opened:
+        while block := opened.read(1 << 20):
+            whole.update(block)
+    return whole.hexdigest()

@@ -31,7 +31,8 @@ def command() -> None:
 @options.docs
 @options.index
 @options.config
-def install(docs: str | None, index: str | None, config: str | None) -> None:
+@click.option("--lfs", is_flag=True, help="The index is kept by Git LFS, which unpacks and packs it around a merge.")
+def install(docs: str | None, index: str | None, config: str | None, lfs: bool) -> None:
     """Name the drivers of the index in .gitattributes, which is committed, and define them in this clone."""
     from anvil import attributes
 
@@ -42,7 +43,7 @@ def install(docs: str | None, index: str | None, config: str | None) -> None:
         click.echo(f"Added '{line}' to {ATTRIBUTES}. Commit it: it is for everybody.")
     else:
         click.echo(f"{ATTRIBUTES} has its line already.")
-    repository.configure(_drivers(_program()))
+    repository.configure(_drivers(_program(), path if lfs else None))
     click.echo("Defined the drivers in this clone. Each other clone needs 'anvil git install' once, too.")
 
 
@@ -136,15 +137,25 @@ def _place(docs: str | None, index: str | None, config: str | None) -> tuple[Rep
     return tracked.repository, tracked.path
 
 
-def _drivers(program: str) -> dict[str, str]:
-    """Git's configuration of the two drivers; ``program`` as the shell is to read it."""
+def _drivers(program: str, kept_by_lfs: str | None = None) -> dict[str, str]:
+    """Git's configuration of the two drivers; ``program`` as the shell is to read it. Git hands the driver of a file
+    that LFS keeps its pointers, so there LFS's own is put around ours; it knows nothing of the file's path."""
+    merge = f"{program.replace('%', '%%')} git merge-driver %O %A %B"
+    if kept_by_lfs is None:
+        merge += " %P"
+    else:
+        inner = f"{merge} {shlex.quote(kept_by_lfs.replace('%', '%%'))} && cp %A %D"
+        merge = (
+            "git lfs merge-driver --ancestor %O --current %A --other %B --marker-size %L --output %A --program "
+            + shlex.quote(inner).replace("%", "%%")
+        )
     return {
         "diff.anvil.textconv": f"{program} git textconv",
         "diff.anvil.cachetextconv": "true",
         "diff.anvil.binary": "true",
         "diff.anvil.xfuncname": "^[^ ].*",
         "merge.anvil.name": "the index of the merged pages",
-        "merge.anvil.driver": f"{program.replace('%', '%%')} git merge-driver %O %A %B %P",
+        "merge.anvil.driver": merge,
     }
 
 

@@ -80,7 +80,10 @@ def command(docs: str | None, commit_index: bool | None, client: str | None, onl
         own.write_text("*\n", encoding="utf-8")
         _add_line(Path(".gitignore"), ignored)
         _drop_line(Path(".gitattributes"), f"{index} binary")
-    click.echo(f"Next: anvil build, then {f'git add {own.parent.as_posix()}' if commit_index else 'anvil search'}.")
+    if commit_index:
+        click.echo(f"Next: anvil build, then git add {own.parent.as_posix()}, then anvil git install.")
+    else:
+        click.echo("Next: anvil build, then anvil search.")
 
 
 def _set_up(client: Client, docs: str | None, only_print: bool) -> None:

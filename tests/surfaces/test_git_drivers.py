@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,8 @@ LINE = f"/{INDEX} -text diff=anvil merge=anvil"
 NEW = {name: f"\n## {name}\n\n" + f"What is told here is the {name} story, at some length. " * 6 + "\n"
        for name in ("Left", "Right", "Third")}  # fmt: skip
 """Sections that stand for themselves: too long to be put together with their neighbours."""
+NOTES = {"left": ("Of the left. ", ""), "right": ("", "Of the right. ")}
+"""Words that both sides put into one short section."""
 
 
 @pytest.fixture(autouse=True)
@@ -71,13 +74,15 @@ def insert(work: Path, page: str, text: str) -> None:
     file.write_text(file.read_text(encoding="utf-8").replace("\n## ", f"{text}\n## ", 1), encoding="utf-8")
 
 
-def branches(work: Path) -> None:
+def branches(work: Path, also: Callable[[str], object] = str) -> None:
     """``left`` and ``right``: they edit the same page, and other ones; ``right`` also adds, moves and removes."""
     run(work, "checkout", "-q", "-b", "left", "main")
     insert(work, "guides/alerts.md", NEW["Left"])
     append(work, "index.md", NEW["Left"])
+    also("left")
     save(work, "left")
     run(work, "checkout", "-q", "-b", "right", "main")
+    also("right")
     append(work, "guides/alerts.md", NEW["Right"])
     write(work / "docs", {"guides/new.md": "# New\n" + NEW["Right"]})
     (work / "docs/install.md").unlink()
@@ -115,26 +120,16 @@ def assert_right(work: Path, tmp_path: Path) -> None:
 # --- merging ---------------------------------------------------------------------------------------------------
 
 
-def test_a_merge_takes_the_vectors_of_both_sides(tmp_path: Path) -> None:
-    work = repository(tmp_path / "work", "local")
-    branches(work)
+def test_a_merge_takes_the_vectors_of_both_sides_and_embeds_what_neither_had(tmp_path: Path) -> None:
+    notes = "# Notes\n\nFirst.\n\n{}Some words.\n\nMore words.\n\nYet more words.\n\n{}Last.\n"
+    work = repository(tmp_path / "work", "local", {**PAGES, "notes.md": notes.format("", "")})
+    branches(work, lambda side: write(work / "docs", {"notes.md": notes.format(*NOTES[side])}))
     said = call(work, "git", "merge", "left", "--no-edit")
-    assert f"merged {INDEX}: 4 pages; 0 passages embedded" in said
+    assert f"merged {INDEX}: 5 pages; 1 passages embedded" in said  # the notes as both sides together have them
     assert_right(work, tmp_path)
     assert (work / "docs/guides/alerts.md").read_text().count("story") == 12  # both sides' sections are in one page
     with anvil.open(config=work / "anvil.toml") as opened:
         assert opened.index().outcome == "unchanged"
-
-
-def test_text_that_neither_side_had_is_embedded(tmp_path: Path) -> None:
-    short = "# Notes\n\nFirst.\n\n{}Some words.\n\nMore words.\n\nYet more words.\n\n{}Last.\n"
-    work = repository(tmp_path / "work", "local", {"notes.md": short.format("", "")})
-    for side, texts in (("left", ("Of the left. ", "")), ("right", ("", "Of the right. "))):
-        run(work, "checkout", "-q", "-b", side, "main")
-        write(work / "docs", {"notes.md": short.format(*texts)})
-        save(work, side)
-    assert "1 pages; 1 passages embedded, 0 reused" in call(work, "git", "merge", "left", "--no-edit")
-    assert_right(work, tmp_path)
 
 
 @pytest.mark.parametrize("way", ["merge", "squash", "rebase", "cherry-pick", "revert", "stash"])
@@ -262,6 +257,22 @@ def test_a_clone_without_the_drivers_has_a_conflict_as_ever(work: Path, tmp_path
     assert run(clone, "status", "--porcelain") == ""  # the line in .gitattributes came with the clone
     call(clone, "git", "merge", "origin/left", "--no-edit")
     assert_right(clone, tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("git-lfs") is None, reason="git-lfs is not installed")
+def test_an_index_that_git_lfs_keeps(tmp_path: Path) -> None:
+    work = tmp_path / "100% wörk"
+    work.mkdir()
+    run(work, "init", "-q", "-b", "main")
+    run(work, "lfs", "install", "--local")
+    run(work, "lfs", "track", INDEX)
+    repository(work, "none")
+    program("git", "install", "--lfs", cwd=work)
+    branches(work)
+    assert run(work, "show", f"HEAD:{INDEX}").startswith("version https://git-lfs")
+    assert "New > Right" in run(work, "show", "HEAD", "--", INDEX)
+    call(work, "git", "merge", "left", "--no-edit")
+    assert_right(work, tmp_path)
 
 
 def test_a_page_whose_text_is_in_no_commit_does_not_stop_the_merge(work: Path, tmp_path: Path) -> None:

@@ -197,7 +197,6 @@ def test_it_fails_once_and_passes_the_second_time(building: Path) -> None:
     run(building, "add", INDEX)
     commit(building)
     assert fresh(building)
-    commit(building, "--allow-empty")
 
 
 def test_edits_and_drafts_that_are_not_staged_stay_out_and_the_index_whole(building: Path) -> None:
