@@ -19,16 +19,15 @@ import anvil
 from anvil import manifest
 from anvil.store import describing
 from tests.conftest import PAGES, write
+from tests.publishing import serving
 from tests.repositories import commit, isolated, run
-from tests.surfaces.actions import STANDS, Job
+from tests.surfaces.actions import OFFLINE, STANDS, Job
 from tests.surfaces.programs import program
 
 __all__ = ["isolated"]
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = ROOT / "action.yml"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_COMPILE": "1"}
-"""How pip installs Anvil itself for real where there is no network: what it depends on is the tests' own."""
 ATTEST = "Attest where the index comes from"
 NewJob = Callable[..., Job]
 
@@ -167,6 +166,18 @@ def test_reuses_named_indexes(checkout: Path, job: NewJob, wheel: str, tmp_path:
         ("warning", f"There is no previous index at {older}/none.db: its vectors cannot be reused.")
     ]
     assert sha256(Path(done.outputs["index-path"])) == sha256(scratch(checkout, tmp_path / "by-hand.db"))
+
+
+def test_reuses_what_is_published(checkout: Path, job: NewJob, wheel: str, tmp_path: Path) -> None:
+    with serving() as site:
+        site.publish(scratch(checkout, tmp_path / "site" / "index.db"))
+        done = job(HOME=os.environ["HOME"]).use(
+            ROOT, package=wheel, cache="false", previous=f"{site.url}/docs/\n{site.url}/"
+        )
+    assert done.succeeded and (done.outputs["embedded"], done.outputs["changed"]) == ("0", "false"), done.log
+    (told,) = done.annotations
+    assert told.level == "warning" and told.message.startswith("The previous index cannot be had: ")
+    assert f"The previous index is of {site.url}/, built from commit" in done.log
 
 
 def test_shards_of_a_matrix_are_joined_to_the_bytes_of_one_build(
