@@ -122,7 +122,8 @@ class Anvil:
         self._provider: EmbeddingProvider | None = None
         self._answering = Answering(
             self._ready, self._working_copy, self._first_index, self._rebuildable, config.chunking,
-            background=background, watcher=self._watcher if watch else None, ahead=self._ahead,
+            background=background, ahead=self._ahead,
+            watcher=self._watcher if watch and not (self._following and self.folder is None) else None,
         )  # fmt: skip
 
     # --- collaborators -----------------------------------------------------------------------------------

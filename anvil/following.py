@@ -24,7 +24,9 @@ logger = logging.getLogger(__name__)
 PATIENCE = 3.0
 """Seconds that a question waits for the server's first answer, or for the download, before it says how things are."""
 RETRY = 60.0
-"""Seconds until a server is asked again that could not be reached."""
+"""Seconds until a server that could not be reached is asked again, twice as many each time."""
+LONGEST = 3600.0
+"""And at most, unless it is asked more often anyway."""
 AT_FIRST = "a newer one is being looked for."
 
 
@@ -65,7 +67,7 @@ class Following:
         if self._problem is not None:
             raise FetchError(self._problem)
         done, total = self._told
-        far = f" ({done / 1e6:.1f} of {total / 1e6:.1f} MB)" if total else ""
+        far = f" ({done / 1e3:.1f} of {total / 1e3:.1f} MB)" if total else ""
         raise FetchError(f"The index is being fetched from {self.origin}{far}. Ask again in a moment.")
 
     def notes(self) -> list[str]:
@@ -96,12 +98,13 @@ class Following:
     def _run(self) -> None:
         try:
             self._take_cached(AT_FIRST)
+            failures = 0
             while not self._stop.is_set():
                 self._ask(self._tell)
-                pause = min(RETRY, self._options.refresh or RETRY) if self._problem else self._options.refresh
-                if not pause:
+                failures = failures + 1 if self._problem else 0
+                if not failures and not self._options.refresh:
                     return
-                self._stop.wait(pause)
+                self._stop.wait(self._pause(failures))
         except _Stopped:
             pass
         except Exception as error:  # nobody would hear of it otherwise
@@ -110,9 +113,14 @@ class Following:
         finally:
             self._asked.set()
 
+    def _pause(self, failures: int) -> float:
+        """Seconds until the server is asked again, after so many failures in a row."""
+        usual = self._options.refresh or LONGEST
+        return min(RETRY * 2 ** min(failures - 1, 20), usual) if failures else usual
+
     def _ask(self, progress: Progress) -> None:
         """Ask the server once."""
-        before = self._fetched
+        before, said = self._fetched, self._problem
         limits = Limits(size=self._options.max_bytes)
         try:
             found = fetch(self._source, head=self._head, limits=limits, progress=progress)
@@ -121,7 +129,7 @@ class Following:
             self._problem = str(error)
             if before is None:
                 self._take_cached(str(error))
-        if self._problem:
+        if self._problem and self._problem != said:
             logger.info("%s", self._problem)
         self._asked.set()
         if before and self._fetched and before.manifest.sha256 != self._fetched.manifest.sha256:

@@ -316,8 +316,8 @@ class ServerStatus:
 class ArtifactStatus:
     """The artifact that is answered from: where it came from, and what it is.
 
-    ``distance``: the commits that HEAD has beyond ``commit``, None when unknown. ``refreshed``: the pages that are
-    answered from newer text than it holds, a hundred of them at most. ``notes`` on how it was fetched.
+    ``distance``: the commits that HEAD has beyond ``commit``, None when unknown. ``note``: sentences on how it was
+    fetched, and which pages are answered from newer text than it holds.
     """
 
     origin: str
@@ -325,8 +325,7 @@ class ArtifactStatus:
     commit: str | None
     built_at: str
     distance: int | None = None
-    refreshed: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

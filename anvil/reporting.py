@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anvil.workingcopy import WorkingCopy
 
 
-REFRESHED = 100
+NAMED = 20
 """Pages that the status names at most."""
 
 
@@ -53,8 +53,8 @@ def status(
     place = docs_root or index.parent
     artifact = own and ArtifactStatus(
         origin or str(index), own["digest"], own.get("commit"), own["last_index_timestamp"],
-        git.distance(place, own["commit"]) if own.get("commit") else None, _paths(copy.beyond_artifact)[:REFRESHED],
-        tuple(notes),
+        git.distance(place, own["commit"]) if own.get("commit") else None,
+        " ".join([*notes, *_refreshed(copy.beyond_artifact)]) or None,
     )  # fmt: skip
     return Status(
         ServerStatus(__version__, round(time.monotonic() - started, 3), str(docs_root) if docs_root else None),
@@ -72,3 +72,13 @@ def status(
 
 def _paths(changes: Changes) -> tuple[str, ...]:
     return tuple(sorted((*changes.changed, *changes.added, *changes.removed)))
+
+
+def _refreshed(changes: Changes) -> list[str]:
+    """A sentence on the pages that are answered from newer text than the artifact's; none when there are none."""
+    if not changes:
+        return []
+    paths = _paths(changes)
+    more = "" if len(paths) <= NAMED else f" and {len(paths) - NAMED:,} more"
+    said = "1 page is" if len(paths) == 1 else f"{len(paths):,} pages are"
+    return [f"{said} newer than in this index, and refreshed: {', '.join(paths[:NAMED])}{more}."]

@@ -8,6 +8,7 @@ import io
 import json
 import re
 import socket
+import ssl
 import stat
 import threading
 import time
@@ -48,10 +49,20 @@ class Request:
     headers: Message
 
 
+class _Quiet(ThreadingHTTPServer):
+    """Says nothing of clients that break off, such as those that do not trust a certificate."""
+
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        pass
+
+
 class Server:
     """Paths (with their query, or without) -> answers; the requests that came, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.answers: dict[str, Answer] = {}
         self.requests: list[Request] = []
         self._http: ThreadingHTTPServer | None = None
@@ -74,8 +85,10 @@ class Server:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        self._http.daemon_threads = True
+        self._http = _Quiet(("127.0.0.1", self.port), Handler)
+        if self._tls is not None:
+            plain = self._http.socket
+            self._http.socket = self._tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
         self.port = self._http.server_address[1]
         threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
         return self
@@ -89,7 +102,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self.port}"
 
     def asked(self, path: str) -> list[Request]:
         """The requests for a path, whatever their query."""
@@ -115,6 +128,9 @@ def respond(handler: BaseHTTPRequestHandler, answer: Answer) -> None:
         headers["ETag"] = tag
         if handler.headers.get("If-None-Match") == tag:
             status, body = 304, b""
+    modified = headers.get("Last-Modified")
+    if status == 200 and modified and handler.headers.get("If-Modified-Since") == modified:
+        status, body = 304, b""
     asked = re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", ""))
     if status == 200 and answer.ranges and asked and handler.headers.get("If-Range", tag) == tag:
         start = int(asked[1])
@@ -143,9 +159,9 @@ def _sent(handler: BaseHTTPRequestHandler, data: bytes, drip: float) -> None:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
-    """A server for a while."""
-    server = Server().start()
+def serving(tls: ssl.SSLContext | None = None) -> Iterator[Server]:
+    """A server for a while, over TLS when there is a context for it."""
+    server = Server(tls).start()
     try:
         yield server
     finally:

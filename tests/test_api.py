@@ -361,7 +361,7 @@ def test_results_have_the_fields_of_the_contract(opened: anvil.Anvil) -> None:
         "total_pages", "total_chunks", "last_indexed", "db_path", "db_size_bytes", "artifact", "stale",
         "pending_vectors",
     }  # fmt: skip
-    assert names(status.index.artifact) == {"origin", "digest", "commit", "built_at"}
+    assert names(status.index.artifact) == {"origin", "digest", "commit", "built_at", "distance", "note"}
     assert names(status.index.stale) == {"changed", "added", "removed"}
     assert names(status.embedding) == {"model", "dimensions", "provider"}
     for value in (result, page, section, listed, status):

@@ -38,13 +38,12 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
     if status.git:
         dirty = ", docs folder has uncommitted changes" if status.git.dirty else ""
         rows.append(("git", f"HEAD {status.git.head_commit or 'unborn'}{dirty}"))
-    if index_.artifact and index_.artifact.refreshed:
-        rows.append(("refreshed", ", ".join(index_.artifact.refreshed)))
     if index_.pending_vectors:
         rows.append(("pending", f"{index_.pending_vectors} passages have no vector yet. Run 'anvil build'."))
     if origin:
         rows.insert(1, ("from", origin))
-        rows += [("note", note) for note in index_.artifact.notes] if index_.artifact else []
+    if index_.artifact and index_.artifact.note:
+        rows.append(("note", index_.artifact.note))
     for name, text in rows:
         click.echo(f"{name:>10}  {text}")
 

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from anvil import manifest
-from anvil.errors import AnvilError, FetchError
+from anvil.errors import AnvilError
 from anvil.models import Manifest
 from anvil.store import describing, publishing, trust
 
@@ -116,34 +116,35 @@ class Entry:
 
     @contextlib.contextmanager
     def held(self, patience: float) -> Iterator[None]:
-        """Keep other processes from fetching this source. Raises :class:`IndexBusy` after so many seconds."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.utime(self.folder)
-        except OSError as error:
-            raise FetchError(
-                f"The cache folder {self.folder} cannot be written ({error.strerror}). Make it writable."
-            ) from error
+        """Keep other processes from fetching this source. Raises :class:`IndexBusy` after so many seconds, and
+        :class:`OSError` or :class:`BuildError` where nothing can be written."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.utime(self.folder)
         with publishing.exclusive(self.index, patience):
             yield
 
     def state(self) -> State | None:
         """What the source stands at, when that is here and whole."""
-        try:
-            told = State(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
-            if trust.sha256(self.index) == told.sha256:
-                return told
-        except (OSError, ValueError, TypeError):
-            pass  # never fetched, by another Anvil, or damaged: it is fetched anew
+        for _ in range(2 if self.index.is_file() else 1):
+            try:
+                told = State(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
+                if trust.sha256(self.index) == told.sha256:
+                    return told
+            except (OSError, ValueError, TypeError):
+                pass  # never fetched, by another Anvil, or damaged: it is fetched anew
+            time.sleep(0.1)  # whoever holds no lock may come between two renames
         return None
 
-    def manifest(self) -> Manifest:
+    def manifest(self, state: State) -> Manifest:
         """The manifest of :attr:`index`, made when it was fetched."""
         path = describing.manifest_path(self.index)
         try:
-            return manifest.parse(path.read_text(encoding="utf-8"), str(path))
+            found = manifest.parse(path.read_text(encoding="utf-8"), str(path))
+            if found.sha256 == state.sha256:
+                return found
         except (OSError, AnvilError):
-            return describing.describe(self.index)
+            pass  # gone, or from another time
+        return describing.describe(self.index)
 
     def confirm(self, state: State) -> None:
         """Note what is known of the index that stands here already."""

@@ -20,7 +20,8 @@ from anvil.models import Progress
 ATTEMPTS = 4
 BREAK = 0.3
 """Seconds before a broken download is taken up again, more each time."""
-BLOCK = 1 << 20
+STAGE = "fetching kB"
+"""What progress is told, with numbers that people can read."""
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 
 
@@ -126,9 +127,7 @@ def _kept(wanted: Wanted, part: Path, notes: Path) -> tuple[int, Validators]:
     return 0, NEVER_SEEN
 
 
-def _continued(
-    reply: Reply, have: int, wanted: Wanted, before: Validators, part: Path
-) -> tuple[int, int | None]:
+def _continued(reply: Reply, have: int, wanted: Wanted, before: Validators, part: Path) -> tuple[int, int | None]:
     """Where a partial answer goes on, and the whole length."""
     said = _RANGE.fullmatch(reply.headers.get("content-range", "").strip())
     other = before.strong and Validators.of(reply).etag not in (None, before.etag)
@@ -166,7 +165,7 @@ def _write(
                 if have > min(limit, expected if expected is not None else limit):
                     raise ArtifactRejected(f"{reply.host} sends more than the {expected or limit:,} bytes it should.")
                 file.write(chunk)
-                progress("fetching", have, expected or have)
+                progress(STAGE, have // 1000, (expected or have) // 1000)
         except broken() as error:
             raise _Broken(f"{reply.host} broke off after {have:,} bytes ({type(error).__name__}).") from None
     if expected is not None and have != expected:

@@ -70,8 +70,9 @@ class Api:
                 found = json.loads(reply.text())
             except (ValueError, RecursionError):
                 raise Unreachable(f"{reply.host} answered with something that is not JSON. Try again later.") from None
-            following = _NEXT.search(reply.headers.get("link", ""))
-            return found, urllib.parse.urljoin(url, following[1]) if following else None
+            link = _NEXT.search(reply.headers.get("link", ""))
+            following = urllib.parse.urljoin(url, link[1]) if link else ""
+            return found, following if origin(following) == origin(url) else None
 
     def judge(self, reply: Reply, what: str) -> None:
         """Raise for a status that is no answer, each with its own next step."""

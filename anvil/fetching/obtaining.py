@@ -16,7 +16,16 @@ from pathlib import Path
 
 from anvil import addresses, git
 from anvil.addresses import Address, GitHubAddress, LocalPath, WebAddress
-from anvil.errors import ArtifactError, ArtifactRejected, GitError, IndexBusy, SourceError, Unreachable
+from anvil.errors import (
+    ArtifactError,
+    ArtifactRejected,
+    BuildError,
+    FetchError,
+    GitError,
+    IndexBusy,
+    SourceError,
+    Unreachable,
+)
 from anvil.fetching import artifacts, github, on_disk, releases, unpacking, web
 from anvil.fetching.cache import Cache, Entry, State
 from anvil.fetching.downloading import NEVER_SEEN, Wanted, download, forget
@@ -47,7 +56,7 @@ def fetch(
     ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. ``cache``: the folder it is kept in, by default the
     user's. ``head``: a folder in the repository whose HEAD decides which artifact is nearest. ``token`` for GitHub, by
     default ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason not to ask the server.
-    ``progress`` is told ("fetching", bytes, all bytes).
+    ``progress`` is told ("fetching kB", done, all).
 
     Raises :class:`ConfigError` for a source that makes no sense, :class:`FetchError` when there is nothing to be had,
     :class:`ArtifactError` for what is refused.
@@ -79,12 +88,12 @@ def _from_server(
     limits: Limits, progress: Progress,
 ) -> Fetched:  # fmt: skip
     entry = cache.entry(_key(address, head))
+    if offline:  # waits for nobody, writes nothing
+        return _cached(entry, entry.state(), offline)
     asked = time.time()
     try:
-        with entry.held(5.0 if offline else PATIENCE):
+        with entry.held(PATIENCE):
             state = entry.state()
-            if offline:
-                return _cached(entry, state, offline)
             if state is not None and state.checked >= asked:  # another process did, while this one waited
                 return _fetched(entry, state)
             try:
@@ -95,6 +104,13 @@ def _from_server(
                 return _cached(entry, state, str(error))
     except IndexBusy as error:
         raise Unreachable(f"Another process is fetching {address.shown}. Try again when it has finished.") from error
+    except (OSError, BuildError) as error:  # a home that is read-only, a disk that is full
+        why = getattr(error, "strerror", None) or "another program holds it"
+        told = f"The cache folder {cache.folder} cannot be written ({why}). Make it writable, or free some space."
+        state = entry.state()
+        if state is None:
+            raise FetchError(told) from error
+        return _cached(entry, state, told)
 
 
 def _newest(
@@ -204,7 +220,7 @@ def _cached(entry: Entry, state: State | None, reason: str) -> Fetched:
 
 
 def _fetched(entry: Entry, state: State) -> Fetched:
-    described = entry.manifest()
+    described = entry.manifest(state)
     return Fetched(
         entry.index, described, state.shown, described.commit or state.commit, None, timestamp(state.fetched),
         timestamp(state.checked), notes=() if state.vouched else (UNPUBLISHED,),

@@ -50,7 +50,7 @@ def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, M
                     raise _Wrong(f"its manifest speaks of {published.file!r}, but it holds {index.filename!r}")
             with opened.open(index) as packed, target.open("wb") as file:
                 _copy(packed, file, index.file_size)
-    except (_Wrong, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError,
+    except (ValueError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError,
             RuntimeError, struct.error) as error:  # fmt: skip
         told = f"The archive from {shown} is refused: {error}. Upload index.db and index.json, nothing else."
         raise ArtifactRejected(told) from None

@@ -43,7 +43,7 @@ def _by_manifest(http: Http, url: str, place: str, known: State | None, only: bo
         if reply.status == 304:
             yield None
             return
-        if reply.status in ABSENT and not only:
+        if not only and (reply.status in ABSENT or reply.status == 403):  # some stores forbid what they do not have
             return
         _judge(reply)
         try:

@@ -153,7 +153,7 @@ def test_search_list_show_status_and_check_take_an_address(published: Server, he
     assert any("last confirmed less than a minute ago" in note for note in offline["freshness"]["notes"])
     assert offline["freshness"]["checked"] == "working tree"
     artifact = printed("status", *where, cwd=here)["index"]["artifact"]
-    assert artifact["origin"] == f"{published.url}/anvil/" and "cannot be reached" in artifact["notes"][0]
+    assert artifact["origin"] == f"{published.url}/anvil/" and "cannot be reached" in artifact["note"]
 
 
 def test_the_address_can_stand_in_the_configuration(published: Server, here: Path) -> None:
@@ -200,10 +200,10 @@ def test_serve_takes_a_new_index_as_soon_as_it_is_published(published: Server, s
         assert speaker.ok("search_docs", query="new lamp")["results"][0]["metadata"]["file_path"] == "news.md"
         good = published.answers["/anvil/index.json"]
         published.answers["/anvil/index.json"] = Answer(good.body.replace(b'"size": ', b'"size": 1'))
-        eventually(lambda: speaker.ok("get_status")["index"]["artifact"]["notes"])
+        eventually(lambda: speaker.ok("get_status")["index"]["artifact"]["note"])
         assert "its manifest says" in speaker.ok("search_docs", query="lamp")["freshness"]["notes"][0]
         published.answers["/anvil/index.json"] = good
-        eventually(lambda: not speaker.ok("get_status")["index"]["artifact"]["notes"])
+        eventually(lambda: not speaker.ok("get_status")["index"]["artifact"]["note"])
 
 
 def test_serve_offline_answers_from_what_was_fetched_and_says_its_age(published: Server, here: Path) -> None:
@@ -216,7 +216,7 @@ def test_serve_offline_answers_from_what_was_fetched_and_says_its_age(published:
     with client(here, *where) as speaker:
         found = speaker.ok("search_docs", query="alerts")
         assert found["results"] and "last confirmed 3 hours ago" in found["freshness"]["notes"][0]
-        assert "last confirmed 3 hours ago" in speaker.ok("get_status")["index"]["artifact"]["notes"][0]
+        assert "last confirmed 3 hours ago" in speaker.ok("get_status")["index"]["artifact"]["note"]
 
 
 def test_serve_without_a_server_or_a_cache_says_so_and_recovers(
@@ -260,10 +260,11 @@ def test_an_artifact_of_ci_is_pulled_at_a_later_commit_and_served_from_the_later
         assert f"Built from commit {first[:12]}, 2 commits before HEAD." in done.stdout
         assert "2 pages differ from the working tree" in done.stdout
         assert "ghp_secret" not in done.stdout + done.stderr
+        refreshed = "2 pages are newer than in this index, and refreshed: guides/alerts.md, index.md."
         with client(clone) as speaker:  # the index that was pulled
             found = speaker.ok("search_docs", query="alert is sent when a check fails seven times")
             assert "seven times" in found["results"][0]["content"]
-            assert speaker.ok("get_status")["index"]["artifact"]["refreshed"] == ["guides/alerts.md", "index.md"]
+            assert speaker.ok("get_status")["index"]["artifact"]["note"] == refreshed
         with client(clone, "--index", "github:owner/repo#artifact:docs-index", **more) as speaker:  # the source itself
             found = speaker.ok("search_docs", query="It asks each of them every fortnight")
             assert "every fortnight" in found["results"][0]["content"]
@@ -271,7 +272,8 @@ def test_an_artifact_of_ci_is_pulled_at_a_later_commit_and_served_from_the_later
             artifact = speaker.ok("get_status")["index"]["artifact"]
             assert artifact["origin"] == "github:owner/repo#artifact:docs-index"
             assert (artifact["commit"], artifact["distance"]) == (first, 2)
-            assert artifact["refreshed"] == ["guides/alerts.md", "index.md"]
-        assert hashlib.sha256((clone / "docs/.anvil/index.db").read_bytes()).digest() == hashlib.sha256(
-            files["index.db"]
-        ).digest()
+            assert artifact["note"] == refreshed
+        assert (
+            hashlib.sha256((clone / "docs/.anvil/index.db").read_bytes()).digest()
+            == hashlib.sha256(files["index.db"]).digest()
+        )

@@ -1,0 +1,85 @@
+"""Archives that were damaged or made to do harm, beyond those that somebody thought of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import anvil
+from anvil.errors import ArtifactRejected
+from anvil.fetching import unpacking
+from anvil.store import describing
+from tests.conftest import write
+from tests.publishing import packed
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an index and its manifest."""
+    folder = tmp_path_factory.mktemp("made")
+    write(folder / "docs", {"a.md": "# A\n\nSome text.\n"})
+    with anvil.open(folder / "docs", folder / "index.db", "none") as opened:
+        opened.index()
+    describing.write_manifest(folder / "index.db")
+    return folder
+
+
+def contents(made: Path) -> dict[str, bytes]:
+    return {name: (made / name).read_bytes() for name in ("index.db", "index.json")}
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    flips=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=4),
+    tail=st.lists(st.tuples(st.integers(1, 180), st.integers(0, 255)), max_size=3),
+    cut=st.one_of(st.just(1.0), st.floats(0, 1)),
+)
+def test_a_damaged_archive_is_refused_or_gives_the_very_same_index(
+    flips: list[tuple[float, int]], tail: list[tuple[int, int]], cut: float, made: Path, tmp_path: Path
+) -> None:
+    files = contents(made)
+    whole = bytearray(packed(files))
+    for place, value in flips:
+        whole[int(place * len(whole))] = value
+    for behind, value in tail:  # the table of contents stands there
+        whole[-behind] = value
+    (tmp_path / "archive.zip").write_bytes(bytes(whole[: int(cut * len(whole))]))
+    try:
+        path, published = unpacking.unpack(tmp_path / "archive.zip", tmp_path / "out.db", 10_000_000, "there")
+    except ArtifactRejected as error:
+        assert str(error).endswith(".")
+        return
+    assert path == tmp_path / "out.db" and path.read_bytes() == files["index.db"]
+    assert published is None or published.file == "index.db"
+    assert {each.name for each in tmp_path.iterdir()} == {"archive.zip", "out.db"}
+
+
+def test_as_uploads_are_packed(made: Path, tmp_path: Path) -> None:
+    """Streamed, with sizes behind the data, and without a word on what kind of file it is."""
+    import io
+    import zipfile
+
+    class Stream(io.RawIOBase):
+        """Cannot go back, as a connection cannot."""
+
+        def __init__(self) -> None:
+            self.whole = bytearray()
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, block: object) -> int:
+            self.whole += bytes(block)  # type: ignore[call-overload]
+            return len(bytes(block))  # type: ignore[call-overload]
+
+    stream, files = Stream(), contents(made)
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:  # type: ignore[call-overload]
+        for name, body in files.items():
+            with archive.open(name, "w") as file:
+                file.write(body)
+    (tmp_path / "archive.zip").write_bytes(bytes(stream.whole))
+    assert unpacking.unpack(tmp_path / "archive.zip", tmp_path / "out.db", 10_000_000, "there")[1] is not None
+    assert (tmp_path / "out.db").read_bytes() == files["index.db"]
