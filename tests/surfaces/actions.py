@@ -22,6 +22,8 @@ from tests.surfaces import expressions
 
 Stand = Callable[["Job", Mapping[str, str]], Mapping[str, str]]
 """What stands in for somebody's action: the job and the step's ``with``; the step's outputs."""
+OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_COMPILE": "1"}
+"""How pip installs Anvil itself for real where there is no network: what it depends on is the tests' own."""
 _COMMAND = re.compile(r"^\s*::(?P<name>[a-z-]+)(?: (?P<properties>[^:]*(?:%3A[^:]*)*))?::(?P<message>.*)$")
 _OLD_COMMAND = re.compile(r"##\[(?P<name>[a-z-]+)(?: [^\]]*)?\](?P<message>.*)")
 
