@@ -52,6 +52,11 @@ def fingerprint(page: Document) -> str:
     return hashlib.sha256(canonical(said).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def concealed(path: str) -> str:
+    """A path as an index names a file that its site leaves out: a draft's name is not published, but recognised."""
+    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
 class _Handed:
     """See :func:`handed_over`."""
 
@@ -72,7 +77,7 @@ class _Handed:
                 continue
             blob = blobs.get(page.path, "")
             self._pages[page.path] = replace(page, blob_id=blob, size=len(data), fingerprint=fingerprint(page))
-        self.left_out = frozenset(blobs.keys() - self._pages.keys() - unread)
+        self.left_out = frozenset(map(concealed, blobs.keys() - self._pages.keys() - unread))
 
     @property
     def root_path(self) -> str:
@@ -137,7 +142,7 @@ class _Beside:
         """What the tree holds but for what is left out; the same object as long as the tree gives the same."""
         seen = self._tree.scan(indexed)
         if seen is not self._seen:
-            entries = {path: blob for path, blob in seen.entries.items() if path not in self.left_out}
+            entries = {path: blob for path, blob in seen.entries.items() if concealed(path) not in self.left_out}
             self._seen, self._shown = seen, Scan(entries, seen.skipped)
         return self._shown
 

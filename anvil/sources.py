@@ -42,8 +42,8 @@ class DocumentSource(Protocol):
 
     @property
     def left_out(self) -> frozenset[str] | None:
-        """Files that would be documents here but for the site they belong to, which leaves them out; None when the
-        documents are the files themselves."""
+        """Files that would be documents here but for the site they belong to, which leaves them out, by
+        :func:`anvil.published.concealed`; None when the documents are the files themselves."""
 
     def commit(self) -> str | None:
         """The commit these documents belong to (40 hex digits), HEAD for trees not committed; None without

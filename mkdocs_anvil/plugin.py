@@ -18,7 +18,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
-from mkdocs.structure.files import Files
+from mkdocs.structure.files import Files, InclusionLevel
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
@@ -88,17 +88,17 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             self._order.setdefault(page.file.src_uri, len(self._order))
 
     @event_priority(LAST)
-    def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> None:
-        """Keep a page as all plugins left it. A page shown again in place of its translation counts once."""
-        if self.config.enabled:
-            self._shown.setdefault(page.file.src_uri, (page, html))
-
-    @event_priority(LAST)
     def on_env(self, env: Any, *, config: MkDocsConfig, files: Files) -> None:
-        """A dirty build reads only what changed: note what it passed over."""
-        if self._dirty:
-            made = files.documentation_pages()
-            self._unread |= {file.src_uri for file in made if file.page and file.page.content is None}
+        """Keep the pages as all plugins left them; links between API pages, too, are resolved by now.
+
+        A page shown again in place of its translation counts once. A dirty build reads only what changed: what it
+        passed over is noted.
+        """
+        for file in files.documentation_pages(inclusion=InclusionLevel.is_in_serve):
+            if file.page is not None and file.page.content is not None:
+                self._shown.setdefault(file.src_uri, (file.page, file.page.content))
+            elif self._dirty and (self._serving or file.inclusion is not InclusionLevel.DRAFT):
+                self._unread.add(file.src_uri)
 
     @event_priority(LAST)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
@@ -125,6 +125,8 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def on_build_error(self, *, error: Exception) -> None:
         """The build ends here."""
         self._forget()
+        if not self._serving:
+            self._close()
 
     def on_shutdown(self) -> None:
         """MkDocs ends."""
@@ -143,7 +145,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             self._opened = anvil.open(config=self._settings, progress=_Progress())
         assert self._opened.tree is not None
         source = published.handed_over(
-            documents, self._opened.tree, unread=self._unread,
+            documents, self._opened.tree, unread=self._unread - self._shown.keys(),
             limit=self._settings.source.max_file_bytes,
         )  # fmt: skip
         others = [path for path in sorted(kept.parent.glob("*.db")) if path != kept]

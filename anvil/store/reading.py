@@ -156,7 +156,7 @@ class Reader:
         return {path: freshness.identity(blob, fingerprint) for path, blob, fingerprint in rows}
 
     def left_out(self) -> frozenset[str] | None:
-        """Paths of files that the site this index was made with leaves out; None when no site was made."""
+        """Files that the site of this index leaves out, their paths hashed; None when it was made with no site."""
         written = self._one("SELECT value FROM anvil_meta WHERE key = 'left_out'")
         return None if written is None else frozenset(json.loads(written))
 

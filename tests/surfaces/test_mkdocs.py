@@ -206,7 +206,10 @@ def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
 def test_rendered_pages_are_indexed_as_their_html_says(tmp_path: Path) -> None:
     hook = (
         "def on_page_content(html, page, **_):\n"
-        "    return html.replace('<p>HERE</p>', '<h2 id=\"mod.f\"><code>f(a_b)</code></h2><p>Walks <b>far</b>.</p>')\n"
+        "    return html.replace('<p>HERE</p>', '<h2 id=\"mod.f\"><code>f(a_b)</code></h2><p>Walks LATER.</p>')\n"
+        "def on_env(env, files, **_):\n"
+        "    for file in files.documentation_pages():\n"
+        "        file.page.content = file.page.content.replace('LATER', '<b>far</b>')\n"
     )
     pages = {"index.md": "# Home\n\nHERE\n", "api.md": "# API\n\nHERE\n\n```python\nx = 1\n```\n"}
     site = sites.make(tmp_path, pages, hook, {"rendered": ["api*"]}, markdown_extensions=["fenced_code"])
