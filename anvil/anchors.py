@@ -8,6 +8,7 @@ of a text. A section without a heading of its own gets the anchor of the section
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ ALIKE = 0.5
 """Texts that share less than this (difflib's ratio) are not the same heading."""
 LARGEST_GAP = 4_000
 """Pairs weighed within one gap; a larger gap is only matched by equal texts."""
+_ICON = re.compile(r":[a-z0-9_+-]+:")
 
 
 class Heading(NamedTuple):
@@ -63,7 +65,7 @@ def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int
 
 def _bare(text: str) -> str:
     """Letters and digits alone: marks, icons and typographic signs differ between a source and its page."""
-    return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())
+    return "".join(c for c in unicodedata.normalize("NFKC", _ICON.sub("", text)).casefold() if c.isalnum())
 
 
 def _best(sections: Sequence[Section], rendered: Sequence[Heading]) -> list[tuple[int, int]]:
