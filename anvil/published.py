@@ -77,7 +77,7 @@ class _Handed:
                 continue
             blob = blobs.get(page.path, "")
             self._pages[page.path] = replace(page, blob_id=blob, size=len(data), fingerprint=fingerprint(page))
-        self.left_out = frozenset(map(concealed, blobs.keys() - self._pages.keys() - unread))
+        self.left_out = self._without(frozenset())
 
     @property
     def root_path(self) -> str:
@@ -92,8 +92,13 @@ class _Handed:
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         entries = {path: freshness.identity(page.blob_id, page.fingerprint) for path, page in self._pages.items()}
-        entries |= {path: (indexed or {})[path] for path in self._unread if path in (indexed or {})}
+        kept = {path: blob for path, blob in (indexed or {}).items() if path in self._unread}
+        self.left_out = self._without(kept.keys())
+        entries |= kept
         return Scan(dict(sorted(entries.items())), tuple(self._skipped))
+
+    def _without(self, kept: Collection[str]) -> frozenset[str]:
+        return frozenset(concealed(path) for path in self._files if path not in self._pages and path not in kept)
 
     def read(self, path: str) -> Document | Skipped:
         if path not in self._pages:

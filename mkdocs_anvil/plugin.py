@@ -148,8 +148,9 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             documents, self._opened.tree, unread=self._unread - self._shown.keys(),
             limit=self._settings.source.max_file_bytes,
         )  # fmt: skip
-        others = [path for path in sorted(kept.parent.glob("*.db")) if path != kept]
-        return self._opened.index(source=source, previous=[*self._previous(kept), *others])
+        at_hand = sorted(kept.parent.glob("*.db"))  # also what is kept for serving, or for building
+        previous = [path for path in at_hand if path != kept] if at_hand else self._previous()
+        return self._opened.index(source=source, previous=previous)
 
     def _documents(self, config: MkDocsConfig) -> list[Document]:
         choice = pages.Choice(self.config.include, self.config.exclude, self.config.rendered)
@@ -157,27 +158,33 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         found = []
         for path, (page, html) in self._shown.items():
             if choice.wants(path, page.meta):
-                text = self._as_markdown(path, html) if choice.as_rendered(path) else None
-                if text is None:
-                    text = pages.source_text(page, expand)
+                text = self._text(path, page, html if choice.as_rendered(path) else None, expand)
                 found.append(pages.document(page, self._headings.of(path, html), text, path in self._order))
         return found
 
-    def _as_markdown(self, path: str, html: str) -> str | None:
-        """The page's HTML as Markdown; None, with a warning, when it cannot be converted."""
-        try:
-            return self._converted.of(path, html)
-        except AnvilError:
-            raise
-        except Exception as error:  # whatever a library says of a page must not cost the site its index
-            log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
-            return None
+    def _text(self, path: str, page: Page, html: str | None, expand: pages.Expand) -> str:
+        """What is indexed of a page: its ``html`` as Markdown where that is given, else its Markdown.
 
-    def _previous(self, kept: Path) -> list[Path]:
-        """The indexes that were named; none when one was kept, which knows better."""
-        if not self.config.previous or kept.exists():
-            return []
+        Whatever a library makes of one page must not cost the site its index: it is told, and done without.
+        """
+        if html is not None:
+            try:
+                return self._converted.of(path, html)
+            except AnvilError:  # it is not installed
+                raise
+            except Exception as error:
+                log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
+        try:
+            return pages.source_text(page, expand)
+        except Exception as error:
+            log.warning(f"{path} is indexed without its snippets, because they cannot be read again: {error!r}")
+            return pages.source_text(page, str)
+
+    def _previous(self) -> list[Path]:
+        """The indexes that were named, as far as their vectors are of use."""
         assert self._opened is not None
+        if not self.config.previous or not self._opened.provider.dimensions:
+            return []
         from mkdocs_anvil import previous
 
         found, complaints = previous.usable(self.config.previous, self._folder, self._opened.provider.digest)

@@ -80,8 +80,12 @@ def test_incremental_and_from_scratch_are_the_same_bytes(folder: Path, keywords:
 
 def test_pages_not_made_anew_stay_as_they_stand(folder: Path, keywords: EmbeddingProvider) -> None:
     built(folder, [page("a.md", "# A\n"), page("b.md", "# B\n"), page("made.md", "# Made\n")], keywords)
-    report = built(folder, [page("a.md", "# A\n\nedited\n")], keywords, unread=("b.md", "made.md", "unheard-of.md"))
+    unread = ("b.md", "made.md", "out.md", "unheard-of.md")
+    report = built(folder, [page("a.md", "# A\n\nedited\n")], keywords, unread)
     assert report.changes == Changes(changed=("a.md",)) and report.pages == 3
+    with checking.open_checked(folder.parent / "index.db") as reader:
+        assert reader.left_out() == {published.concealed("out.md")}
+    assert built(folder, [page("a.md", "# A\n\nedited\n")], keywords, unread).outcome == "unchanged"
 
 
 def test_a_page_without_a_file_has_the_time_of_the_newest_that_has_one(root: Path) -> None:  # noqa: F811

@@ -349,6 +349,16 @@ def test_a_page_whose_html_cannot_be_converted_is_indexed_as_markdown(tmp_path: 
     assert "Walrus." in sites.text(site, "index.md")
 
 
+def test_a_page_whose_snippets_are_gone_is_indexed_without_them(tmp_path: Path) -> None:
+    pytest.importorskip("pymdownx")
+    hook = "import os\ndef on_page_content(html, **_):\n    os.remove('docs/../part.txt')\n"
+    snippets = {"pymdownx.snippets": {"base_path": ["."], "check_paths": True}}
+    pages = {"index.md": '# Home\n\n--8<-- "part.txt"\n\nWalrus.\n', "../part.txt": "Part.\n"}
+    site = sites.make(tmp_path, pages, hook, markdown_extensions=[snippets])
+    assert "index.md is indexed without its snippets" in sites.build(site)
+    assert "Walrus." in sites.text(site, "index.md")
+
+
 def test_a_site_folder_inside_the_documents_is_refused_by_mkdocs(site: Path) -> None:
     sites.make(site, {}, site_dir="docs/site")
     assert "should not be within the 'docs_dir'" in sites.build(site, code=1)
