@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mkdocs.utils import is_markdown_file
+
 from anvil import frontmatter, globs
 from anvil.anchors import Heading
 from anvil.models import SEPARATOR, Document
@@ -47,8 +49,8 @@ class Choice:
         return _fits(self._include, path) and not _fits(self._exclude, path)
 
     def as_rendered(self, path: str) -> bool:
-        """Whether the page's HTML is indexed instead of its Markdown."""
-        return _fits(self._rendered, path)
+        """Whether the page's HTML is indexed instead of its Markdown; a notebook, say, has no Markdown."""
+        return not is_markdown_file(path) or _fits(self._rendered, path)
 
 
 def _fits(patterns: Iterable[str], path: str) -> bool:

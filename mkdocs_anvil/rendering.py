@@ -14,7 +14,8 @@ T = TypeVar("T")
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _INERT = frozenset({"template", "textarea", "noscript", "iframe", "xmp", "script", "style"})
 """Elements whose content is no part of the page, whatever it looks like."""
-_PERMALINK = "headerlink"
+_PERMALINKS = frozenset({"headerlink", "anchor-link"})
+"""Classes of the links beside headings: Python-Markdown's and notebooks'."""
 
 
 class Remembered(Generic[T]):
@@ -63,7 +64,7 @@ class _Headings(HTMLParser):
             self._level = _LEVELS[tag]
         if self._level:
             self._id = self._id or attributes.get("id") or ""
-            if tag == "a" and _PERMALINK in (attributes.get("class") or "").split():
+            if tag == "a" and _PERMALINKS & set((attributes.get("class") or "").split()):
                 self._permalink = True
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -107,7 +108,8 @@ def to_markdown(html: str) -> str:
         ) from None
 
     soup = BeautifulSoup(html, "html.parser")
-    for unread in soup.select(f"a.{_PERMALINK}, script, style, template, button, svg"):
+    permalinks = ", ".join(f"a.{each}" for each in sorted(_PERMALINKS))
+    for unread in soup.select(f"{permalinks}, script, style, template, button, svg"):
         unread.decompose()
     for table in soup.select("table.highlighttable"):  # code with line numbers beside it
         code = table.select_one("td.code pre")

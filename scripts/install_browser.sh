@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Install the browser that tests/surfaces opens built sites with, and its driver: Debian's and Ubuntu's chromium.
+# Install the browser that tests/surfaces opens built sites with, and its driver, from Debian's packages. A Chrome with
+# its driver does as well.
 #
 #   scripts/install_browser.sh
 #

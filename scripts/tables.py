@@ -21,9 +21,16 @@ def line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def meanings(kind: type) -> dict[str, str]:
-    """Field -> the string that stands under it in the class's source, as Markdown in one line."""
-    found: dict[str, str] = {}
+class Meanings(dict[str, str]):
+    """Field -> the string that stands under it in the source of a class, as Markdown in one line."""
+
+    def __missing__(self, field: str) -> str:
+        raise KeyError(f"{field} has no text under it that says what it means")
+
+
+def meanings(kind: type) -> Meanings:
+    """What the fields of a class mean. KeyError, naming the field, for one without a text."""
+    found = Meanings()
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(definition, ast.ClassDef)
     for field, below in itertools.pairwise(definition.body):

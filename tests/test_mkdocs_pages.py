@@ -30,6 +30,16 @@ def test_a_page_is_wanted(include: list[str], exclude: list[str], meta: dict[str
 
 
 @pytest.mark.parametrize(
+    ("path", "rendered", "wanted"),
+    [("a.md", [], False), ("a.markdown", [], False), ("api/a.md", ["api/"], True), ("notes/a.ipynb", [], True)],
+)
+def test_html_is_indexed_where_it_is_asked_for_or_there_is_no_markdown(
+    path: str, rendered: list[str], wanted: bool
+) -> None:
+    assert pages.Choice([], [], rendered).as_rendered(path) is wanted
+
+
+@pytest.mark.parametrize(
     ("docs", "name"),
     [("docs", "site-docs.db"), ("en/docs", "site-en-docs.db"), ("../elsewhere/pages", "site-pages.db"),
      ("日本", "site-docs.db"), (".", "site-docs.db")],

@@ -16,6 +16,7 @@ from mkdocs_anvil import rendering
         ('<h1 id="a">A</h1><p>x</p><h2 id="b">B</h2>', [(1, "a", "A"), (2, "b", "B")]),
         ('<h2 id="a"><code>f()</code> &amp; <em>g</em>\n h</h2>', [(2, "a", "f() & g h")]),
         ('<h2 id="a">A<a class="headerlink" href="#a">&para;</a></h2>', [(2, "a", "A")]),
+        ('<h2 id="a">A<a class="x anchor-link" href="#a">&para;</a></h2>', [(2, "a", "A")]),
         ('<h2 id="a"><a class="toclink" href="#a">A</a></h2>', [(2, "a", "A")]),
         ("<h2>A</h2>", [(2, "", "A")]),
         ('<h2><a id="inner"></a>A</h2>', [(2, "inner", "A")]),
@@ -42,7 +43,7 @@ def test_any_text_is_taken(html: str) -> None:
 def test_html_becomes_markdown_as_it_is_read() -> None:
     pytest.importorskip("markdownify")
     html = """
-<h1 id="api">API<a class="headerlink" href="#api">¶</a></h1>
+<h1 id="api">API<a class="headerlink" href="#api">¶</a><a class="anchor-link" href="#api">¶</a></h1>
 <p>Takes <code>a_b</code> * <b>two</b>.<script>no()</script><button>copy</button></p>
 <div class="language-python highlight"><pre><span></span><code><span class="k">def</span> f(a_b, *c):
     pass

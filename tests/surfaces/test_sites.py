@@ -163,11 +163,13 @@ def test_pages_that_programs_made_are_indexed(built: Built) -> None:
     site = built("toolbox")
     assert site.urls() == {
         "api.md": "api/", "index.md": "", "inventory.md": "inventory/",
-        "modules/clamps.md": "modules/clamps/", "modules/saws.md": "modules/saws/",
+        "modules/clamps.md": "modules/clamps/", "modules/saws.md": "modules/saws/", "tags.md": "tags/",
     }  # fmt: skip
     assert ":::" not in site.text()
     assert site.hit("which shelf holds the saws").url == f"{site.address}inventory/#shelf-2"
     assert site.hit("file each tooth strokes").url == f"{site.address}modules/saws/#toolbox.saws.sharpen"
+    assert site.hit("pages tagged beech", "tags.md").url == f"{site.address}tags/#tag:beech"
+    assert "go on to [toolbox.saws.sharpen](../saws/#toolbox.saws.sharpen" in site.text()  # the reference was followed
     tighten = f"{site.address}api/#toolbox.clamps.Clamp.tighten"
     assert site.hit("jaw cracks turns", "api.md").url == tighten
 

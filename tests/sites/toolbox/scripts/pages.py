@@ -14,6 +14,6 @@ with mkdocs_gen_files.open("inventory.md", "w") as page:
         print(f"\n## Shelf {number}\n\nShelf {number} holds the {name}, sorted by length.", file=page)
 
 with mkdocs_gen_files.open("SUMMARY.md", "w") as nav:
-    print("* [Toolbox](index.md)\n* [Inventory](inventory.md)\n* [API](api.md)\n* Modules", file=nav)
+    print("* [Toolbox](index.md)\n* [Inventory](inventory.md)\n* [API](api.md)\n* [Wood](tags.md)\n* Modules", file=nav)
     for name in MODULES:
         print(f"    * [{name.title()}](modules/{name}.md)", file=nav)

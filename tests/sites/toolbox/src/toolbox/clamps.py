@@ -20,5 +20,5 @@ class Clamp:
 
 
 def release(clamp: Clamp) -> None:
-    """Open a clamp slowly, lest the veneer jumps off."""
+    """Open a clamp slowly, lest the veneer jumps off; then go on to [toolbox.saws.sharpen][]."""
     clamp.tighten(0)
