@@ -57,7 +57,8 @@ class Context:
     """One repository's context, usable from any thread; a context manager.
 
     ``config`` is the whole configuration, of which ``context`` counts here, and ``chunking`` and ``embedding`` for what
-    it leaves open; ``notes`` are kept with each run. ``background``, for servers: answers wait until the files are read, but not for the index or its vectors.
+    it leaves open; ``notes`` are kept with each run. ``background``, for servers: answers wait until the files are
+    read, but not for the index or its vectors.
     """
 
     def __init__(
