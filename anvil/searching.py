@@ -15,7 +15,7 @@ import numpy as np
 from anvil import globs, lexicon, passages, ranking
 from anvil.errors import AnvilError, ConfigError
 from anvil.models import Hit, Mode
-from anvil.store.reading import Reader
+from anvil.store.reading import Reader, SearchedText
 from anvil.store.stemming import Stemmer
 from anvil.vectors import VectorTable
 
@@ -33,7 +33,7 @@ POSTINGS = 1000
 SMALL = 400
 """A filter that lets through no more chunks than this makes them all candidates."""
 REMEMBERED = 1024
-"""Chunks whose word counts are kept."""
+"""Chunks whose texts are kept."""
 DIGITS = 6
 """Scores are rounded before they are compared: one text has one score, wherever in a block of vectors it lies."""
 
@@ -77,7 +77,7 @@ class Searcher:
         self.place = {int(row): place for place, row in enumerate(self.rows)}
         self.average = reader.average_length()
         self._frequencies: dict[str, int] = {}
-        self._fields: dict[int, ranking.Fields] = {}
+        self._texts: dict[int, SearchedText] = {}
         self._table: VectorTable | None = None
         self._why_not = self._obstacle()
 
@@ -249,21 +249,18 @@ class Searcher:
         phrases: dict[str, tuple[frozenset[int], float]],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         rows = self.rows[places].tolist()
-        unknown = [row for row in rows if row not in self._fields]
-        if len(self._fields) + len(unknown) > REMEMBERED:
-            self._fields.clear()
+        unknown = [row for row in rows if row not in self._texts]
+        if len(self._texts) + len(unknown) > REMEMBERED:
+            self._texts.clear()
             unknown = rows
-        for row, texts in self.reader.searched_text(unknown).items():
-            title, heading, content, terms = texts
-            again = self.stem.counts_again
-            counts = (again(title), again(heading), self.stem.counts(content), again(terms))
-            self._fields[row] = ranking.Fields(counts, sum(sum(each.values()) for each in counts))
-        scored = [
-            ranking.bm25f(
-                self._fields[row], weights, self.average, sum(w for held, w in phrases.values() if row in held)
-            )
-            for row in rows
-        ]
+        self._texts.update(self.reader.searched_text(unknown))
+        again, counts = self.stem.counts_again, self.stem.counter(weights)
+        scored = []
+        for row in rows:
+            text = self._texts[row]
+            found = (again(text.title), again(text.heading_path), counts(text.content), counts(text.terms))
+            held = sum(weight for holders, weight in phrases.values() if row in holders)
+            scored.append(ranking.bm25f(ranking.Fields(found, text.length), weights, self.average, held))
         pairs = np.array(scored, np.float64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
 
