@@ -117,7 +117,7 @@ def test_http_with_a_token(tmp_path: Path) -> None:
         pytest.skip("needs curl")
     path = documents.pdf(tmp_path / "tides.pdf", ["High water.", "Low water."])
     with over_http(tmp_path, "--token", "letmein") as process:
-        assert curl(process, path, token=None) == (401, {"error": "Send the server's token: Authorization: Bearer TOKEN."})
+        assert curl(process, path, token=None)[0] == 401
         assert curl(process, path, "-H", "Host: evil.example")[0] == 403
         status, taken = curl(process, path, "-F", "library=papers", "-F", 'metadata={"year": 2026}')
         assert status == 200 and taken == {
