@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anvil import freshness
 from anvil.backlog import Backlog
-from anvil.config import ChunkingOptions
+from anvil.chunking import Chunking
 from anvil.errors import AnvilError, ArtifactError, NotFound
 from anvil.firstbuild import FirstBuild
 from anvil.models import Changes, Progress, silent
@@ -48,19 +48,21 @@ class Answering:
         open_copy: Callable[[], WorkingCopy],
         build: Callable[[Progress, float | None], object],
         rebuildable: Callable[[ArtifactError], bool],
-        options: ChunkingOptions,
+        options: Chunking,
         *,
         background: bool,
         watcher: Callable[[Callable[[], None]], Watcher] | None = None,
+        ahead: float | None = None,
     ) -> None:
         """``ready`` raises when there is nothing to ask any more. ``build`` makes the artifact, waiting so many
         seconds for another process. ``rebuildable``: may a build replace what raised this? ``watcher`` makes one
-        that calls the given function."""
+        that calls the given function. ``ahead``: seconds of reading before the first answer without an index."""
         self.lock = threading.RLock()
         self.closed = False
         self._ready, self._open_copy, self._build, self._rebuildable = ready, open_copy, build, rebuildable
         self._options = options
-        self._background = background
+        self._background, self._ahead = background, AHEAD if ahead is None else ahead
+        self._read_whole = False
         self._copy: WorkingCopy | None = None
         self._checked = 0.0
         self._semantic = False
@@ -154,11 +156,11 @@ class Answering:
                 if not self._rebuildable(error):
                     raise
                 copy.begin_empty(self._options)
-                end = began + AHEAD
-                while time.monotonic() < end:
+                end = began + self._ahead
+                self._read_whole = False
+                while time.monotonic() < end and not self._read_whole:
                     done, total = copy.read_some(PAGES)
-                    if done >= total:
-                        break
+                    self._read_whole = done >= total
             self._checked = began
         if copy.provisional and not self._building and time.monotonic() >= self._retry_at:
             self._begin_build()
@@ -230,7 +232,9 @@ class Answering:
 
     def _begin_build(self) -> None:
         self._retry_at = time.monotonic() + RETRY
-        self._first = FirstBuild(self._read_some, self._build, self._built, lambda *told: self._progress(*told))
+        self._first = FirstBuild(
+            self._read_some, self._build, self._built, lambda *told: self._progress(*told), not self._read_whole
+        )
         self._first.start()
 
     def _read_some(self) -> tuple[int, int]:

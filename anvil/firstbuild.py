@@ -36,13 +36,14 @@ class FirstBuild:
         build: Callable[[Progress, float | None], object],
         over: Callable[[], None],
         progress: Progress,
+        reading: bool = True,
     ) -> None:
         self._read, self._build, self._over, self._progress = read, build, over, progress
         self._stop = threading.Event()
         self.running = True
         """Whether it may still end well."""
-        self.reading = True
-        """Whether the text is not all there yet."""
+        self.reading = reading
+        """Whether the text is not all there yet; while it is not, what is read is answered from as it is."""
         self.note: str | None = "The index is being built."
         """A sentence for the reader of an answer; None when there is nothing to say any more."""
         self._thread = threading.Thread(target=self._run, name="anvil-first-build", daemon=True)

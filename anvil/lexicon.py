@@ -30,7 +30,7 @@ MOST = 2000
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Ranges of Chinese, Japanese and Korean characters, for a character class."""
-_WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u0331])*")  # marks written apart belong to their letter
+_WORD = re.compile(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # marks written apart belong to their letter
 _RUN = re.compile(f"[{CJK}]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
@@ -55,7 +55,9 @@ def words(text: str) -> list[str]:
 
 
 def compound_parts(word: str) -> list[str]:
-    """``optimizeDeps`` -> ``optimize``, ``Deps``; nothing for a word of one part."""
+    """``optimizeDeps`` -> ``optimize``, ``Deps``; nothing for a word of one part. The word is ASCII."""
+    if word.isalpha() and word[1:].islower():  # as nearly all words are
+        return []
     parts = _CAMEL.findall(word)
     return parts if len(parts) > 1 else []
 

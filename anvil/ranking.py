@@ -31,7 +31,8 @@ LIFT, LIFTED = 0.4, 4
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A candidate's words: token counts of title, breadcrumb, content and derived terms, and their sum."""
+    """A candidate's words: token counts of title, breadcrumb, content and derived terms, at least of what is asked
+    for; and how many words it has in all."""
 
     counts: tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]
     length: int

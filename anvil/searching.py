@@ -6,6 +6,7 @@ made one. Filters narrow what may be a candidate, so they never cost a result th
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import numpy as np
 from anvil import globs, lexicon, passages, ranking
 from anvil.errors import AnvilError, ConfigError
 from anvil.models import Hit, Mode
-from anvil.store.reading import Reader
+from anvil.store.reading import Reader, SearchedText
 from anvil.store.stemming import Stemmer
 from anvil.vectors import VectorTable
 
@@ -34,18 +35,20 @@ FILTERED_POSTINGS = 10_000
 SMALL = 400
 """A filter that lets through no more chunks than this makes them all candidates."""
 REMEMBERED = 1024
-"""Chunks whose word counts are kept."""
+"""Chunks whose texts are kept."""
 DIGITS = 6
 """Scores are rounded before they are compared: one text has one score, wherever in a block of vectors it lies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hits in descending score, how many chunks the filter let through, and notes on how they were found."""
+    """Hits in descending score, how many chunks the filter let through, notes on how they were found, and the row of
+    each hit's chunk."""
 
     hits: tuple[Hit, ...]
     total_chunks: int
     notes: tuple[str, ...]
+    rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Searcher:
         """Chunk row and document of each place."""
         self.average = reader.average_length()
         self._frequencies: dict[str, int] = {}
-        self._fields: dict[int, ranking.Fields] = {}
+        self._texts: dict[int, SearchedText] = {}
         self._table: VectorTable | None = None
         self._why_not = self._obstacle()
 
@@ -119,8 +122,10 @@ class Searcher:
         mode: Mode,
         threshold: float,
         question: Question | None = None,
+        paths: Collection[str] | None = None,
     ) -> Found:
         """The best ``top_k`` (clamped to 1..20) chunks. ``question``: ``query`` embedded already; made here if not.
+        ``paths``: only of these documents.
 
         Raises :class:`ConfigError` for a blank query, an unknown mode, or semantic search where there is none.
         """
@@ -130,7 +135,7 @@ class Searcher:
             raise ConfigError(f"Unknown mode {mode!r}. Use hybrid, semantic or keyword.")
         if mode == "semantic" and self._why_not:
             raise ConfigError(self._why_not)
-        allowed = self._allowed(file_filter)
+        allowed = self._allowed(file_filter, paths)
         total = len(self.rows) if allowed is None else int(allowed.sum())
         notes = [self._why_not] if self._why_not and mode == "hybrid" else []
         vector = None
@@ -151,16 +156,22 @@ class Searcher:
                 vector = None  # none is made yet: they would only make all chunks equal
             scored = self._ranked(query, vector, allowed, CANDIDATES)
         scored = [each for each in scored if threshold <= 0 or each[0] >= threshold][:top_k]
-        return Found(self._hits(scored, query, max_chars), total, tuple(notes))
+        rows = tuple(int(self.rows[place]) for _, place in scored)
+        return Found(self._hits(rows, [score for score, _ in scored], query, max_chars), total, tuple(notes), rows)
 
     # --- candidates and scores -----------------------------------------------------------------------------
 
-    def _allowed(self, file_filter: str | None) -> NDArray[np.bool_] | None:
-        """Which places a glob lets through; None: all."""
-        if file_filter is None:
+    def _allowed(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
+        """Which places a glob, and a choice of paths, let through; None: all."""
+        if file_filter is None and paths is None:
             return None
-        glob = globs.compile(file_filter)
-        chosen = [d.id for d in self.reader.documents() if glob.matches(d.file_path)]
+        glob = globs.compile("**" if file_filter is None else file_filter)
+        within = None if paths is None else frozenset(paths)
+        chosen = [
+            d.id
+            for d in self.reader.documents()
+            if glob.matches(d.file_path) and (within is None or d.file_path in within)
+        ]
         return np.isin(self.documents, np.array(chosen, np.int64))
 
     def _semantic(
@@ -254,21 +265,18 @@ class Searcher:
         phrases: dict[str, tuple[frozenset[int], float]],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         rows = self.rows[places].tolist()
-        unknown = [row for row in rows if row not in self._fields]
-        if len(self._fields) + len(unknown) > REMEMBERED:
-            self._fields.clear()
+        unknown = [row for row in rows if row not in self._texts]
+        if len(self._texts) + len(unknown) > REMEMBERED:
+            self._texts.clear()
             unknown = rows
-        for row, texts in self.reader.searched_text(unknown).items():
-            title, heading, content, terms = texts
-            again = self.stem.counts_again
-            counts = (again(title), again(heading), self.stem.counts(content), again(terms))
-            self._fields[row] = ranking.Fields(counts, sum(sum(each.values()) for each in counts))
-        scored = [
-            ranking.bm25f(
-                self._fields[row], weights, self.average, sum(w for held, w in phrases.values() if row in held)
-            )
-            for row in rows
-        ]
+        self._texts.update(self.reader.searched_text(unknown))
+        again, counts = self.stem.counts_again, self.stem.counter(weights)
+        scored = []
+        for row in rows:
+            text = self._texts[row]
+            found = (again(text.title), again(text.heading_path), counts(text.content), counts(text.terms))
+            held = sum(weight for holders, weight in phrases.values() if row in holders)
+            scored.append(ranking.bm25f(ranking.Fields(found, text.length), weights, self.average, held))
         pairs = np.array(scored, np.float64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
 
@@ -284,12 +292,10 @@ class Searcher:
 
     # --- results -------------------------------------------------------------------------------------------
 
-    def _hits(self, scored: list[tuple[float, int]], query: str, max_chars: int) -> tuple[Hit, ...]:
-        rows = [int(self.rows[place]) for _, place in scored]
+    def _hits(self, rows: Sequence[int], scores: Sequence[float], query: str, max_chars: int) -> tuple[Hit, ...]:
         chunks = self.reader.chunks(rows)
         found = [
-            Hit(chunks[row].content, score, chunks[row].metadata)
-            for (score, _), row in zip(scored, rows, strict=True)
+            Hit(chunks[row].content, score, chunks[row].metadata) for row, score in zip(rows, scores, strict=True)
         ]
         return within_budget(found, query, max_chars)
 

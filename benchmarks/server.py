@@ -35,11 +35,11 @@ INITIALIZE = {
 class Server:
     """A server process, and a client of one request at a time."""
 
-    def __init__(self, index: Path) -> None:
+    def __init__(self, folder: Path, *flags: str) -> None:
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
-            anvil("serve", "--index", str(index), "--log-level", "error"), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, cwd=index.parent, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            anvil("serve", *flags, "--log-level", "error"), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         self._number = 0
 
@@ -64,7 +64,11 @@ class Server:
 
     def search(self, query: str) -> Any:
         """The structured answer to a hybrid question."""
-        result = self.ask("tools/call", {"name": "search_docs", "arguments": {"query": query}})
+        return self.call("search_docs", query=query)
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """The structured answer of a tool."""
+        result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         assert not result.get("isError"), result
         return result["structuredContent"]
 
@@ -101,14 +105,14 @@ def main() -> None:
         questions = latency.questions(pages, random.Random(3))
         greeted, first = [], []
         for _ in range(chosen.rounds):
-            server = Server(index)
+            server = Server(index.parent, "--index", str(index))
             greeted.append(server.begin())
             notes = server.search(next(questions))["freshness"]["notes"]
             first.append(time.perf_counter() - server.started)
             if notes:
                 sys.exit(f"The first answer was not a whole one: {notes}")
             server.end()
-        server = Server(index)
+        server = Server(index.parent, "--index", str(index))
         server.begin()
         for _ in range(latency.WARM):
             server.search(next(questions))

@@ -41,15 +41,19 @@ def reference() -> str:
         assert command is not None
         aliases = [other for other, module in COMMANDS.items() if module == COMMANDS[name] and other != name]
         parts.append(described(name, command, aliases))
+        if isinstance(command, click.Group):
+            parts += [described(f"{name} {each}", inner, [], "###") for each, inner in command.commands.items()]
     return "\n".join(parts)
 
 
-def described(name: str, command: click.Command, aliases: list[str]) -> str:
+def described(name: str, command: click.Command, aliases: list[str], level: str = "##") -> str:
     """One command: usage, what it does, options, example."""
     arguments = [each for each in command.params if isinstance(each, click.Argument)]
     options = [each for each in command.params if isinstance(each, click.Option)]
-    usage = " ".join(["anvil", name, "[OPTIONS]", *(each.metavar or (each.name or "").upper() for each in arguments)])
-    lines = [f"## anvil {name}", "", "```text", usage, "```", "", " ".join((command.help or "").split()), ""]
+    takes = [each.metavar or (each.name or "").upper() for each in arguments]
+    takes = ["COMMAND"] if isinstance(command, click.Group) else ["[OPTIONS]", *takes]
+    usage = " ".join(["anvil", name, *takes])
+    lines = [f"{level} anvil {name}", "", "```text", usage, "```", "", " ".join((command.help or "").split()), ""]
     if aliases:
         lines += [f"Also called `anvil {aliases[0]}`.", ""]
     if options:

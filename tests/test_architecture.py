@@ -23,7 +23,7 @@ FLOORS = (
     {"git", "sources", "working_tree", "footprint", "configfile", "clients", "watching", "embedding", "store",
      "converting", "webdocuments"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
-     "comparing", "api", "ingesting", "librarysearch", "folders", "surroundings", "library"},
+     "comparing", "context", "api", "ingesting", "librarysearch", "folders", "surroundings", "library"},
     {"cli", "server", "__main__"},
 )  # fmt: skip
 """Ground to roof: a module imports from its own floor and those below."""

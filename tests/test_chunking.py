@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +14,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.chunking import ChunkingOptions, chunks, header, window_text, windows
+from anvil.chunking import ChunkingOptions, chunks, header, recorded, window_text, windows
+from anvil.config import FixedChunks
 from anvil.cutting import parts
 from anvil.markdown import parse
 from anvil.models import Chunk
@@ -210,3 +211,48 @@ def test_a_header_is_bounded_and_keeps_title_and_leaf() -> None:
     )
     assert len(tokens(header("word " * 500, "x"))) <= 48
     assert len(header("界" * 500, "語" * 500)) <= 48
+
+
+# --- chunks of one size ----------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(any_text, st.integers(4, 60), st.integers(0, 30))
+def test_chunks_of_one_size(source: str, size: int, overlap: int) -> None:
+    page = parse(source)
+    overlap = min(overlap, size // 2)
+    made = chunks(page, FixedChunks(size, overlap))
+    assert made == chunks(page, FixedChunks(size, overlap))
+    covered = 0
+    for ordinal, chunk in enumerate(made):
+        assert chunk.ordinal == ordinal and chunk.content == page.text[chunk.start : chunk.end]
+        assert 0 < len(chunk.content) <= size and not chunk.content.isspace()
+        assert not page.text[covered : chunk.start].strip()  # what no chunk holds is blank
+        if ordinal:
+            assert made[ordinal - 1].start < chunk.start and made[ordinal - 1].end - chunk.start <= overlap
+        assert chunk.start_line <= chunk.end_line
+        section = next(each for each in page.sections if each.start <= chunk.start < each.end)
+        assert chunk.heading_path == section.heading_path
+        covered = chunk.end
+    assert not page.text[covered:].strip()
+
+
+def test_chunks_of_one_size_end_and_overlap_at_words() -> None:
+    text = "# Ferries\n\n" + " ".join(f"word{number}" for number in range(400)) + "\n"
+    made = chunks(parse(text), FixedChunks(200, 40))
+    words = set(text.split())
+    assert len(made) > 10
+    for before, after in pairwise(made):
+        assert set(before.content.split()) <= words and before.end - after.start > 15
+
+
+def test_a_thousand_chunks_of_one_size_take_a_moment() -> None:
+    page = parse("x" * 1_000_000)
+    began = time.perf_counter()
+    assert len(chunks(page, FixedChunks(1000, 500))) > 1000
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize("options", [ChunkingOptions(3000, 100), FixedChunks(400, 7, "mkdocs")])
+def test_options_are_known_again_from_the_manifest(options: ChunkingOptions | FixedChunks) -> None:
+    assert recorded({**asdict(options), "version": 1}) == options

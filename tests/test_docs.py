@@ -84,6 +84,15 @@ def test_examples_in_help_texts_run_as_written(name: str) -> None:
     command.make_context(name, example[3:])
 
 
+@pytest.mark.parametrize("name", ["ingest", "status", "tasks", "search"])
+def test_examples_of_commands_within_commands_run_as_written(name: str) -> None:
+    outer = group.get_command(click.Context(group), "context")
+    assert isinstance(outer, click.Group) and name in outer.commands
+    example = shlex.split(outer.commands[name].epilog or "")
+    assert example[:4] == ["Example:", "anvil", "context", name]
+    outer.commands[name].make_context(name, example[4:])
+
+
 # --- configuration ---------------------------------------------------------------------------------------------
 
 

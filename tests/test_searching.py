@@ -330,6 +330,17 @@ def test_filters_are_globs_over_paths(lighthouse: Searcher, glob: str, wanted: s
         assert found.total_chunks >= len(found.hits)
 
 
+def test_a_choice_of_paths_narrows_like_a_filter(lighthouse: Searcher) -> None:
+    def paths(*chosen: str, glob: str | None = None) -> set[str]:
+        found = lighthouse.search("server alert", 20, glob, 12_000, "keyword", 0.0, None, chosen)
+        assert len(found.rows) == len(found.hits) and found.rows == tuple(dict.fromkeys(found.rows))
+        return {hit.metadata.file_path for hit in found.hits}
+
+    assert paths("guides/alerts.md", "none.md") == {"guides/alerts.md"}
+    assert paths("guides/alerts.md", "index.md", glob="guides/*") == {"guides/alerts.md"}
+    assert paths() == set()
+
+
 @pytest.mark.parametrize("glob", ["[", "[]", "[!", "{", "{a", "a}", "[z-a]", "***", "\\", "\0", "{" * 5000,
                                   "*" * 100_000,
                                   "\udcff", "(", "?" * 300, "[[:alpha:]"])  # fmt: skip

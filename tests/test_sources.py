@@ -615,3 +615,20 @@ def test_nothing_heavy_is_imported(plain: Path) -> None:
         "assert 'pygit2' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(plain)], check=True, cwd=Path(__file__).parent.parent)
+
+
+def test_folders_that_no_glob_leads_into_are_not_walked(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("specs/a/b.md", "Specs2/c.md", "src/deep/d.md", ".hidden/templates/e.md", ".hidden/f.md", "g.md"):
+        write(plain / path, "# x\n")
+    listed: list[str] = []
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: listed.append(os.path.relpath(folder, plain)) or real(folder))
+    globs = ("./specs/**/*.md", "SPECS2/*.md", ".hidden/templates/**/*.md", "s*/none/*.txt")
+    assert sorted(sources.working_tree(plain, SourceOptions(include=globs[:3])).scan().entries) == [
+        ".hidden/templates/e.md", "Specs2/c.md", "specs/a/b.md",
+    ]  # fmt: skip
+    assert "src" not in listed and "src/deep" not in listed
+    assert sorted(sources.working_tree(plain, SourceOptions(include=globs)).scan().entries) == [
+        ".hidden/templates/e.md", "Specs2/c.md", "specs/a/b.md",
+    ]  # fmt: skip
+    assert os.path.join("src", "deep") in listed

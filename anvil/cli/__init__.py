@@ -29,6 +29,7 @@ COMMANDS = {
     "init": "init",
     "serve": "serve",
     "ingest": "ingest",
+    "context": "context",
 }
 """Name on the command line -> module; ``index`` is another name for ``build``."""
 

@@ -60,8 +60,10 @@ def _schema(kind: Any) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """A result as JSON values: dataclasses become objects, tuples arrays."""
+    if type(value) in _SIMPLE:
+        return value
     if dataclasses.is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
     if isinstance(value, (tuple, list)):
         return [plain(each) for each in value]
     if isinstance(value, Mapping):

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -16,6 +17,8 @@ from anvil.server.stopping import stopped_by_signal
 from anvil.server.surface import Served
 from anvil.server.wire import LONGEST, TOO_LONG, Wire
 
+_ANSWER = re.compile(r'\{"jsonrpc":"2\.0",("id":(?:-?\d+|"(?:[^"\\]|\\.)*")),"(?:result|error)":')
+"""How an answer of the SDK's begins."""
 PATIENCE = 10.0
 """Seconds that requests under way have when the client closed its side: it may still want to read the answers."""
 
@@ -101,7 +104,8 @@ class _Ends:
 
     async def write(self, text: str) -> None:
         """One message of the SDK's, a line."""
-        message = json.loads(text)
+        found = _ANSWER.match(text)  # an answer may be megabytes long: no need to read it for its id
+        message = json.loads(f"{{{found[1]}}}" if found else text)
         if "method" not in message:
             self._open.discard(message.get("id"))
             self._settled.set()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from anvil.server.crossing import Crossing
 
-SURFACES = ("docs", "library")
+SURFACES = ("docs", "library", "context")
 """The surfaces there are, each a module of this package; the first is served when none is named."""
 
 

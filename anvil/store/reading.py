@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -61,6 +61,16 @@ _CHUNK = """
             ORDER BY ordinal DESC LIMIT 1)
     FROM chunks c JOIN documents d ON d.id = c.document_id
 """
+
+
+class SearchedText(NamedTuple):
+    """The texts of a chunk that are searched, and their length in words. ``terms``: derived ones and the path's."""
+
+    title: str
+    heading_path: str
+    content: str
+    terms: str
+    length: int
 
 
 def section_url(page_url: str | None, anchor: str) -> str | None:
@@ -245,24 +255,20 @@ class Reader:
 
     def average_length(self) -> float:
         """Words a chunk in all indexed columns, from FTS5's own averages record: rows, then tokens a column."""
-        numbers, value = [], 0
-        for byte in bytes(self._one("SELECT block FROM chunks_fts_data WHERE id = 1") or b""):
-            value = value << 7 | byte & 0x7F
-            if byte < 0x80:
-                numbers.append(value)
-                value = 0
+        numbers = _varints(self._one("SELECT block FROM chunks_fts_data WHERE id = 1") or b"")
         return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
-    def searched_text(self, rows: Iterable[int]) -> dict[int, tuple[str, str, str, str]]:
-        """Row -> (title, breadcrumb, content, derived terms and the path without its ending)."""
+    def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
+        """Row -> what of it is searched; the length is the keyword index's own count."""
         found = self.connection.execute(
-            "SELECT c.id, c.title, c.heading_path, c.content, c.terms, d.file_path FROM chunks c "
-            "JOIN documents d ON d.id = c.document_id WHERE c.id IN (SELECT value FROM json_each(?))",
+            "SELECT c.id, c.title, c.heading_path, c.content, c.terms, d.file_path, s.sz FROM chunks c "
+            "JOIN documents d ON d.id = c.document_id JOIN chunks_fts_docsize s ON s.id = c.id "
+            "WHERE c.id IN (SELECT value FROM json_each(?))",
             (json.dumps([int(row) for row in rows]),),
         )
         return {
-            row: (title, heading, content, f"{terms} {path_words(path)}")
-            for row, title, heading, content, terms, path in found
+            row: SearchedText(title, heading, content, f"{terms} {path_words(path)}", sum(_varints(sizes)))
+            for row, title, heading, content, terms, path, sizes in found
         }
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
@@ -270,6 +276,15 @@ class Reader:
         wanted = json.dumps([int(row) for row in rows])
         found = self.connection.execute(f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))", (wanted,))
         return {chunk.row: chunk for chunk in map(_chunk, found)}
+
+    def chunk_keys(self, rows: Iterable[int]) -> dict[int, bytes]:
+        """Row id -> the chunk's portable id, 8 bytes."""
+        wanted = json.dumps([int(row) for row in rows])
+        return dict(
+            self.connection.execute(
+                "SELECT id, chunk_id FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
+            )
+        )
 
     def chunks_of(self, windows: Iterable[int]) -> list[StoredChunk]:
         """The chunks that windows belong to, each once, in the order of their rows."""
@@ -316,6 +331,17 @@ class Reader:
     def vector(self, window: int) -> bytes:
         """The stored int8 vector of a window."""
         return bytes(self._one("SELECT embedding FROM vectors WHERE id = ?", window))
+
+
+def _varints(block: bytes) -> list[int]:
+    """The numbers of an FTS5 record: seven bits a byte, high ones first."""
+    numbers, value = [], 0
+    for byte in bytes(block):
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(value)
+            value = 0
+    return numbers
 
 
 _COUNTED = ("documents", "sections", "chunks", "windows")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any
 
 import apsw
 
 from anvil.lexicon import words
+
+_BEYOND_ASCII = re.compile(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
+"""A letter or number beyond ASCII, or a mark on one: there folding decides, so the tokenizer is asked."""
 
 
 class Stemmer:
@@ -33,7 +38,30 @@ class Stemmer:
 
     def counts(self, text: str) -> dict[str, int]:
         """Token -> how often it stands in ``text``."""
-        found = Counter(words(text.lower()))
+        return self._counted(Counter(words(text.lower())))
+
+    def counter(self, tokens: Collection[str]) -> Callable[[str], dict[str, int]]:
+        """``counts`` of these tokens only, for many texts: words that cannot give one are passed over.
+
+        Porter's rules cut endings and change at most the last letter of what they leave (``filing`` -> ``file``,
+        ``policy`` -> ``polici``): a word begins with all but the last letter of its token.
+        """
+        if not all(token.isascii() and token.isalnum() for token in tokens):
+            return self.counts
+        found = {token[:-1] or token for token in tokens}
+        least = sorted(each for each in found if not any(each != b and each.startswith(b) for b in found))
+        # the word's start is looked for behind it: a pattern that begins with plain letters is found much faster
+        likely = [(each, re.compile(f"{each}(?<![a-z0-9]{each})[a-z0-9]*")) for each in least]
+
+        def counts(text: str) -> dict[str, int]:
+            if not text.isascii() and _BEYOND_ASCII.search(text):
+                return self.counts(text)
+            lowered = text.lower()
+            return self._counted(Counter(w for each, word in likely if each in lowered for w in word.findall(lowered)))
+
+        return counts
+
+    def _counted(self, found: Counter[str]) -> dict[str, int]:
         new = [word for word in found if word not in self._known]
         if new:
             tokens = self._tokens("\n".join(new))  # one call for all: each costs as much as many words
