@@ -186,25 +186,25 @@ class LibraryOptions:
     """The document library. The limits are those of one document."""
 
     index: str | None = None
-    """The library's file; not set means one in the user's data folder."""
+    """The library's file; not set means ``library.db`` in the user's data folder."""
     max_file_bytes: int = 100_000_000
-    """Bytes of a file, or of a download."""
+    """Bytes of a file or a download."""
     max_upload_bytes: int = 52_428_800
-    """Bytes of an upload."""
+    """Bytes of a file sent to ``POST /upload``."""
     max_characters: int = 64_000_000
-    """Characters of its Markdown."""
+    """Characters of a document as Markdown."""
     max_pages: int = 5000
-    """Pages of a paged document."""
+    """Pages of a PDF."""
     convert_seconds: float = 300.0
-    """Seconds that converting it may take."""
+    """Seconds for the conversion of one file."""
     convert_memory_bytes: int = 2_000_000_000
-    """Bytes of memory that converting it may take."""
+    """Bytes of memory of the process that converts; not on Windows and macOS."""
     download_seconds: float = 60.0
-    """Seconds for a download."""
+    """Seconds for one URL, redirects included."""
     allow_private_urls: bool = False
     """Whether ``ingest_url`` may ask this machine and its network."""
     transcribe_audio: bool = False
-    """Whether MarkItDown may send recordings to the service that it uses for it."""
+    """Whether MarkItDown may send recordings to a speech service."""
 
     def __post_init__(self) -> None:
         for each in fields(self):

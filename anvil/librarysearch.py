@@ -37,6 +37,8 @@ class LibrarySearcher(Searcher):
     """Search over one library file. Each question and :meth:`refresh` want to be inside one read transaction."""
 
     reader: LibraryReader
+    _fields: dict[int, ranking.Fields]
+    _frequencies: dict[str, int]
 
     def __init__(self, reader: LibraryReader, provider: EmbeddingProvider) -> None:
         self.version = -1

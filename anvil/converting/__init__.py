@@ -12,10 +12,9 @@ from pathlib import Path
 from anvil.config import LibraryOptions
 from anvil.converting.formats import TEXT, Format, format_of
 from anvil.converting.pool import Pool
+from anvil.converting.text import decoded
 from anvil.errors import DocumentRejected, DocumentTooLarge
 from anvil.pieces import Piece, sliced
-
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Converter:
@@ -40,7 +39,7 @@ class Converter:
 
     def _text(self, path: Path) -> Iterator[Piece]:
         try:
-            text = decoded(path.read_bytes())
+            text = decoded(path.read_bytes(), own=False)
         except OSError as error:
             raise unreadable(path, error) from None
         if len(text) > self._options.max_characters:
@@ -59,24 +58,6 @@ class Converter:
                 yield from (Piece(each, piece.page) for each in sliced(text + "\n\n"))
         if empty:
             raise DocumentRejected(f"It holds no text. {format_.when_empty}".strip())
-
-
-def decoded(data: bytes) -> str:
-    """Text as it was meant: UTF-8, UTF-16 with its mark, else Windows-1252, which every byte is a character of.
-
-    Raises :class:`DocumentRejected` for what is no text.
-    """
-    if data.startswith(_UTF16):
-        try:
-            return data.decode("utf-16")
-        except UnicodeDecodeError:
-            raise DocumentRejected("It begins like UTF-16 but is not. Save it as UTF-8.") from None
-    if (at := data.find(b"\0")) >= 0:
-        raise DocumentRejected(f"It is no text: there is a NUL byte at offset {at:,}.")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
 
 
 def unreadable(path: Path, error: OSError) -> DocumentRejected:

@@ -14,12 +14,17 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+from anvil.converting.text import decoded
+from anvil.errors import DocumentRejected
+
 UNPACKED = 500_000_000
 """Bytes that the parts of a zipped file (DOCX, XLSX, PPTX, EPUB, ZIP) may say they have, together."""
 RATIO = 200
 """How many times its packed size the same may have, from ten million bytes on."""
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.M)
 _BLANK_LINES = re.compile(r"\n{3,}")
+_WRITTEN = ("html", "htm", "csv", "json", "jsonl", "xml", "rss", "atom", "ipynb")
+"""Text, whose encoding is not to be guessed by its letters."""
 _ZIPPED = ("docx", "xlsx", "pptx", "epub", "zip")
 
 
@@ -42,8 +47,11 @@ def main() -> None:
             for text, page in _pieces(asked):
                 data = text.encode("utf-8", "replace")
                 target.write(json.dumps({"page": page, "bytes": len(data)}).encode() + b"\n" + data)
+                target.flush()
         except Refused as refused:
             last = {"error": refused.args[0], "kind": refused.args[1], "rest": True}
+        except DocumentRejected as rejected:
+            last = {"error": str(rejected), "kind": "", "rest": True}
         except MemoryError:
             last = {"error": "Converting it takes more memory than is allowed (library.convert_memory_bytes).",
                     "kind": "large"}  # fmt: skip
@@ -116,8 +124,12 @@ def _check_zip(file: BinaryIO) -> None:
 def _by_markitdown(file: BinaryIO, asked: dict[str, Any]) -> Iterator[tuple[str, int]]:
     from markitdown import StreamInfo
 
-    info = StreamInfo(extension=f".{asked['type']}", filename=asked["name"])
-    result = _markitdown(asked["type"]).convert_stream(file, stream_info=info)
+    ending, charset = asked["type"], None
+    if ending in _WRITTEN:
+        file, charset = io.BytesIO(decoded(file.read()).encode("utf-8", "replace")), "utf-8"
+    kind = "text/xml" if ending == "xml" else None  # systems do not agree on it
+    info = StreamInfo(extension=f".{ending}", filename=asked["name"], mimetype=kind, charset=charset)
+    result = _markitdown(ending).convert_stream(file, stream_info=info)
     title = (result.title or "").strip()
     text: str = result.markdown
     if title and not re.search(r"^# ", text, re.M):
@@ -176,8 +188,9 @@ _CONVERTERS = {
     "html": "HtmlConverter", "htm": "HtmlConverter", "json": "PlainTextConverter", "jsonl": "PlainTextConverter",
     "jpg": "ImageConverter", "jpeg": "ImageConverter", "png": "ImageConverter", "wav": "AudioConverter",
     "mp3": "AudioConverter", "m4a": "AudioConverter", "rss": "RssConverter", "atom": "RssConverter",
+    "xml": "PlainTextConverter RssConverter",
 }  # fmt: skip
-"""The one that may read a type: a damaged DOCX would else be read as the ZIP that it is. ZIP may hold anything."""
+"""Which may read a type: a damaged DOCX would else be read as the ZIP that it is. ZIP may hold anything."""
 _made: dict[str, Any] = {}
 
 
@@ -190,7 +203,8 @@ def _markitdown(file_type: str) -> Any:
     if name not in _made:
         _made[name] = markitdown.MarkItDown(enable_builtins=not name, enable_plugins=False)
         if name:
-            _made[name].register_converter(getattr(converters, name)())
+            for each in name.split():  # the last one is asked first
+                _made[name].register_converter(getattr(converters, each)())
     return _made[name]
 
 

@@ -49,6 +49,8 @@ def _schema(kind: Any) -> dict[str, Any]:
         return {"type": "array", "items": _schema(arguments[0])}
     if origin is Mapping:
         return {"type": "object"}
+    if origin is typing.Literal:
+        return {"type": "string", "enum": list(arguments)}
     if origin in (typing.Union, types.UnionType):
         (other,) = [each for each in arguments if each is not type(None)]
         found = _schema(other)

@@ -175,14 +175,19 @@ class LibraryReader(Reader):
 
     def passages(self, rows: Iterable[int]) -> dict[int, Passage]:
         """Row id -> passage, its score 0."""
-        found = self.connection.execute(
+        found: Iterable[Any] = self.connection.execute(
             "SELECT c.id, h.doc_id, d.file_path, d.title, d.library, d.file_type, d.last_modified, c.page, c.content, "
             "c.ordinal, d.metadata FROM chunks c JOIN documents d ON d.id = c.document_id "
             "JOIN holdings h ON h.id = d.id WHERE c.id IN (SELECT value FROM json_each(?))",
             (json.dumps([int(row) for row in rows]),),
         )
-        rows: list[Any] = list(found)
-        return {row: Passage(*rest, json.loads(metadata), 0.0) for row, *rest, metadata in rows}
+        return {row[0]: _passage(row) for row in found}
+
+
+def _passage(row: Sequence[Any]) -> Passage:
+    doc_id, source, title, library, kind, modified, page, content, ordinal, metadata = row[1:]
+    found = json.loads(metadata)
+    return Passage(doc_id, source, title, library, kind, modified, page, content, ordinal, found, 0.0)
 
 
 def _condition(wanted: Filter) -> tuple[str, list[Any]]:

@@ -1,0 +1,92 @@
+"""Real files of each kind for tests, made by the libraries that people make theirs with."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def pdf(path: Path, pages: Sequence[str]) -> Path:
+    """A PDF with one text a page."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(path), pageCompression=0)
+    for text in pages:
+        lines = canvas.beginText(50, 780)
+        for line in text.splitlines():
+            lines.textLine(line)
+        canvas.drawText(lines)
+        canvas.showPage()
+    canvas.save()
+    return path
+
+
+def docx(path: Path, heading: str, text: str) -> Path:
+    """A Word document."""
+    import docx as library
+
+    document = library.Document()
+    document.add_heading(heading, 1)
+    document.add_paragraph(text)
+    document.save(str(path))
+    return path
+
+
+def xlsx(path: Path, rows: Sequence[Sequence[str]]) -> Path:
+    """A workbook of one sheet."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(list(row))
+    book.save(path)
+    return path
+
+
+def pptx(path: Path, slides: Sequence[tuple[str, str]]) -> Path:
+    """A presentation: (title, text) a slide."""
+    import pptx as library
+
+    deck = library.Presentation()
+    for title, text in slides:
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text = title
+        slide.placeholders[1].text = text
+    deck.save(str(path))
+    return path
+
+
+def epub(path: Path, title: str, text: str) -> Path:
+    """A book of one chapter."""
+    container = (
+        '<?xml version="1.0"?><container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+        '<rootfiles><rootfile full-path="book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
+    )
+    package = (
+        '<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf" version="3.0"><metadata '
+        f'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></metadata><manifest><item id="c" '
+        'href="c.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="c"/></spine></package>'
+    )
+    with zipfile.ZipFile(path, "w") as book:
+        book.writestr("mimetype", "application/epub+zip")
+        book.writestr("META-INF/container.xml", container)
+        book.writestr("book.opf", package)
+        book.writestr("c.xhtml", f"<html><body><h1>{title}</h1><p>{text}</p></body></html>")
+    return path
+
+
+def notebook(path: Path, text: str) -> Path:
+    """A Jupyter notebook of one cell."""
+    cell = {"cell_type": "markdown", "metadata": {}, "source": [text]}
+    path.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    return path
+
+
+def archive(path: Path, files: dict[str, bytes]) -> Path:
+    """A ZIP of files."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in files.items():
+            packed.writestr(name, data)
+    return path

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anvil.errors import ConfigError
+from anvil.filters import (
+    METADATA_BYTES,
+    Filter,
+    checked_metadata,
+    document_filter,
+    labels_of,
+    library_name,
+    source_name,
+)
+
+TEXT = st.text(st.characters(codec="utf-8"))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_a_filter_is_all_of_its_conditions() -> None:
+    labels = {"metadata.team": "sea", "metadata.year": 2026, "metadata.ok": True}
+    found = document_filter({"file_type": "pdf", "page": 3, **labels}, "papers")
+    assert found == Filter(
+        (("library", "papers"), ("file_type", "pdf")), (("team", '"sea"'), ("year", "2026"), ("ok", "true")), 3
+    )
+    assert found.of_documents and not document_filter({"page": 1}).of_documents and document_filter(None) == Filter()
+
+
+@pytest.mark.parametrize(
+    ("given_", "told"),
+    [
+        ({"author": "x"}, "Unknown filter field 'author'. Use file_type, page, last_modified, source, title, "
+                          "library or metadata.KEY."),
+        ({"metadata.": "x"}, "Unknown filter field 'metadata.'"),
+        ({"page": "3"}, "filter.page must be a whole number."),
+        ({"title": 3}, "filter.title must be a string."),
+        ({"page": True}, "filter.page must be a string or a whole number."),
+        ({"title": ["a"]}, "filter.title must be a string or a whole number."),
+        ({"metadata.x": 1.5}, "filter.metadata.x must be a string or a whole number."),
+        ({"metadata.x": None}, "filter.metadata.x must be a string or a whole number."),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_named(given_: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        document_filter(given_)
+    assert told in str(caught.value)
+
+
+@given(st.dictionaries(TEXT, JSON, max_size=4))
+def test_metadata_comes_back_as_it_was(given_: dict[str, Any]) -> None:
+    assert checked_metadata(given_) == json.loads(json.dumps(given_))
+
+
+@pytest.mark.parametrize("wrong", [[1], "text", 5, {1: 2}, {"a": math.nan}, {"a": object()}, {"a": "\ud800"}])
+def test_metadata_is_a_json_object(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="metadata must be a JSON object"):
+        checked_metadata(wrong)
+
+
+def test_metadata_is_bounded_in_size_and_depth() -> None:
+    assert checked_metadata({"a": "x" * (METADATA_BYTES - 9)})
+    with pytest.raises(ConfigError, match="the limit is 16,384"):
+        checked_metadata({"a": "x" * METADATA_BYTES})
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    with pytest.raises(ConfigError, match="metadata"):
+        checked_metadata(deep)
+
+
+def test_labels_are_what_filters_compare() -> None:
+    assert labels_of({"a": "x", "b": 1, "c": True, "d": None, "e": [1], "f": 1.5}) == [
+        ("a", '"x"'), ("b", "1"), ("c", "true"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", ["", "  ", "a\nb", "x" * 5000, "a\0b", "\ud800"])
+def test_names_are_printable(wrong: str) -> None:
+    for check in (library_name, source_name):
+        with pytest.raises(ConfigError, match="printable"):
+            check(wrong)

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import gzip
+import http.server
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anvil.config import LibraryOptions
+from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, UnsupportedFormat
+from anvil.webdocuments import Address, anything, downloaded, is_public
+
+OPTIONS = LibraryOptions(download_seconds=20)
+HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
+
+
+def only_here(address: Address) -> bool:
+    """Stands for "public": one loopback address is, the next is not."""
+    return str(address) == HERE
+
+
+class Pages(http.server.BaseHTTPRequestHandler):
+    """Answers by path."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        asked.append((self.server.server_address[0], self.path, self.headers["Host"]))  # type: ignore[attr-defined]
+        step = self.path.split("?")[0].split("/")[1]
+        if step == "away":
+            self.head(302, location=f"http://{ELSEWHERE}:{self.server.server_address[1]}/page")  # type: ignore[attr-defined]
+        elif step == "near":
+            self.head(301, location="/page")
+        elif step == "file":
+            self.head(302, location="file:///etc/passwd")
+        elif step == "loop":
+            self.head(302, location="/loop")
+        elif step == "drip":
+            self.head(200, content_type="text/plain")
+            self.endlessly(b"x")
+        elif step == "headers":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            self.endlessly(b"X-More: y\r\n")
+        elif step == "flood":
+            self.head(200, content_type="text/plain")
+            self.endlessly(b"x" * 100_000, 0)
+        elif step == "huge":
+            self.head(200, content_type="text/plain", content_length="999999999999")
+        elif step == "bomb":
+            self.head(200, content_type="text/plain", content_encoding="gzip")
+            self.wfile.write(gzip.compress(b"0" * 30_000_000))
+        elif step == "exe":
+            self.head(200, content_type="application/x-msdownload")
+        elif step == "missing":
+            self.head(404)
+        elif step == "latin":
+            self.head(200, content_type="text/html; charset=iso-8859-1")
+            self.wfile.write(b"<p>caf\xe9</p>")
+        elif step == "notes.md":
+            self.head(200, content_type="application/octet-stream", last_modified="Wed, 21 Oct 2015 07:28:00 GMT")
+            self.wfile.write(b"# Notes")
+        else:
+            self.head(200, content_type="text/html")
+            self.wfile.write(b"<h1>Page</h1>")
+
+    def head(self, status: int, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+
+    def endlessly(self, data: bytes, pause: float = 0.05) -> None:
+        try:
+            while True:
+                self.wfile.write(data)
+                time.sleep(pause)
+        except OSError:
+            pass
+
+
+asked: list[tuple[str, str, str]] = []
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    asked.clear()
+    server = http.server.ThreadingHTTPServer((HERE, 0), Pages)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"http://{HERE}:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def refused(url: str, kind: type[AnvilError], options: LibraryOptions = OPTIONS, allowed: Any = only_here) -> str:
+    with pytest.raises(kind) as caught, downloaded(url, options, allowed):
+        pass
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_page_and_what_is_known_of_it(site: str) -> None:
+    with downloaded(f"{site}/near", OPTIONS, only_here) as found:
+        assert found.path.read_bytes() == b"<h1>Page</h1>" and found.type == "html"
+    assert not found.path.exists()
+    assert [(path, host) for _, path, host in asked] == [("/near", site[7:]), ("/page", site[7:])]
+    with downloaded(f"{site}/notes.md?x=1", OPTIONS, only_here) as found:
+        assert (found.type, found.last_modified) == ("md", "2015-10-21T07:28:00Z")
+    with downloaded(f"{site}/latin", OPTIONS, only_here) as found:
+        assert found.path.read_text(encoding="utf-8") == "<p>café</p>"
+
+
+def test_a_redirect_to_a_private_address_is_not_followed(site: str) -> None:
+    told = refused(f"{site}/away", DocumentRejected)
+    assert "private network" in told and "--allow-private-urls" in told
+    assert [host for host, _, _ in asked] == [HERE]
+    assert "is not an http or https URL" in refused(f"{site}/file", ConfigError)
+
+
+def test_private_addresses_are_not_asked_unless_allowed(site: str) -> None:
+    for url in (site, site.replace(HERE, "localhost"), site.replace(HERE, "2130706433"), site.replace(HERE, "127.1")):
+        refused(url, DocumentRejected, allowed=None)
+    assert asked == []
+    with downloaded(site, replace(OPTIONS, allow_private_urls=True)) as found:
+        assert found.type == "html"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+     "255.255.255.255", "240.0.0.1", "::1", "::", "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:10.0.0.1",
+     "::ffff:169.254.169.254", "2002:7f00:1::", "64:ff9b::a9fe:a9fe", "100.100.100.200", "198.18.0.1"],
+)  # fmt: skip
+def test_addresses_that_are_not_public(address: str) -> None:
+    assert not is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+def test_addresses_that_are(address: str) -> None:
+    assert is_public(ipaddress.ip_address(address))
+
+
+def test_a_name_is_resolved_once_and_the_address_that_was_looked_at_is_asked(
+    site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [HERE, ELSEWHERE]
+    names: list[str] = []
+    port = int(site.rpartition(":")[2])
+
+    def rebinding(host: Any, *_: Any, **__: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name.replace(".", "").isdigit():
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (name, port))]
+        names.append(name)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (answers[len(names) - 1], port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+    with downloaded(f"http://rebind.example:{port}/page", OPTIONS, only_here) as found:
+        assert found.type == "html"
+    assert names == ["rebind.example"] and asked == [(HERE, "/page", f"rebind.example:{port}")]
+
+
+def test_one_private_address_among_several_is_enough(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, 80)) for each in (HERE, ELSEWHERE)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
+    refused("http://mixed.example/", DocumentRejected)
+    assert asked == []
+
+
+@pytest.mark.parametrize("path", ["drip", "headers"])
+def test_a_server_that_never_ends_is_left(site: str, path: str) -> None:
+    started = time.monotonic()
+    told = refused(f"{site}/{path}", DocumentTooLarge, replace(OPTIONS, download_seconds=0.5))
+    assert "took longer than 0.5 s" in told and time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(("path", "told"), [("flood", "more than 1,000,000"), ("huge", "sends 999,999,999,999"),
+                                            ("bomb", "more than 1,000,000")])  # fmt: skip
+def test_no_more_than_the_limit_is_read(site: str, path: str, told: str) -> None:
+    assert told in refused(f"{site}/{path}", DocumentTooLarge, replace(OPTIONS, max_file_bytes=1_000_000))
+
+
+def test_what_is_refused_says_why(site: str) -> None:
+    assert "redirects more than 5 times" in refused(f"{site}/loop", DocumentRejected)
+    assert "application/x-msdownload is not read" in refused(f"{site}/exe", UnsupportedFormat)
+    assert "status 404" in refused(f"{site}/missing", DocumentRejected)
+    assert "There is no host" in refused("http://nobody.invalid/", DocumentRejected)
+    assert "cannot be fetched" in refused(f"http://{HERE}:1/", DocumentRejected)
+    for url in ("ftp://x/y", "file:///etc/passwd", "nonsense", "javascript:1"):
+        assert "is not an http or https URL" in refused(url, ConfigError)
+    assert "user name or password" in refused("http://me:secret@x/", ConfigError)
+    assert "secret" not in refused(f"http://{HERE}:1/?key=secret", DocumentRejected)
+
+
+def test_a_certificate_is_checked_for_the_name_not_for_the_address(tmp_path: Path) -> None:
+    import subprocess
+
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "1",
+         "-subj", "/CN=localhost"], capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("needs openssl")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    names: list[str | None] = []
+    context.sni_callback = lambda sock, name, _: names.append(name)  # type: ignore[assignment]
+    server = http.server.HTTPServer((HERE, 0), Pages)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.handle_request)
+    thread.start()
+    told = refused(f"https://localhost:{server.server_port}/", DocumentRejected, allowed=anything)
+    thread.join(10)
+    server.server_close()
+    assert "certificate" in told.lower() and names == ["localhost"]
