@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         PageSummary,
         SearchResult,
         SectionText,
-        Status,
     )
+    from anvil.status import Status
 
 _HOMES = {
     "anvil.api": ("Anvil", "open"),
@@ -36,7 +36,8 @@ _HOMES = {
     "anvil.errors": ("AnvilError",),
     "anvil.library": ("Library", "open_library"),
     "anvil.models": ("BuildReport", "Changes", "ChunkMetadata", "Freshness", "Hit", "Page", "PageChunk", "PageList",
-                     "PageSummary", "SearchResult", "SectionText", "Status"),
+                     "PageSummary", "SearchResult", "SectionText"),
+    "anvil.status": ("Status",),
 }  # fmt: skip
 
 __all__ = [  # noqa: RUF022 - the object first

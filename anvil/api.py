@@ -30,9 +30,9 @@ from anvil.models import (
     Progress,
     SearchResult,
     SectionText,
-    Status,
     silent,
 )
+from anvil.status import Status
 
 if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from anvil.errors import GitError, SourceError
 from anvil.history import Commits, last_touched
 from anvil.libgit2 import configure, failures, index_class, merge, open_repository
-from anvil.models import GitStatus
+from anvil.status import GitStatus
 from anvil.trees import Entry, Trees, kind
 from anvil.trees import blob_id as blob_id
 

@@ -8,16 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil import __version__
-from anvil.models import (
-    ArtifactStatus,
-    Changes,
-    EmbeddingStatus,
-    Freshness,
-    IndexStatus,
-    ServerStatus,
-    StaleCounts,
-    Status,
-)
+from anvil.models import Changes, Freshness
+from anvil.status import ArtifactStatus, EmbeddingStatus, IndexStatus, ServerStatus, StaleCounts, Status
 
 if TYPE_CHECKING:
     from anvil.workingcopy import WorkingCopy

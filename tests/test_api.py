@@ -17,7 +17,7 @@ import pytest
 import anvil
 from anvil.config import Config, EmbeddingSettings
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError, NotFound, SourceError
-from anvil.models import StaleCounts
+from anvil.status import StaleCounts
 from tests import repositories
 from tests.conftest import PAGES, write
 from tests.repositories import commit, run

@@ -17,7 +17,7 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 FLOORS = (
-    {"errors", "models", "holdings"},
+    {"errors", "models", "status", "holdings"},
     {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
      "passages", "manifest", "addresses", "sharding", "config", "freshness", "history", "trees", "selecting",
      "attributes", "anchors", "filters", "pieces"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from anvil.cli import options, output
-from anvil.models import EmbeddingStatus
+from anvil.status import EmbeddingStatus
 
 
 @click.command("status", epilog="Example: anvil status --docs docs --json")

@@ -10,9 +10,10 @@ from typing import Any
 import anvil
 from anvil import __version__
 from anvil.api import Anvil
-from anvil.models import Page, PageList, Progress, SearchResult, SectionText, Status
+from anvil.models import Page, PageList, Progress, SearchResult, SectionText
 from anvil.server.arguments import Parameter
 from anvil.server.surface import Asked, Surface, Tool
+from anvil.status import Status
 
 INSTRUCTIONS = (
     "Search and read a folder of Markdown documentation. Start with search_docs; fetch more of a result with "

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.models import ChunkMetadata, Page, PageList, SearchResult, SectionText, Status
+from anvil.models import ChunkMetadata, Page, PageList, SearchResult, SectionText
+from anvil.status import Status
 from tests.conftest import PAGES, write
 from tests.surfaces import serving
 from tests.surfaces.serving import Speaker
