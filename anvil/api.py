@@ -342,12 +342,10 @@ class Anvil:
         """How the documents differ from the index file; needs no model.
 
         ``source``: other documents than the working tree's; ``index``: another file than :attr:`index_path`.
-
         Raises :class:`ArtifactError` when there is no usable index, :class:`SourceError` when there are no
         documents.
         """
-        from anvil import freshness, published
-        from anvil.store import checking
+        from anvil import published
 
         chosen = source or self.tree
         if chosen is None:
@@ -356,14 +354,7 @@ class Anvil:
         with self._answering.lock:
             self._usable()
             self._there(self.folder if source is None else None)
-            path = self.index_path if index is None else Path(index)
-            reader = checking.open_checked(path)
-            try:
-                checking.refuse_part(reader, path)
-                indexed = reader.blob_ids()
-                return freshness.compare(indexed, published.beside(chosen, reader).scan(indexed).entries)
-            finally:
-                reader.close()
+            return published.differences(self.index_path if index is None else Path(index), chosen)
 
     # --- life --------------------------------------------------------------------------------------------
 

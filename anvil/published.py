@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from anvil import freshness
-from anvil.models import Document, Scan, Skipped
+from anvil.models import Changes, Document, Scan, Skipped
 from anvil.selecting import refusal
 from anvil.sources import DocumentSource
+from anvil.store import checking
 from anvil.store.digest import canonical
 from anvil.store.reading import Reader, StoredDocument
 
@@ -44,6 +46,17 @@ def beside(tree: DocumentSource, index: Reader) -> DocumentSource:
     """
     left_out = index.left_out()
     return tree if left_out is None else _Beside(tree, left_out, index)
+
+
+def differences(index: Path, tree: DocumentSource) -> Changes:
+    """How the documents of ``tree`` differ from the index file, as the site sees them that it was made with.
+
+    Raises :class:`ArtifactError` when it cannot be used, or holds a shard of the documents only.
+    """
+    with checking.open_checked(index) as reader:
+        checking.refuse_part(reader, index)
+        indexed = reader.blob_ids()
+        return freshness.compare(indexed, beside(tree, reader).scan(indexed).entries)
 
 
 def fingerprint(page: Document) -> str:

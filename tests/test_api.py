@@ -78,7 +78,7 @@ def test_every_question_sees_an_edit_after_a_build(opened: anvil.Anvil, docs: Pa
     edit(docs)
     assert opened.index().outcome == "built"
     assert "Zebra" in CALLS[call](opened)
-    assert opened.get_status().index.stale == anvil.models.StaleCounts(0, 0, 0)
+    assert opened.get_status().index.stale == anvil.status.StaleCounts(0, 0, 0)
 
 
 @pytest.mark.parametrize("call", [name for name in CALLS if name != "get_status"])
@@ -94,7 +94,7 @@ def test_pages_that_come_go_and_move(opened: anvil.Anvil, docs: Path) -> None:
     write(docs, {"new/page.md": "# Quagga\n\nA new page.\n"})
     expected = sorted({*PAGES, "questions.md", "new/page.md"} - {"install.md", "guides/checks.md"})
     status = opened.get_status()
-    assert status.index.stale == anvil.models.StaleCounts(changed=0, added=2, removed=2)
+    assert status.index.stale == anvil.status.StaleCounts(changed=0, added=2, removed=2)
     assert status.index.total_pages == 4
     assert [page.file_path for page in opened.list_pages().pages] == expected
     assert opened.search("quagga").results[0].metadata.file_path == "new/page.md"
@@ -207,7 +207,7 @@ def test_an_index_alone_answers_as_it_is(opened: anvil.Anvil, tmp_path: Path, mo
         assert result.results == opened.search("silence at night").results
         assert result.freshness.checked is None
         status = alone.get_status()
-        assert status.server.docs_root is None and status.index.stale == anvil.models.StaleCounts(0, 0, 0)
+        assert status.server.docs_root is None and status.index.stale == anvil.status.StaleCounts(0, 0, 0)
         assert alone.get_page("index.md") == opened.get_page("index.md")
         for use in (alone.index, alone.check):
             with pytest.raises(SourceError, match="no documents"):
@@ -437,7 +437,7 @@ def test_dirty_speaks_of_the_docs_only(repository: Path) -> None:
 def test_building_does_not_make_the_docs_dirty(repository: Path) -> None:
     with anvil.open(repository / "docs", provider="none") as found:
         found.index()
-        assert found.get_status().git == anvil.models.GitStatus(found.get_status().git.head_commit, None, False)
+        assert found.get_status().git == anvil.status.GitStatus(found.get_status().git.head_commit, None, False)
         head = run(repository, "rev-parse", "HEAD")
         assert found.search("x").freshness.commit == head
         artifact = found.get_status().index.artifact
