@@ -24,6 +24,7 @@ from anvil.config import Config, configure
 from anvil.store import checking, connection
 from scripts import reference
 from tests.conftest import PAGES, write
+from tests.test_architecture import FLOORS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -300,3 +301,10 @@ def test_benchmarks_are_listed() -> None:
         assert f"`{script.name}`" in listed
 
 
+
+
+def test_each_room_has_its_place_in_the_design() -> None:
+    page = (DOCS / "design.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if re.match(r"\| (ground|\d) \|", line)]
+    told = [set(re.findall(r"`(\w+)(?:\.py|/)`", row)) for row in rows]
+    assert told == [rooms - {"__main__"} for rooms in FLOORS]
