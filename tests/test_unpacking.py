@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,14 @@ def test_a_damaged_archive_is_refused_or_gives_the_very_same_index(
     assert path == tmp_path / "out.db" and path.read_bytes() == files["index.db"]
     assert published is None or published.file == "index.db"
     assert {each.name for each in tmp_path.iterdir()} == {"archive.zip", "out.db"}
+
+
+def test_a_table_of_contents_that_points_before_the_beginning_is_refused(made: Path, tmp_path: Path) -> None:
+    whole = bytearray(packed(contents(made)))
+    struct.pack_into("<L", whole, whole.rindex(b"PK\x05\x06") + 16, len(whole))  # where it says that it begins
+    (tmp_path / "archive.zip").write_bytes(bytes(whole))
+    with pytest.raises(ArtifactRejected, match="is refused"):
+        unpacking.unpack(tmp_path / "archive.zip", tmp_path / "out.db", 10_000_000, "there")
 
 
 def test_as_uploads_are_packed(made: Path, tmp_path: Path) -> None:

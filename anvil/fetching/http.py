@@ -8,26 +8,23 @@ slowly is given up on, whether it drips headers or the body. Neither credentials
 from __future__ import annotations
 
 import contextlib
-import logging
 import re
-import socket
-import threading
 import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anvil import __version__, addresses
 from anvil.errors import FetchError, Unreachable
+from anvil.fetching import quiet
+from anvil.fetching.watchdog import Watch
 
 if TYPE_CHECKING:
     import httpx2
 
 REDIRECTS = 5
 REDIRECT = (301, 302, 303, 307, 308)
-_quiet: ContextVar[bool] = ContextVar("anvil_quiet", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,7 @@ class Http:
             limits=httpx2.Limits(max_keepalive_connections=0),  # a watch knows the sockets that it saw made
             mounts={f"all://{name if ':' not in name else f'[{name}]'}": None for name in addresses.LOOPBACK},
         )
-        _keep_quiet()
+        quiet.install()
 
     def __enter__(self) -> Http:
         return self
@@ -129,7 +126,7 @@ class Http:
         host = _host(url)
         if not addresses.is_allowed(url):
             raise FetchError(f"{host} is asked over https only. Check the address.")
-        with _silence(), contextlib.ExitStack() as stack:
+        with quiet.silence(), contextlib.ExitStack() as stack:
             try:
                 reply = self._followed(url, dict(headers or {}), stack)
                 host = reply.host
@@ -153,7 +150,7 @@ class Http:
     def _sent(self, url: str, headers: Mapping[str, str], stack: contextlib.ExitStack) -> httpx2.Response:
         authorization = self._authorization.get(origin(url))
         own = {**headers, "Authorization": authorization} if authorization else headers
-        with _Watch(self.limits.answer) as watch:
+        with Watch(self.limits.answer) as watch:
             try:
                 request = self._client.build_request("GET", url, headers=own, extensions={"trace": watch.trace})
                 return stack.enter_context(contextlib.closing(self._client.send(request, stream=True)))
@@ -175,38 +172,6 @@ class Http:
         return urllib.parse.urlunsplit((parts.scheme, _host(url), parts.path, parts.query, ""))
 
 
-class _Watch:
-    """Ends a request whose headers take too long, dripped or not: it shuts the socket that the library waits on."""
-
-    def __init__(self, seconds: float) -> None:
-        self.ended = False
-        self._sockets: list[socket.socket] = []
-        self._timer = threading.Timer(seconds, self._end)
-        self._timer.daemon = True
-
-    def trace(self, event: str, info: dict[str, Any]) -> None:
-        """Told by the library what it does; its streams name their sockets."""
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            found = info["return_value"].get_extra_info("socket")
-            if found is not None:
-                self._sockets.append(found)
-                if self.ended:
-                    self._end()
-
-    def _end(self) -> None:
-        self.ended = True
-        for each in self._sockets:
-            with contextlib.suppress(OSError):  # closed meanwhile
-                socket.socket.shutdown(each, socket.SHUT_RDWR)  # of TLS too: no farewell is waited for
-
-    def __enter__(self) -> _Watch:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-
-
 def origin(url: str) -> str:
     """Scheme, host and port: what credentials are given to."""
     parts = urllib.parse.urlsplit(url)
@@ -223,30 +188,6 @@ def reason(error: Exception) -> str:
     """What went wrong, in the library's or the system's words, which hold no URL."""
     said = re.sub(r"^\[[^]]*\] ?", "", str(error).strip()).rstrip(".")
     return said if said and "://" not in said else type(error).__name__
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    token = _quiet.set(True)
-    try:
-        yield
-    finally:
-        _quiet.reset(token)
-
-
-class _Quiet(logging.Filter):
-    """Drops what the library logs about our requests: URLs may be signed. Other users of it are left alone."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not _quiet.get()
-
-
-_FILTER = _Quiet()
-
-
-def _keep_quiet() -> None:
-    for name in ("httpx2", *(f"httpcore2.{each}" for each in ("connection", "http11", "proxy", "socks"))):
-        logging.getLogger(name).addFilter(_FILTER)  # a second time does nothing
 
 
 def broken() -> tuple[type[Exception], ...]:

@@ -6,33 +6,21 @@ artifact before it has a name. When the server cannot be reached, what was fetch
 
 from __future__ import annotations
 
-import base64
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from anvil import addresses, git
 from anvil.addresses import Address, GitHubAddress, LocalPath, WebAddress
-from anvil.errors import (
-    ArtifactError,
-    ArtifactRejected,
-    BuildError,
-    FetchError,
-    GitError,
-    IndexBusy,
-    SourceError,
-    Unreachable,
-)
-from anvil.fetching import artifacts, github, on_disk, releases, unpacking, web
+from anvil.errors import ArtifactError, ArtifactRejected, BuildError, FetchError, IndexBusy, Unreachable
+from anvil.fetching import asking, on_disk, unpacking
 from anvil.fetching.cache import Cache, Entry, State
 from anvil.fetching.downloading import NEVER_SEEN, Wanted, download, forget
 from anvil.fetching.fetched import UNPUBLISHED, Fetched, agree
-from anvil.fetching.http import Http, Limits, origin
+from anvil.fetching.http import Http, Limits
 from anvil.fetching.offers import Missing, Offer
-from anvil.git import Repository, timestamp
+from anvil.git import timestamp
 from anvil.models import Manifest, Progress, silent
 from anvil.store import describing, trust
 
@@ -77,7 +65,7 @@ def cached_path(source: str, cache: str | os.PathLike[str] | None = None, head: 
     """Where :func:`fetch` puts the index of a remote source, there yet or not."""
     address = addresses.parse(source)
     assert not isinstance(address, LocalPath)
-    return Cache(Path(cache) if cache else None).entry(_key(address, head)).index
+    return Cache(Path(cache) if cache else None).entry(asking.key(address, head)).index
 
 
 # --- a server --------------------------------------------------------------------------------------------
@@ -87,7 +75,7 @@ def _from_server(
     address: WebAddress | GitHubAddress, cache: Cache, head: Path | None, token: str | None, offline: str | None,
     limits: Limits, progress: Progress,
 ) -> Fetched:  # fmt: skip
-    entry = cache.entry(_key(address, head))
+    entry = cache.entry(asking.key(address, head))
     if offline:  # waits for nobody, writes nothing
         return _cached(entry, entry.state(), offline)
     asked = time.time()
@@ -120,8 +108,8 @@ def _newest(
     """What the server has now. When what it says does not fit together it is asked once more: it may have been
     published anew between two questions."""
     for last in (False, True):
-        with Http(limits, _authorization(address, token)) as http:
-            for offer in _offers(http, address, state, head):
+        with Http(limits, asking.authorization(address, token)) as http:
+            for offer in asking.offers(http, address, state, head):
                 now = time.time()
                 if offer is None:
                     assert state is not None
@@ -225,37 +213,3 @@ def _fetched(entry: Entry, state: State) -> Fetched:
         entry.index, described, state.shown, described.commit or state.commit, None, timestamp(state.fetched),
         timestamp(state.checked), notes=() if state.vouched else (UNPUBLISHED,),
     )  # fmt: skip
-
-
-# --- who is asked ----------------------------------------------------------------------------------------
-
-
-def _authorization(address: WebAddress | GitHubAddress, token: str | None) -> Mapping[str, str]:
-    """Origin -> what it is told of who asks."""
-    if isinstance(address, GitHubAddress):
-        return github.authorization(token)
-    if address.credentials is None:
-        return {}
-    pair = base64.b64encode(":".join(address.credentials).encode()).decode("ascii")
-    return {origin(address.url): f"Basic {pair}"}
-
-
-def _offers(
-    http: Http, address: WebAddress | GitHubAddress, state: State | None, head: Path | None
-) -> Iterator[Offer | None]:
-    if isinstance(address, WebAddress):
-        yield from web.offers(http, address, state)
-    else:
-        api = github.Api(http, address)
-        yield releases.offer(api) if address.kind == "release" else artifacts.offer(api, head)
-
-
-def _key(address: Address, head: Path | None) -> str:
-    """What tells sources apart: where HEAD chooses among artifacts, each repository here stands at its own."""
-    if not isinstance(address, GitHubAddress):
-        return address.url if isinstance(address, WebAddress) else address.path
-    root = None
-    with suppress(GitError, SourceError):
-        repository = Repository.discover(head) if head is not None and address.kind == "artifact" else None
-        root = repository and repository.root
-    return "\n".join((github.api_url(), address.shown, str(root or "")))

@@ -7,6 +7,7 @@ while writing the bytes are counted all the same.
 
 from __future__ import annotations
 
+import errno
 import re
 import stat
 import struct
@@ -50,6 +51,11 @@ def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, M
                     raise _Wrong(f"its manifest speaks of {published.file!r}, but it holds {index.filename!r}")
             with opened.open(index) as packed, target.open("wb") as file:
                 _copy(packed, file, index.file_size)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # that one is a place before the beginning, as a damaged table names it
+            raise
+        told = f"The archive from {shown} is refused: its table of contents is damaged. Fetch it again."
+        raise ArtifactRejected(told) from None
     except (ValueError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError,
             RuntimeError, struct.error) as error:  # fmt: skip
         told = f"The archive from {shown} is refused: {error}. Upload index.db and index.json, nothing else."
