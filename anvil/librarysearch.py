@@ -19,6 +19,7 @@ from anvil.holdings import Passages
 from anvil.searching import CANDIDATES, Question, Searcher
 from anvil.store import identity
 from anvil.store.library_reading import LibraryReader
+from anvil.store.reading import SearchedText
 from anvil.vectors import VectorTable
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class LibrarySearcher(Searcher):
     """Search over one library file. Each question and :meth:`refresh` want to be inside one read transaction."""
 
     reader: LibraryReader
-    _fields: dict[int, ranking.Fields]
+    _texts: dict[int, SearchedText]
     _frequencies: dict[str, int]
 
     def __init__(self, reader: LibraryReader, provider: EmbeddingProvider) -> None:
@@ -91,7 +92,7 @@ class LibrarySearcher(Searcher):
     def _forget(self, changed: NDArray[np.int64]) -> None:
         """Drop what was learnt of documents that changed, and, when that adds up, how frequent words are."""
         gone = set(changed.tolist())
-        self._fields = {row: each for row, each in self._fields.items() if row >> identity.CHUNK_BITS not in gone}
+        self._texts = {row: each for row, each in self._texts.items() if row >> identity.CHUNK_BITS not in gone}
         self._moved += len(changed)
         if self._moved * 100 > len(self.documents):
             self._moved = 0
