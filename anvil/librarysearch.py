@@ -19,6 +19,7 @@ from anvil.holdings import Passages
 from anvil.searching import CANDIDATES, Question, Searcher
 from anvil.store import identity
 from anvil.store.library_reading import LibraryReader
+from anvil.store.reading import SearchedText
 from anvil.vectors import VectorTable
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class LibrarySearcher(Searcher):
     """Search over one library file. Each question and :meth:`refresh` want to be inside one read transaction."""
 
     reader: LibraryReader
-    _fields: dict[int, ranking.Fields]
+    _texts: dict[int, SearchedText]
     _frequencies: dict[str, int]
 
     def __init__(self, reader: LibraryReader, provider: EmbeddingProvider) -> None:

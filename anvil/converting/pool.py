@@ -29,6 +29,8 @@ START_SECONDS = 60.0
 _BOOT = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from anvil.converting.worker import main; main()"
 _PASSED_ON = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG", "LC_ALL", "HOME", "USERPROFILE")
 """Of the environment: no keys, no tokens, no proxies."""
+_ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Libraries else take memory for every processor of the machine, of which none is used here."""
 _KINDS = {"large": DocumentTooLarge, "unsupported": UnsupportedFormat}
 
 
@@ -93,7 +95,7 @@ class _Process:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-X", "utf8", "-c", _BOOT, json.dumps(paths), str(options.convert_memory_bytes)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **_ALONE},
             start_new_session=True,  # an interrupt from the keyboard is for us
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )  # fmt: skip

@@ -9,9 +9,11 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from anvil.converting.text import decoded
@@ -129,9 +131,9 @@ def _by_markitdown(file: BinaryIO, asked: dict[str, Any]) -> Iterator[tuple[str,
         file, charset = io.BytesIO(decoded(file.read()).encode("utf-8", "replace")), "utf-8"
     kind = "text/xml" if ending == "xml" else None  # systems do not agree on it
     info = StreamInfo(extension=f".{ending}", filename=asked["name"], mimetype=kind, charset=charset)
-    result = _markitdown(ending).convert_stream(file, stream_info=info)
+    result = _result(file, info, ending)
     title = (result.title or "").strip()
-    text: str = result.markdown
+    text = _tidied(result.markdown)
     if title and not re.search(r"^# ", text, re.M):
         text = f"# {' '.join(title.split())}\n\n{text}"
     yield text, 0
@@ -188,24 +190,30 @@ _CONVERTERS = {
     "html": "HtmlConverter", "htm": "HtmlConverter", "json": "PlainTextConverter", "jsonl": "PlainTextConverter",
     "jpg": "ImageConverter", "jpeg": "ImageConverter", "png": "ImageConverter", "wav": "AudioConverter",
     "mp3": "AudioConverter", "m4a": "AudioConverter", "rss": "RssConverter", "atom": "RssConverter",
-    "xml": "PlainTextConverter RssConverter",
+    "xml": "RssConverter PlainTextConverter",
 }  # fmt: skip
-"""Which may read a type: a damaged DOCX would else be read as the ZIP that it is. ZIP may hold anything."""
-_made: dict[str, Any] = {}
+"""Which of MarkItDown's may read a type, in turn: all of them would read a damaged DOCX as the ZIP that it is."""
 
 
-def _markitdown(file_type: str) -> Any:
-    """MarkItDown for a type of file, without plugins."""
-    import markitdown
-    from markitdown import converters
+def _result(file: BinaryIO, info: Any, ending: str) -> Any:
+    """What the first converter that takes a file makes of it."""
+    from markitdown import UnsupportedFormatException, converters
 
-    name = _CONVERTERS.get(file_type, "")
-    if name not in _made:
-        _made[name] = markitdown.MarkItDown(enable_builtins=not name, enable_plugins=False)
-        if name:
-            for each in name.split():  # the last one is asked first
-                _made[name].register_converter(getattr(converters, each)())
-    return _made[name]
+    if ending == "zip":
+        return _anything().convert_stream(file, stream_info=info)
+    for name in _CONVERTERS[ending].split():
+        converter = getattr(converters, name)()
+        if converter.accepts(file, info):
+            return converter.convert(file, info, exiftool_path=shutil.which("exiftool"))
+    raise UnsupportedFormatException("nothing like it is in it")
+
+
+@lru_cache(maxsize=1)
+def _anything() -> Any:
+    """MarkItDown whole, without plugins, for archives: it finds out what is in them by a model of its own."""
+    from markitdown import MarkItDown
+
+    return MarkItDown(enable_plugins=False)
 
 
 def _damaged(file_type: str, error: Exception) -> str:
