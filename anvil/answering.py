@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anvil import freshness
 from anvil.backlog import Backlog
-from anvil.config import ChunkingOptions
+from anvil.chunking import Chunking
 from anvil.errors import AnvilError, ArtifactError, NotFound
 from anvil.firstbuild import FirstBuild
 from anvil.models import Changes, Progress, silent
@@ -48,7 +48,7 @@ class Answering:
         open_copy: Callable[[], WorkingCopy],
         build: Callable[[Progress, float | None], object],
         rebuildable: Callable[[ArtifactError], bool],
-        options: ChunkingOptions,
+        options: Chunking,
         *,
         background: bool,
         watcher: Callable[[Callable[[], None]], Watcher] | None = None,

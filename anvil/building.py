@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil import __version__, freshness
-from anvil.config import ChunkingOptions
+from anvil.chunking import Chunking
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.indexing import Indexer, adapt, settings
 from anvil.models import BuildReport, Changes, Progress, Scan, silent
@@ -34,7 +34,7 @@ def build(
     source: DocumentSource,
     index: Path,
     provider: EmbeddingProvider,
-    options: ChunkingOptions,
+    options: Chunking,
     *,
     previous: Sequence[Path] = (),
     force: bool = False,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from anvil.config import ChunkingOptions
-from anvil.cutting import LINE_END, parts
+from anvil.config import ChunkingOptions, FixedChunks
+from anvil.cutting import LINE_END, parts, steps
 from anvil.models import ROOT, SEPARATOR, Chunk, ParsedPage, Section, Window
 
 CHUNKER_VERSION = 1
@@ -23,36 +24,60 @@ _PART = re.compile(r" \[part \d+/\d+\]$")
 _WORD = re.compile(r"[^\W_]+|\S")
 
 
-def chunks(page: ParsedPage, options: ChunkingOptions) -> tuple[Chunk, ...]:
-    """The page's chunks in document order; none for a blank page, else joined they are ``page.text``.
+Chunking = ChunkingOptions | FixedChunks
+"""The two ways to cut a page."""
 
-    No chunk is longer than ``options.max_chunk_size`` characters.
+
+def recorded(settings: Mapping[str, Any]) -> Chunking:
+    """The options that an index was made with, from its manifest's ``chunking``."""
+    values = {key: value for key, value in settings.items() if key != "version"}
+    return FixedChunks(**values) if "overlap" in values else ChunkingOptions(**values)
+
+
+def chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
+    """The page's chunks in document order; none for a blank page.
+
+    With :class:`ChunkingOptions` they are sections or parts of them, joined they are ``page.text``, and none is longer
+    than ``max_chunk_size`` characters. With :class:`FixedChunks` none is longer than ``size``, and each but the first
+    begins with the end of the one before.
     """
     if not page.text.strip():
         return ()
     line_ends = [found.end() for found in LINE_END.finditer(page.text)]
-    made: list[Chunk] = []
+    cuts = _fixed(page, options) if isinstance(options, FixedChunks) else _by_sections(page, options)
+    return tuple(
+        Chunk(
+            ordinal=ordinal,
+            heading_path=section.heading_path + suffix,
+            heading_level=section.heading_level,
+            content=page.text[start:stop],
+            start=start,
+            end=stop,
+            start_line=page.first_line + bisect_right(line_ends, start),
+            end_line=page.first_line + bisect_right(line_ends, stop - 1),
+            anchor=section.anchor,
+        )
+        for ordinal, (section, suffix, start, stop) in enumerate(cuts)
+    )
+
+
+def _by_sections(page: ParsedPage, options: ChunkingOptions) -> Iterator[tuple[Section, str, int, int]]:
+    """(section, addition to its breadcrumb, start, end) of each chunk."""
     for first, last in _groups(page.sections, options):
         begin, end = first.start, last.end
         spans = [(begin, end)]
         if end - begin > options.max_chunk_size:
             spans = parts(page, begin, end, options.max_chunk_size)
         for number, (start, stop) in enumerate(spans, 1):
-            suffix = f" [part {number}/{len(spans)}]" if len(spans) > 1 else ""
-            made.append(
-                Chunk(
-                    ordinal=len(made),
-                    heading_path=first.heading_path + suffix,
-                    heading_level=first.heading_level,
-                    content=page.text[start:stop],
-                    start=start,
-                    end=stop,
-                    start_line=page.first_line + bisect_right(line_ends, start),
-                    end_line=page.first_line + bisect_right(line_ends, stop - 1),
-                    anchor=first.anchor,
-                )
-            )
-    return tuple(made)
+            yield first, f" [part {number}/{len(spans)}]" if len(spans) > 1 else "", start, stop
+
+
+def _fixed(page: ParsedPage, options: FixedChunks) -> Iterator[tuple[Section, str, int, int]]:
+    """The same, each under the section in which it begins."""
+    begins = [section.start for section in page.sections]
+    for start, stop in steps(page.text, options.size, options.overlap):
+        if not page.text[start:stop].isspace():
+            yield page.sections[bisect_right(begins, start) - 1], "", start, stop
 
 
 # --- merging short sections -----------------------------------------------------------------------------

@@ -56,6 +56,18 @@ class ChunkingOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class FixedChunks:
+    """Chunks of one size in characters, wherever headings stand; neighbours share ``overlap`` characters.
+
+    Joined they are not the page: never for an index of documents that are read as pages.
+    """
+
+    size: int = 800
+    overlap: int = 100
+    slugs: Slugs = "github"
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
     """Which model turns text into vectors.
 
@@ -79,6 +91,64 @@ class SearchOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextEmbeddings:
+    """Whether the context has vectors: ``none``, ``local`` or ``openai``; the model is that of ``[embedding]``."""
+
+    provider: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactTypes:
+    """Globs over paths from the repository's root: the first that fits says what an artifact is, else ``generic``."""
+
+    template: tuple[str, ...] = ("**/.specify/templates/**",)
+    checklist: tuple[str, ...] = ("**/checklists/**", "**/checklist.md")
+    spec: tuple[str, ...] = ("**/spec.md",)
+    plan: tuple[str, ...] = ("**/plan.md",)
+    tasks: tuple[str, ...] = ("**/tasks.md",)
+    decision: tuple[str, ...] = ("**/adr/**", "**/adrs/**", "**/decisions/**")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """A repository's working knowledge. ``directories`` and ``index_dir`` start from the repository's root.
+
+    Without ``chunk_size`` and ``chunk_overlap`` (characters) chunks are sections, as ``[chunking]`` says.
+    """
+
+    directories: tuple[str, ...] = ("architecture", "perspectives", "operations", "specs", ".specify/templates")
+    chunk_size: int | None = None
+    chunk_overlap: int | None = None
+    refresh_interval_seconds: int = 1800
+    max_file_size_bytes: int = 102_400
+    index_dir: str = ".context/index"
+    embeddings: ContextEmbeddings = field(default_factory=ContextEmbeddings)
+    types: ArtifactTypes = field(default_factory=ArtifactTypes)
+
+    def __post_init__(self) -> None:
+        for key, path in [*(("directories", path) for path in self.directories), ("index_dir", self.index_dir)]:
+            if re.match(r"[/\\~]|[A-Za-z]:", path) or ".." in re.split(r"[/\\]", path) or not path.strip():
+                raise ConfigError(f"context.{key} names {path!r}. Name a folder inside the repository, relative to it.")
+        if self.chunk_size is not None and not 200 <= self.chunk_size <= 100_000:
+            raise ConfigError(f"context.chunk_size is {self.chunk_size}. Use a value from 200 to 100000.")
+        if self.chunk_overlap is not None and not 0 <= self.chunk_overlap <= (self.chunk_size or 800) // 2:
+            raise ConfigError(f"context.chunk_overlap is {self.chunk_overlap}. Use a value from 0 to half a chunk.")
+        if self.refresh_interval_seconds < 1:
+            raise ConfigError("context.refresh_interval_seconds must be at least 1.")
+        if self.max_file_size_bytes < 1:
+            raise ConfigError("context.max_file_size_bytes must be at least 1.")
+
+    @property
+    def fixed(self) -> FixedChunks | None:
+        """How chunks are cut when one of the sizes is set."""
+        if self.chunk_size is None and self.chunk_overlap is None:
+            return None
+        size = self.chunk_size or FixedChunks().size
+        overlap = min(FixedChunks().overlap, size // 2) if self.chunk_overlap is None else self.chunk_overlap
+        return FixedChunks(size, overlap)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything that can be set. ``docs`` and ``index`` are paths; ``index`` None means ``<docs>/.anvil/index.db``."""
 
@@ -88,6 +158,7 @@ class Config:
     chunking: ChunkingOptions = field(default_factory=ChunkingOptions)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     search: SearchOptions = field(default_factory=SearchOptions)
+    context: ContextOptions = field(default_factory=ContextOptions)
 
 
 def configure(
@@ -96,16 +167,19 @@ def configure(
     flags: Mapping[str, Any] | None = None,
     *,
     origin: str = "the configuration",
+    beneath: tuple[Mapping[str, Any], str] | None = None,
 ) -> Config:
     """Merge the layers into a :class:`Config`.
 
+    ``beneath``: a table and its name for errors, merged before all others.
     ``file`` is a parsed TOML table named ``origin`` in errors. ``environment`` is the process environment:
     ``ANVIL_EMBEDDING_PROVIDER`` sets ``embedding.provider``; names that set nothing of ours are not looked at,
     since other programs of that name exist, nor are empty ones. ``flags`` maps dotted keys to values; None means
     "not given".
     Raises :class:`ConfigError`.
     """
-    config = _merge(Config(), file or {}, origin, "")
+    config = _merge(Config(), *beneath, "") if beneath else Config()
+    config = _merge(config, file or {}, origin, "")
     said: dict[str, Any] = {}
     for path, kind in _leaves(Config):
         variable = "ANVIL_" + "_".join(path).upper()
@@ -123,7 +197,7 @@ def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
     hints = typing.get_type_hints(type(current))
     updates: dict[str, Any] = {}  # applied at once: a table is validated as a whole
     for written, value in table.items():
-        key = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(written)).replace("-", "_").lower()
+        key = key_of(str(written))
         dotted = f"{prefix}{written}"
         if key not in hints:
             import difflib
@@ -142,6 +216,11 @@ def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
         return replace(current, **updates)  # type: ignore[type-var]
     except ConfigError as error:
         raise ConfigError(f"In {origin}: {error}") from None
+
+
+def key_of(written: str) -> str:
+    """The key that is meant: ``max_chunk_size`` from ``max-chunk-size`` or ``maxChunkSize``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", written).replace("-", "_").lower()
 
 
 def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from anvil.config import Config, configure
+from anvil.config import Config, ContextOptions, configure, key_of
 from anvil.errors import ConfigError
 
 CONFIG_NAME = "anvil.toml"
+CONTEXT_NAME = "mcp.config.json"
+"""A file of keys for the context surface that many repositories have; other servers read it too."""
 
 
 def load_config(
@@ -26,11 +29,7 @@ def load_config(
     folder up to the repository's root. Raises :class:`ConfigError`.
     """
     found = Path(path) if path else _nearest_config(Path.cwd())
-    table: Mapping[str, Any] = {}
-    if found is not None:
-        table = _read_toml(found)
-        if found.name == "pyproject.toml":
-            table = _own_table(table, found) or {}
+    table = _table(found)
     environment = os.environ if environment is None else environment
     base = found.resolve().parent if found else Path.cwd()
     given = {key: value for key, value in (flags or {}).items() if value is not None}
@@ -40,6 +39,64 @@ def load_config(
             moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
             config = replace(config, **moved)
     return config, base
+
+
+def load_context(
+    root: str | os.PathLike[str] | None = None,
+    path: str | os.PathLike[str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> tuple[Config, Path, tuple[str, ...]]:
+    """The configuration of a repository's context, the repository's root, and notes on what was not understood.
+
+    The root is ``root``; else the nearest folder, from the working folder up, with ``mcp.config.json`` or a
+    configuration of ours, or that is a repository's; else the working folder. Our own configuration (``path``, or what
+    is found from the root up) goes before ``mcp.config.json``. Raises :class:`ConfigError`.
+    """
+    folder = Path(os.path.abspath(root)) if root is not None else _nearest_root(Path.cwd())
+    if not folder.is_dir():
+        raise ConfigError(f"There is no folder {folder}. Name the repository with --root.")
+    found = Path(path) if path else _nearest_config(folder)
+    beneath, notes = _context_table(folder / CONTEXT_NAME)
+    config = configure(
+        _table(found), os.environ, flags, origin=str(found or "the configuration"),
+        beneath=({"context": beneath}, CONTEXT_NAME),
+    )  # fmt: skip
+    return config, folder, notes
+
+
+def _nearest_root(start: Path) -> Path:
+    for folder in (start, *start.parents):
+        if any((folder / name).exists() for name in (CONTEXT_NAME, CONFIG_NAME, ".git")):
+            return folder
+    return start
+
+
+def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The keys of an ``mcp.config.json`` that are ours, and a note that names the others."""
+    try:
+        table = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return {}, ()
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}. Correct the file.") from None
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path} must hold a JSON object. Correct the file.")
+    ours = {each.name for each in fields(ContextOptions)}
+    known = {key: value for key, value in table.items() if key_of(key) in ours}
+    ignored = sorted(str(key) for key in table.keys() - known.keys() if not str(key).startswith("$"))
+    embeddings = known.get("embeddings")
+    if isinstance(embeddings, dict):  # of another server's: model, key, address
+        ignored += sorted(f"embeddings.{key}" for key in embeddings if key_of(str(key)) != "provider")
+        known["embeddings"] = {key: value for key, value in embeddings.items() if key_of(str(key)) == "provider"}
+    return known, (f"{CONTEXT_NAME}: not used here: {', '.join(ignored)}.",) if ignored else ()
+
+
+def _table(found: Path | None) -> Mapping[str, Any]:
+    """What a configuration file of ours says; nothing where there is none."""
+    if found is None:
+        return {}
+    table = _read_toml(found)
+    return (_own_table(table, found) or {}) if found.name == "pyproject.toml" else table
 
 
 def _nearest_config(start: Path) -> Path | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from anvil.models import Block, ParsedPage
 
@@ -42,6 +42,31 @@ def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int,
         else:
             low = middle + 1
     return _pack(units, low)
+
+
+def steps(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Cut all of ``text`` into spans of at most ``size``; each begins up to ``overlap`` before the end of the last one.
+
+    A span ends, and the overlap begins, at the end of a line or a word where one is near.
+    """
+    start = 0
+    while True:
+        stop = len(text)
+        if stop - start > size:
+            stop = _border(text, start + size - size // 4, start + size)
+        yield start, stop
+        if stop == len(text):
+            return
+        start = max(_border(text, stop - overlap, stop - overlap // 2), start + 1) if overlap else stop
+
+
+def _border(text: str, low: int, high: int) -> int:
+    """Where a span may end within ``low..high``: behind the last line end, else a space, else wherever it is safe."""
+    for mark in ("\n", "\r", " ", "\t"):
+        at = text.rfind(mark, low, high) + 1
+        if at > low and text[at - 1 : at + 1] != "\r\n":
+            return at
+    return _safe(text, low, high)
 
 
 def _pack(units: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from anvil import chunking
-from anvil.config import ChunkingOptions
+from anvil.chunking import Chunking
 from anvil.models import Changes, Progress, Skipped, Window, silent
 from anvil.store.connection import FORMAT_VERSION
 from anvil.store.digest import canonical
@@ -28,7 +28,7 @@ BATCH = 512
 """Windows embedded at once: enough to keep all cores busy, few enough to keep memory flat."""
 
 
-def settings(provider: EmbeddingProvider, options: ChunkingOptions) -> dict[str, str]:
+def settings(provider: EmbeddingProvider, options: Chunking) -> dict[str, str]:
     """The manifest's keys that decide what the rows look like."""
     found = {
         "format_version": str(FORMAT_VERSION),
@@ -63,7 +63,7 @@ class Indexer:
         self,
         writer: Writer,
         provider: EmbeddingProvider,
-        options: ChunkingOptions,
+        options: Chunking,
         caches: Sequence[Reader] = (),
         progress: Progress = silent,
     ) -> None:
@@ -98,7 +98,7 @@ class Indexer:
             return
         from anvil import markdown  # not needed by a build that has nothing to read
 
-        page = markdown.parse(document.text, slugs=self.options.slugs)
+        page = document.page or markdown.parse(document.text, slugs=self.options.slugs)
         self.writer.put(document, page, chunking.chunks(page, self.options))
 
     # --- vectors -----------------------------------------------------------------------------------------

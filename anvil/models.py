@@ -130,6 +130,7 @@ class Document:
     """One source document: decoded text and what is known about it besides.
 
     ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``). ``metadata`` is merged over the front matter.
+    ``page`` is ``text`` taken apart, where the source did that already, with anchors as on GitHub.
     """
 
     path: str
@@ -141,6 +142,7 @@ class Document:
     url: str | None = None
     nav_path: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    page: ParsedPage | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ made one. Filters narrow what may be a candidate, so they never cost a result th
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -39,11 +40,13 @@ DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hits in descending score, how many chunks the filter let through, and notes on how they were found."""
+    """Hits in descending score, how many chunks the filter let through, notes on how they were found, and the row of
+    each hit's chunk."""
 
     hits: tuple[Hit, ...]
     total_chunks: int
     notes: tuple[str, ...]
+    rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +115,10 @@ class Searcher:
         mode: Mode,
         threshold: float,
         question: Question | None = None,
+        paths: Collection[str] | None = None,
     ) -> Found:
         """The best ``top_k`` (clamped to 1..20) chunks. ``question``: ``query`` embedded already; made here if not.
+        ``paths``: only of these documents.
 
         Raises :class:`ConfigError` for a blank query, an unknown mode, or semantic search where there is none.
         """
@@ -123,7 +128,7 @@ class Searcher:
             raise ConfigError(f"Unknown mode {mode!r}. Use hybrid, semantic or keyword.")
         if mode == "semantic" and self._why_not:
             raise ConfigError(self._why_not)
-        allowed = self._allowed(file_filter)
+        allowed = self._allowed(file_filter, paths)
         total = len(self.rows) if allowed is None else int(allowed.sum())
         notes = [self._why_not] if self._why_not and mode == "hybrid" else []
         vector = None
@@ -144,16 +149,22 @@ class Searcher:
                 vector = None  # none is made yet: they would only make all chunks equal
             scored = self._ranked(query, vector, allowed, total)
         scored = [each for each in scored if threshold <= 0 or each[0] >= threshold][:top_k]
-        return Found(self._hits(scored, query, max_chars), total, tuple(notes))
+        rows = tuple(int(self.rows[place]) for _, place in scored)
+        return Found(self._hits(rows, [score for score, _ in scored], query, max_chars), total, tuple(notes), rows)
 
     # --- candidates and scores -----------------------------------------------------------------------------
 
-    def _allowed(self, file_filter: str | None) -> NDArray[np.bool_] | None:
-        """Which places a glob lets through; None: all."""
-        if file_filter is None:
+    def _allowed(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
+        """Which places a glob, and a choice of paths, let through; None: all."""
+        if file_filter is None and paths is None:
             return None
-        glob = globs.compile(file_filter)
-        chosen = [d.id for d in self.reader.documents() if glob.matches(d.file_path)]
+        glob = globs.compile("**" if file_filter is None else file_filter)
+        within = None if paths is None else frozenset(paths)
+        chosen = [
+            d.id
+            for d in self.reader.documents()
+            if glob.matches(d.file_path) and (within is None or d.file_path in within)
+        ]
         return np.isin(self.documents, np.array(chosen, np.int64))
 
     def _semantic(
@@ -265,12 +276,10 @@ class Searcher:
 
     # --- results -------------------------------------------------------------------------------------------
 
-    def _hits(self, scored: list[tuple[float, int]], query: str, max_chars: int) -> tuple[Hit, ...]:
-        rows = [int(self.rows[place]) for _, place in scored]
+    def _hits(self, rows: Sequence[int], scores: Sequence[float], query: str, max_chars: int) -> tuple[Hit, ...]:
         chunks = self.reader.chunks(rows)
         found = [
-            Hit(chunks[row].content, score, chunks[row].metadata)
-            for (score, _), row in zip(scored, rows, strict=True)
+            Hit(chunks[row].content, score, chunks[row].metadata) for row, score in zip(rows, scores, strict=True)
         ]
         return within_budget(found, query, max_chars)
 

@@ -6,6 +6,8 @@ fresh when compared with another. What is left out is left out with a reason tha
 
 from __future__ import annotations
 
+import itertools
+
 from anvil import globs
 from anvil.config import SourceOptions
 
@@ -14,6 +16,7 @@ SUBMODULE = "a repository of its own (submodule); index it by itself"
 BAD_NAME = "its name is not valid Unicode; rename it"
 
 _NEVER = frozenset({".git", ".anvil"})
+_FAILURES = ("not UTF-8", "binary", "cannot be read", "the folder cannot be listed")
 
 
 class Selection:
@@ -27,6 +30,7 @@ class Selection:
     def __init__(self, options: SourceOptions) -> None:
         self._include = [(globs.compile(p, ignore_case=True), _literal_names(p)) for p in options.include]
         self._exclude = [globs.compile(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
+        self._heads = [_head(p) for p in options.include]
         self._spelled = frozenset[str]().union(*(names for _, names in self._include))
         self._folders: dict[str, frozenset[str] | None] = {"": frozenset()}
 
@@ -51,12 +55,18 @@ class Selection:
             return self._folders[folder]
         above, _, name = folder.rpartition("/")
         unasked = self._unasked_on_the_way(above)
-        if name in _NEVER or any(glob.matches(folder) for glob in self._exclude):
+        if name in _NEVER or any(glob.matches(folder) for glob in self._exclude) or not self._leads_on(folder):
             unasked = None
         elif unasked is not None and _unasked(name):
             unasked = unasked | {name.lower()} if name.lower() in self._spelled else None
         self._folders[folder] = unasked
         return unasked
+
+
+    def _leads_on(self, folder: str) -> bool:
+        """Whether an ``include`` may fit something in this folder: it need not be walked else."""
+        names = folder.lower().split("/")
+        return any(all(a == b for a, b in zip(head, names, strict=False)) for head in self._heads)
 
 
 def refusal(data: bytes, max_bytes: int) -> str | None:
@@ -74,6 +84,11 @@ def refusal(data: bytes, max_bytes: int) -> str | None:
     except UnicodeDecodeError as error:
         return f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}; save it as UTF-8"
     return None
+
+
+def is_failure(reason: str) -> bool:
+    """Whether a file was left out because something is wrong with it, rather than by a rule."""
+    return reason == BAD_NAME or reason.startswith(_FAILURES)
 
 
 def too_large(size: int, max_bytes: int) -> str:
@@ -97,3 +112,9 @@ def _unasked(name: str) -> bool:
 
 def _literal_names(pattern: str) -> frozenset[str]:
     return frozenset(name.lower() for name in pattern.split("/") if not any(c in name for c in "*?[{\\"))
+
+
+def _head(pattern: str) -> tuple[str, ...]:
+    """The folders that a pattern spells out before its first wildcard."""
+    folders = [name for name in pattern.lower().split("/")[:-1] if name not in ("", ".")]
+    return tuple(itertools.takewhile(lambda name: not any(c in name for c in "*?[{\\"), folders))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil import freshness
-from anvil.config import ChunkingOptions
+from anvil.chunking import Chunking, recorded
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.indexing import Indexer, settings
 from anvil.models import Changes, Progress, Window, silent
@@ -57,7 +57,7 @@ class WorkingCopy:
         self._signature: tuple[int, ...] | None = None
         self._artifact: Reader | None = None
         self._copy: Writer | None = None
-        self._options: ChunkingOptions | None = None
+        self._options: Chunking | None = None
         self._indexed: dict[str, str] = {}
         self._same: Mapping[str, str] | None = None
         self._searcher: Searcher | None = None
@@ -141,7 +141,7 @@ class WorkingCopy:
         self._same = None if freshness.compare(self._indexed, entries) else entries
         return self.stale
 
-    def begin_empty(self, options: ChunkingOptions) -> None:
+    def begin_empty(self, options: Chunking) -> None:
         """Answer from nothing until :meth:`read_some` or :meth:`refresh` has read the documents."""
         copy = Writer(connection.open_scratch(":memory:"))
         wanted = settings(self.provider, options)
@@ -211,11 +211,10 @@ class WorkingCopy:
             self._copy = copy
         return self._copy
 
-    def _cut_as_before(self) -> ChunkingOptions:
+    def _cut_as_before(self) -> Chunking:
         """The options the artifact was built with: a copy of it is to be cut alike."""
         if self._options is None:
-            options = json.loads(self.reader.meta()["chunking"])
-            self._options = ChunkingOptions(**{key: value for key, value in options.items() if key != "version"})
+            self._options = recorded(json.loads(self.reader.meta()["chunking"]))
         return self._options
 
     # --- vectors made later ------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import importlib
 import sys
 import typing
 from pathlib import Path
@@ -16,25 +16,22 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from anvil.server.arguments import Parameter  # noqa: E402
-from anvil.server.docs import INSTRUCTIONS, TOOLS, Tool  # noqa: E402
-from anvil.server.schemas import output_schema  # noqa: E402
+from anvil.server.schemas import LIST, output_schema  # noqa: E402
+from anvil.server.surface import SURFACES, Surface, Tool  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "tools.md"
 
-OPENING = f"""\
+OPENING = """\
 # MCP tools
 
-What `anvil serve` offers to MCP clients. All tools only read. Each answers with structured content and with the same
-JSON as text; an error is one or two sentences that say what to do. How to run the server:
-[Serve](../guides/serve.md).
-
-The server introduces itself to the model with these words:
-
-> {INSTRUCTIONS}
+What `anvil serve` offers to MCP clients: the tools of a surface, or of several (`--surface`). Each answers with
+structured content and with the same JSON as text; an error is one or two sentences that say what to do. An array is
+wrapped in the structured content, which has to be an object: it stands there as `result`. How to run the
+server: [Serve](../guides/serve.md).
 """
 
-CLOSING = """\
-## Resources
+RESOURCES = """\
+### Resources
 
 Every page is also a resource, `anvil://page/{path}`, and every section `anvil://page/{file_path}{#heading_path}`. They
 can be listed, read and subscribed to; `path`, `file_path` and `heading_path` are completed. Pages are listed 500 at
@@ -44,20 +41,42 @@ a time.
 
 def reference() -> str:
     """The page, whole."""
-    return "\n".join([OPENING, *(described(tool) for tool in TOOLS), CLOSING])
+    surfaces = [importlib.import_module(f"anvil.server.{name}").SURFACE for name in SURFACES]
+    return "\n".join([OPENING, *(chapter(surface) for surface in surfaces)])
+
+
+def chapter(surface: Surface) -> str:
+    """One surface: how it introduces itself, and its tools."""
+    opening = [f"## Surface `{surface.name}`", "", "It introduces itself to the model with these words:", ""]
+    parts = ["\n".join([*opening, f"> {surface.instructions}", ""]), *(described(tool) for tool in surface.tools)]
+    return "\n".join([*parts, *([RESOURCES] if surface.pages else [])])
 
 
 def described(tool: Tool) -> str:
     """One tool: what it does, what it takes, what it returns."""
-    lines = [f"## {tool.name}", "", tool.description, ""]
+    lines = [f"### {tool.name}", "", tool.description, effects(tool), ""]
     if tool.parameters:
         lines += ["| parameter | type | default | meaning |", "|---|---|---|---|"]
         lines += [f"| `{each.name}` | {each.kind} | {default(each)} | {meaning(each)} |" for each in tool.parameters]
     else:
         lines.append("It takes no parameters.")
+    schema = output_schema(tool.result)
+    array = schema["properties"].get(LIST, {}) if list(schema["properties"]) == [LIST] else {}
+    rows = fields(array["items"], "[].") if array.get("type") == "array" else fields(schema)
     lines += ["", "| result field | type |", "|---|---|"]
-    lines += [f"| `{path}` | {kind} |" for path, kind in fields(output_schema(tool.result))]
+    lines += [f"| `{path}` | {kind} |" for path, kind in rows]
     return "\n".join([*lines, ""])
+
+
+def effects(tool: Tool) -> str:
+    """Whether a tool only reads, as clients are told."""
+    if not tool.writes:
+        return "It only reads."
+    more = [
+        ("may take away what was there", tool.destructive), ("is safe to repeat", tool.idempotent),
+        ("reaches beyond this machine", tool.open_world),
+    ]  # fmt: skip
+    return ", ".join(["It writes", *(told for told, so in more if so)]) + "."
 
 
 def default(parameter: Parameter) -> str:
@@ -77,9 +96,9 @@ def fields(schema: dict[str, Any], prefix: str = "") -> typing.Iterator[tuple[st
     """(dotted path, type) of every field of a result; ``[]`` stands for the items of an array."""
     for name, each in schema["properties"].items():
         path, found = prefix + name, each
-        if each["type"] == "array":
+        if each.get("type") == "array":
             path, found = f"{path}[]", each["items"]
-        kind = found["type"]
+        kind = found.get("type", "any")
         yield path, kind if isinstance(kind, str) else " or ".join(kind)
         if "properties" in found:
             yield from fields(found, f"{path}.")
@@ -87,7 +106,6 @@ def fields(schema: dict[str, Any], prefix: str = "") -> typing.Iterator[tuple[st
 
 def main() -> None:
     """Write or check the page."""
-    assert all(dataclasses.is_dataclass(tool.result) for tool in TOOLS)
     if "--check" in sys.argv[1:]:
         if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != reference():
             sys.exit(f"{PAGE} is not what the server offers. Run 'python scripts/tool_reference.py'.")

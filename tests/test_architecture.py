@@ -22,7 +22,7 @@ FLOORS = (
      "passages", "manifest", "config", "freshness", "history", "trees", "selecting"},
     {"git", "sources", "working_tree", "footprint", "configfile", "clients", "watching", "embedding", "store"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
-     "comparing", "api"},
+     "comparing", "context", "api"},
     {"cli", "server", "__main__"},
 )  # fmt: skip
 """Ground to roof: a module imports from its own floor and those below."""

@@ -28,6 +28,7 @@ COMMANDS = {
     "diff": "diff",
     "init": "init",
     "serve": "serve",
+    "context": "context",
 }
 """Name on the command line -> module; ``index`` is another name for ``build``."""
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
 import click
 
 from anvil.cli import options
+from anvil.server.surface import SURFACES
+
+
+def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """The surfaces named, each once."""
+    found = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+    for name in found:
+        if name not in SURFACES:
+            raise click.BadParameter(f"{name!r} is no surface. There are {', '.join(SURFACES)}.")
+    return found
 
 
 @click.command("serve", epilog="Example: anvil serve --docs docs")
@@ -27,7 +38,11 @@ from anvil.cli import options
     help="What is written on stderr; debug has timings for each tool.",
 )  # fmt: skip
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--surface", type=click.Choice(["docs"]), default="docs", show_default=True, help="The tools offered.")
+@click.option(
+    "--surface", callback=names, metavar="NAME[,NAME]", default="docs", show_default=True,
+    help=f"The tools offered, one or several: {', '.join(SURFACES)}.",
+)  # fmt: skip
+@click.option("--root", metavar="FOLDER", help="With context: the repository (default: the configuration's folder).")
 def command(
     docs: str | None,
     index: str | None,
@@ -42,32 +57,35 @@ def command(
     no_watch: bool,
     log_level: str,
     log_format: str,
-    surface: str,
+    surface: tuple[str, ...],
+    root: str | None,
 ) -> None:
     """Serve the documents to MCP clients. The index is built first if there is none, while questions are answered."""
-    import anvil
     from anvil.server import logs
     from anvil.server.announcing import Announcer
     from anvil.server.guard import Access
     from anvil.server.stopping import exit_by_signal
+    from anvil.server.surface import Asked, opened
 
     logs.configure(log_level, log_format)
     access = Access(host, port, token or os.environ.get("ANVIL_TOKEN") or None, insecure, allowed_host)
+    asked = Asked(docs, index, config, provider, root, not no_watch)
     announcer = Announcer()
-    with exit_by_signal():
-        opened = anvil.open(docs, index, provider, config, progress=announcer, background=True, watch=not no_watch)
-        with opened:
-            if transport == "stdio":
-                from anvil.server import stdio
-                from anvil.server.wire import Wire
+    with exit_by_signal(), contextlib.ExitStack() as stack:
+        served = [stack.enter_context(opened(name, asked, announcer)) for name in surface]
+        if transport == "stdio":
+            from anvil.server import stdio
+            from anvil.server.wire import Wire
 
-                if sys.stdin.isatty():
-                    click.echo("anvil: waiting for an MCP client on stdin; 'anvil --help' is for people.", err=True)
-                wire = Wire.claimed()
-                opened.start(announcer)
-                stdio.serve(opened, announcer, wire)
-            else:
-                from anvil.server import http
+            if sys.stdin.isatty():
+                click.echo("anvil: waiting for an MCP client on stdin; 'anvil --help' is for people.", err=True)
+            wire = Wire.claimed()
+            for each in served:
+                each.subject.start(announcer)
+            stdio.serve(served, announcer, wire)
+        else:
+            from anvil.server import http
 
-                opened.start(announcer)
-                http.serve(opened, announcer, access, sse=transport == "sse")
+            for each in served:
+                each.subject.start(announcer)
+            http.serve(served, announcer, access, sse=transport == "sse")

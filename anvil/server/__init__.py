@@ -1,9 +1,11 @@
-"""The MCP server: surfaces over one index, over stdio, streamable HTTP or SSE.
+"""The MCP server: any surfaces together, over stdio, streamable HTTP or SSE.
 
-    docs.py        what the ``docs`` surface offers: five tools, as data and calls; knows no protocol
+    surface.py     what a surface is: tools over one object, as data and calls; knows no protocol
+    docs.py, context.py   the surfaces
     arguments.py   a caller's arguments -> checked values
-    schemas.py     result dataclasses -> JSON Schema, and results -> JSON
+    schemas.py     results -> JSON Schema, and results -> JSON
     app.py         the SDK's server object: tools, prompts, logging
+    connections.py   the standing connections
     resources.py   pages as resources, completion, change notifications
     crossing.py    the one place where the protocol's event loop hands work to threads
     announcing.py  progress of long work: to stderr and to clients

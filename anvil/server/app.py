@@ -1,9 +1,9 @@
-"""The SDK's server object over one index: tools, prompts (there are none), resources, logging."""
+"""The SDK's server object over some surfaces: tools, prompts (there are none), resources, logging."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import mcp.types as types
@@ -16,62 +16,72 @@ from anvil import __version__
 from anvil.errors import AnvilError
 from anvil.server.announcing import Announcer
 from anvil.server.arguments import WrongArguments
+from anvil.server.connections import Connections, Context, Listener
 from anvil.server.crossing import Crossing
-from anvil.server.docs import INSTRUCTIONS, TOOLS, Tool
-from anvil.server.greeting import NAME, TITLE
+from anvil.server.greeting import NAME, Introduction
 from anvil.server.logs import log
-from anvil.server.resources import Context, Listener, Resources
-from anvil.server.schemas import output_schema, plain
+from anvil.server.resources import Resources
+from anvil.server.schemas import output_schema, plain, structured
+from anvil.server.surface import Served, Surface, Tool
 
-READ_ONLY = types.ToolAnnotations(read_only_hint=True)
 HOUR = 3_600_000
 """Milliseconds for which a client may keep the tool list, which no running server changes."""
 
 
 class App:
-    """One index behind the protocol; :attr:`server` is run by any transport, by several at once."""
+    """Surfaces behind the protocol; :attr:`server` is run by any transport, by several at once."""
 
-    def __init__(self, crossing: Crossing, announcer: Announcer, tools: Iterable[Tool] = TOOLS) -> None:
-        self._crossing = crossing
+    def __init__(self, served: Sequence[Served], announcer: Announcer) -> None:
         self._announcer = announcer
-        self._tools = {tool.name: tool for tool in tools}
-        self.resources = Resources(crossing)
-        announcer.tell_log = self.resources.tell_log
-        pages = self.resources
+        self.parts = [(each.surface, Crossing(each.subject)) for each in served]
+        """Each surface, and the way to its object."""
+        self._tools: dict[str, tuple[Tool, Surface, Crossing]] = {}
+        for surface, crossing in self.parts:
+            assert not self._tools.keys() & {tool.name for tool in surface.tools}
+            self._tools |= {tool.name: (tool, surface, crossing) for tool in surface.tools}
+        connections = Connections()
+        announcer.tell_log = connections.tell_log
+        introduction = Introduction.of([surface for surface, _ in self.parts])
+        pages = [Resources(crossing, connections) for surface, crossing in self.parts if surface.pages]
+        self.resources = pages[0] if pages else None
         self.server: Server[Listener] = Server(
             NAME,
             version=__version__,
-            title=TITLE,
-            instructions=INSTRUCTIONS,
-            lifespan=pages.connection,
+            title=introduction.title,
+            instructions=introduction.instructions,
+            lifespan=connections.connection,
             cache_hints={"tools/list": CacheHint(HOUR, "public")},
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_prompts=self._list_prompts,
-            on_list_resources=pages.list,
-            on_list_resource_templates=pages.templates,
-            on_read_resource=pages.read,
-            on_subscribe_resource=pages.subscribe,
-            on_unsubscribe_resource=pages.unsubscribe,
-            on_subscriptions_listen=pages.listen,
-            on_completion=pages.complete,
+            **(pages[0].handlers() if pages else {}),
         )
         # by name, since the constructor warns of what newer revisions of the protocol dropped: older clients use it
-        self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, pages.set_level)
-        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, pages.initialized)
+        add = self.server.add_request_handler
+        add("logging/setLevel", types.SetLevelRequestParams, connections.set_level)
+        self.server.add_notification_handler(
+            "notifications/initialized", types.NotificationParams, connections.initialized
+        )
+
+    def close(self) -> None:
+        """End the streams of changes."""
+        if self.resources is not None:
+            self.resources.close()
 
     def options(self) -> InitializationOptions:
         """What ``initialize`` is answered with on a standing connection."""
-        return self.server.create_initialization_options(NotificationOptions(resources_changed=True))
+        return self.server.create_initialization_options(
+            NotificationOptions(resources_changed=self.resources is not None)
+        )
 
     def tool_list(self) -> list[types.Tool]:
         """The tools as clients see them."""
         return [
             types.Tool(
                 name=tool.name, title=tool.title, description=tool.description, input_schema=tool.input_schema(),
-                output_schema=output_schema(tool.result), annotations=READ_ONLY,
+                output_schema=output_schema(tool.result), annotations=hints(tool),
             )
-            for tool in self._tools.values()
+            for tool, _, _ in self._tools.values()
         ]  # fmt: skip
 
     async def _list_tools(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -83,20 +93,23 @@ class App:
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Run a tool. What it refuses is a tool error that a model can read; a call that does not fit the tool's
         schema is an error of the protocol."""
-        tool = self._tools.get(params.name)
-        if tool is None:
+        if params.name not in self._tools:
             return refusal(f"There is no tool {params.name[:60]!r}. Use one of {', '.join(self._tools)}.")
+        tool, surface, crossing = self._tools[params.name]
         unwatch = self._watch(ctx)
         try:
             call = tool.prepared(params.arguments or {})
-            return answer(await self._crossing.ask(tool.name, call))
+            return answer(await crossing.ask(tool.name, call))
         except WrongArguments as error:
+            if surface.error_values:
+                return refusal(str(error), surface)
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
         except AnvilError as error:
-            return refusal(str(error))
+            return refusal(str(error), surface)
         except Exception as error:
             log.exception("%s failed", tool.name)
-            return refusal(f"{tool.name} failed inside the server ({type(error).__name__}). Its log says where.")
+            told = f"{tool.name} failed inside the server ({type(error).__name__}). Its log says where."
+            return refusal(told, surface)
         finally:
             unwatch()
 
@@ -113,13 +126,31 @@ class App:
         return self._announcer.watch(tell)
 
 
+def hints(tool: Tool) -> types.ToolAnnotations:
+    """What a client may tell its user about a tool."""
+    if not tool.writes:
+        return types.ToolAnnotations(read_only_hint=True)
+    return types.ToolAnnotations(
+        read_only_hint=False, destructive_hint=tool.destructive, idempotent_hint=tool.idempotent,
+        open_world_hint=tool.open_world,
+    )  # fmt: skip
+
+
 def answer(result: Any) -> types.CallToolResult:
-    """A result as structured content, and the same JSON as text."""
+    """A result as structured content, and the same JSON as text; an array stands in the text as it is."""
     value = plain(result)
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=value)
+    return types.CallToolResult(content=[types.TextContent(text=_json(value))], structured_content=structured(value))
 
 
-def refusal(message: str) -> types.CallToolResult:
+def refusal(message: str, surface: Surface | None = None) -> types.CallToolResult:
     """An error that the caller can act on."""
-    return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
+    if surface is None or not surface.error_values:
+        return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
+    value = {"status": "error", "error": message}
+    return types.CallToolResult(
+        content=[types.TextContent(text=_json(value))], structured_content=value, is_error=True
+    )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from anvil.errors import ConfigError
 
-Kind = Literal["string", "integer", "boolean"]
+Kind = Literal["string", "integer", "boolean", "object"]
 _SPOKEN: dict[type, str] = {
     str: "a string", bool: "a boolean", int: "an integer", float: "a number", list: "an array", dict: "an object",
 }
-_WANTED = {"string": "a string", "integer": "an integer", "boolean": "a boolean"}
+_WANTED = {"string": "a string", "integer": "an integer", "boolean": "a boolean", "object": "an object"}
 
 
 class WrongArguments(Exception):
@@ -64,7 +64,7 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
         return parameter.default
     if parameter.kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)  # JSON knows one kind of number
-    fits: type = {"string": str, "integer": int, "boolean": bool}[parameter.kind]
+    fits: type = {"string": str, "integer": int, "boolean": bool, "object": dict}[parameter.kind]
     if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):
         raise WrongArguments(
             f"{parameter.name} of {tool} must be {_WANTED[parameter.kind]}, not {_SPOKEN.get(type(value), 'that')}."

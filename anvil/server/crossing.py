@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio.to_thread
 
-from anvil.api import Anvil
 from anvil.errors import AnvilError
 from anvil.server.logs import event
 
@@ -19,13 +18,13 @@ THREADS = 8
 
 
 class Crossing:
-    """Asks one :class:`Anvil` from an event loop."""
+    """Asks one surface's object from an event loop."""
 
-    def __init__(self, anvil: Anvil) -> None:
-        self.anvil = anvil
+    def __init__(self, subject: Any) -> None:
+        self.subject = subject
         self._limiter = anyio.CapacityLimiter(THREADS)
 
-    async def ask(self, name: str, call: Callable[[Anvil], T]) -> T:
+    async def ask(self, name: str, call: Callable[[Any], T]) -> T:
         """What ``call`` returns or raises, run in a thread.
 
         When the caller goes away the thread is left to finish by itself. ``name`` is for the log.
@@ -33,7 +32,7 @@ class Crossing:
         started = time.perf_counter()
         outcome = "answered"
         try:
-            return await anyio.to_thread.run_sync(call, self.anvil, abandon_on_cancel=True, limiter=self._limiter)
+            return await anyio.to_thread.run_sync(call, self.subject, abandon_on_cancel=True, limiter=self._limiter)
         except AnvilError:
             outcome = "refused"
             raise

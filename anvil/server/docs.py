@@ -5,13 +5,14 @@ Names, parameters, defaults and result fields are a contract that clients are wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import anvil
+from anvil import __version__
 from anvil.api import Anvil
-from anvil.models import Page, PageList, SearchResult, SectionText, Status
-from anvil.server.arguments import Parameter, checked
+from anvil.models import Page, PageList, Progress, SearchResult, SectionText, Status
+from anvil.server.arguments import Parameter
+from anvil.server.surface import Asked, Surface, Tool
 
 INSTRUCTIONS = (
     "Search and read a folder of Markdown documentation. Start with search_docs; fetch more of a result with "
@@ -22,37 +23,6 @@ INSTRUCTIONS = (
 
 NO_LIMIT = 1_000_000_000
 """Budgets above this mean the same as this."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool: what callers read, what it takes, what it returns, and what it does."""
-
-    name: str
-    title: str
-    description: str
-    parameters: tuple[Parameter, ...]
-    result: type
-    call: Callable[[Anvil, dict[str, Any]], Any]
-
-    def input_schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments."""
-        found: dict[str, Any] = {
-            "type": "object",
-            "properties": {each.name: each.schema() for each in self.parameters},
-        }
-        required = [each.name for each in self.parameters if each.required]
-        if required:
-            found["required"] = required
-        return found
-
-    def prepared(self, given: Mapping[str, Any]) -> Callable[[Anvil], Any]:
-        """The call with its arguments checked.
-
-        Raises :class:`ConfigError` or :class:`anvil.server.arguments.WrongArguments`.
-        """
-        values = checked(self.name, self.parameters, given)
-        return lambda anvil: self.call(anvil, values)
 
 
 _FILE_PATH = Parameter("file_path", "As in search_docs or list_pages.", required=True)
@@ -110,3 +80,22 @@ TOOLS: tuple[Tool, ...] = (
         lambda anvil, given: anvil.get_status(),
     ),
 )
+
+
+def open(asked: Asked, progress: Progress) -> Anvil:
+    """The index over the documentation folder."""
+    return anvil.open(
+        asked.docs, asked.index, asked.provider, asked.config, progress=progress, background=True, watch=asked.watch
+    )
+
+
+def health(opened: Anvil) -> dict[str, Any]:
+    """How much the index holds."""
+    index = opened.get_status().index
+    return {
+        "status": "ok", "version": __version__, "pages": index.total_pages, "chunks": index.total_chunks,
+        "pending_vectors": index.pending_vectors,
+    }  # fmt: skip
+
+
+SURFACE = Surface("docs", "Anvil documentation", INSTRUCTIONS, TOOLS, health, pages=True)

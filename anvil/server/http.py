@@ -10,7 +10,7 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import uvicorn
@@ -22,7 +22,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
 from anvil import __version__
-from anvil.api import Anvil
 from anvil.errors import AnvilError, ConfigError
 from anvil.server.announcing import Announcer
 from anvil.server.app import App
@@ -31,6 +30,7 @@ from anvil.server.guard import Access, Guard
 from anvil.server.logs import event
 from anvil.server.running import running
 from anvil.server.stopping import Stopping, stopped_by_signal
+from anvil.server.surface import Served, Surface
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of the largest request."""
@@ -38,13 +38,15 @@ GRACE = 3
 """Seconds that requests under way have to end when the server stops."""
 REMEMBERED = 1.0
 """Seconds for which ``/health`` answers with the same counts: asking it costs next to nothing."""
+STATUSES = ("ok", "degraded", "error")
+"""From good to bad."""
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-def serve(anvil: Anvil, announcer: Announcer, access: Access, sse: bool = False) -> None:
+def serve(served: Sequence[Served], announcer: Announcer, access: Access, sse: bool = False) -> None:
     """Serve until a signal. Raises :class:`ConfigError` when the port cannot be had."""
     with listening(access) as sock:
-        asyncio.run(_serve(anvil, announcer, access, sock, sse))
+        asyncio.run(_serve(served, announcer, access, sock, sse))
 
 
 @contextlib.contextmanager
@@ -68,18 +70,20 @@ def listening(access: Access) -> Iterator[socket.socket]:
         yield sock
 
 
-async def _serve(anvil: Anvil, announcer: Announcer, access: Access, sock: socket.socket, sse: bool) -> None:
-    async with running(anvil, announcer) as app, stopped_by_signal() as stopping:
+async def _serve(
+    served: Sequence[Served], announcer: Announcer, access: Access, sock: socket.socket, sse: bool
+) -> None:
+    async with running(served, announcer) as app, stopped_by_signal() as stopping:
         server = _Server(
             uvicorn.Config(
-                application(app, anvil, access, stopping, sse), log_config=None, access_log=False, server_header=False,
+                application(app, access, stopping, sse), log_config=None, access_log=False, server_header=False,
                 timeout_graceful_shutdown=GRACE, lifespan="on",
             )
         )  # fmt: skip
 
         async def stop() -> None:
             await stopping.asked.wait()
-            app.resources.close()
+            app.close()
             server.should_exit = True
 
         waiting = asyncio.ensure_future(stop())
@@ -107,16 +111,17 @@ class _Server(uvicorn.Server):
         yield
 
 
-def application(app: App, anvil: Anvil, access: Access, stopping: Stopping, sse: bool = False) -> Guard:
+def application(app: App, access: Access, stopping: Stopping, sse: bool = False) -> Guard:
     """The whole ASGI application; standing streams end when ``stopping`` is asked for."""
-    health = Route("/health", _Health(anvil).answer, methods=["GET"])
+    own: list[Route] = [Route("/health", _Health(app.parts).answer, methods=["GET"])]
+    own += [route for surface, crossing in app.parts for route in surface.routes(crossing)]
     if sse:
         streams = _Streams(app, stopping)
-        routes = [health, Route("/sse", streams), Mount("/messages/", streams.transport.handle_post_message)]
+        routes = [*own, Route("/sse", streams), Mount("/messages/", streams.transport.handle_post_message)]
         return Guard(Starlette(routes=routes), access, ["/health"])
     streamable = app.server.streamable_http_app(
         stateless_http=True, max_request_body_size=LARGEST, transport_security=GUARDED_ALREADY,
-        custom_starlette_routes=[health],
+        custom_starlette_routes=own,
     )  # fmt: skip
     return Guard(streamable, access, ["/health"])
 
@@ -136,29 +141,32 @@ class _Streams:
 class _Health:
     """``GET /health``: whether the server answers, and how much it holds."""
 
-    def __init__(self, anvil: Anvil) -> None:
-        self._crossing = Crossing(anvil)
-        self._known: dict[str, Any] = {}
+    def __init__(self, parts: Sequence[tuple[Surface, Crossing]]) -> None:
+        self._parts = parts
+        self._known: Mapping[str, Any] = {}
         self._until = 0.0
         self._asking = asyncio.Lock()
 
     async def answer(self, _: Request) -> JSONResponse:
-        """200 with counts, or 503 with the reason."""
+        """200 with counts, or 503 with the reason.
+
+        One surface answers for itself; several each under their name, with the worst status of them all.
+        """
         async with self._asking:
             if time.monotonic() >= self._until:
                 self._known = await self._look()
                 self._until = time.monotonic() + REMEMBERED
-        return JSONResponse(self._known, 200 if self._known["status"] == "ok" else 503)
+        return JSONResponse(self._known, 503 if self._known["status"] == "error" else 200)
 
-    async def _look(self) -> dict[str, Any]:
-        base = {"version": __version__}
+    async def _look(self) -> Mapping[str, Any]:
+        found = {surface.name: await self._part(surface, crossing) for surface, crossing in self._parts}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        worst = max((each["status"] for each in found.values()), key=STATUSES.index)
+        return {"status": worst, "version": __version__, **found}
+
+    async def _part(self, surface: Surface, crossing: Crossing) -> Mapping[str, Any]:
         try:
-            status = await self._crossing.ask("health", lambda anvil: anvil.get_status())
+            return await crossing.ask("health", surface.health)
         except AnvilError as error:
-            return {"status": "error", **base, "error": str(error)}
-        index = status.index
-        return {
-            "status": "ok", **base, "pages": index.total_pages, "chunks": index.total_chunks,
-            "pending_vectors": index.pending_vectors,
-        }  # fmt: skip
-
+            return {"status": "error", "version": __version__, "error": str(error)}

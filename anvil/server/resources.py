@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, unquote
 
 import mcp.types as types
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel.server import Server
-from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
 from anvil.api import Anvil
 from anvil.errors import AnvilError
 from anvil.models import PageList
+from anvil.server.connections import Connections, Context
 from anvil.server.crossing import Crossing
 
 PREFIX = "anvil://page/"
@@ -26,19 +22,6 @@ NOT_FOUND = -32002
 """The protocol's code for a resource that is not there, up to revision 2025-11-25."""
 LISTED, COMPLETED = 500, 100
 """Resources on one page of the list; completions in one answer, which the protocol limits."""
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-
-Context = ServerRequestContext["Listener", Any]
-
-
-@dataclass(eq=False)
-class Listener:
-    """One standing connection: what it subscribed to, and the least level of log messages it wants."""
-
-    session: ServerSession | None = None
-    uris: set[str] = field(default_factory=set)
-    level: str = "info"
-
 
 def uri_of(path: str) -> str:
     """The resource of a page."""
@@ -55,26 +38,23 @@ def path_of(uri: str) -> str:
 class Resources:
     """The pages of one index as resources, and the connections that want to hear of changes."""
 
-    def __init__(self, crossing: Crossing) -> None:
+    def __init__(self, crossing: Crossing, connections: Connections) -> None:
         self._crossing = crossing
-        self._listeners: set[Listener] = set()
+        self._connections = connections
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus, max_subscriptions=64)
 
-    @asynccontextmanager
-    async def connection(self, _: Server[Listener]) -> AsyncIterator[Listener]:
-        """The life of a connection (of all connections together, where they are stateless)."""
-        listener = Listener()
-        self._listeners.add(listener)
-        try:
-            yield listener
-        finally:
-            self._listeners.discard(listener)
-
-    async def initialized(self, ctx: Context, _: types.NotificationParams) -> None:
-        """A client is ready; it can be told of changes when its connection stands."""
-        if ctx.session.can_send_request:
-            ctx.lifespan_context.session = ctx.session
+    def handlers(self) -> dict[str, Any]:
+        """What the SDK's server is to call, by the names of its constructor's arguments."""
+        return {
+            "on_list_resources": self.list,
+            "on_list_resource_templates": self.templates,
+            "on_read_resource": self.read,
+            "on_subscribe_resource": self.subscribe,
+            "on_unsubscribe_resource": self.unsubscribe,
+            "on_subscriptions_listen": self.listen,
+            "on_completion": self.complete,
+        }
 
     # --- asking ----------------------------------------------------------------------------------------------
 
@@ -168,11 +148,6 @@ class Resources:
         ctx.lifespan_context.uris.discard(str(params.uri))
         return types.EmptyResult()
 
-    async def set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
-        """The least level of log messages that this connection wants."""
-        ctx.lifespan_context.level = params.level
-        return types.EmptyResult()
-
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
@@ -186,7 +161,7 @@ class Resources:
             await self._bus.publish(ResourceUpdated(uri))
         if listed:
             await self._bus.publish(ResourcesListChanged())
-        for listener in list(self._listeners):
+        for listener in list(self._connections.listeners):
             session = listener.session
             if session is None:
                 continue
@@ -195,13 +170,6 @@ class Resources:
                     await session.send_resource_updated(uri)
             if listed:
                 await session.send_notification(types.ResourceListChangedNotification())
-
-    async def tell_log(self, message: str) -> None:
-        """A log message to the standing connections that want to hear of it."""
-        for listener in list(self._listeners):
-            if listener.session is not None and LEVELS.index(listener.level) <= LEVELS.index("info"):
-                told = types.LoggingMessageNotificationParams(level="info", logger="anvil", data=message)
-                await listener.session.send_notification(types.LoggingMessageNotification(params=told))
 
     def close(self) -> None:
         """End the streams of changes."""

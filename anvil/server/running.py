@@ -1,38 +1,40 @@
-"""The index at work behind any transport: its tools, its changes announced, its progress told."""
+"""The surfaces at work behind any transport: their tools, changes of pages announced, progress told."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from anvil.api import Anvil
 from anvil.models import Changes
 from anvil.server.announcing import Announcer
 from anvil.server.app import App
-from anvil.server.crossing import Crossing
+from anvil.server.surface import Served
 
 
 @asynccontextmanager
-async def running(anvil: Anvil, announcer: Announcer) -> AsyncIterator[App]:
-    """The application over ``anvil``, in the running event loop."""
-    app = App(Crossing(anvil), announcer)
+async def running(served: Sequence[Served], announcer: Announcer) -> AsyncIterator[App]:
+    """The application over what is ``served``, in the running event loop."""
+    app = App(served, announcer)
     loop = asyncio.get_running_loop()
 
     def tell(changes: Changes) -> None:
-        paths = (*changes.changed, *changes.added, *changes.removed)
-        announcer.start(app.resources.changed(paths, bool(changes.added or changes.removed)))
+        if app.resources is not None:
+            paths = (*changes.changed, *changes.added, *changes.removed)
+            announcer.start(app.resources.changed(paths, bool(changes.added or changes.removed)))
 
     def changed(changes: Changes) -> None:  # in the thread that brought the pages up to date
         with contextlib.suppress(RuntimeError):  # the loop ended meanwhile, and nobody is left to tell
             loop.call_soon_threadsafe(tell, changes)
 
     announcer.attach()
-    forget = anvil.on_change(changed)
-    try:
-        yield app
-    finally:
-        forget()
-        announcer.detach()
-        app.resources.close()
+    with contextlib.ExitStack() as listening:
+        for each in served:
+            if each.surface.pages:
+                listening.callback(each.subject.on_change(changed))
+        try:
+            yield app
+        finally:
+            announcer.detach()
+            app.close()

@@ -1,4 +1,4 @@
-"""Result dataclasses as JSON Schema, and results as JSON values.
+"""Results as JSON Schema, and results as JSON values.
 
 The schemas are short on purpose: every agent reads them in every session.
 """
@@ -8,19 +8,29 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 _SIMPLE: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+LIST = "result"
+"""Structured content is always an object: an array stands in it under this name, as the official SDK has it."""
 
 
 @cache
-def output_schema(kind: type) -> dict[str, Any]:
-    """The JSON Schema of a result dataclass.
+def output_schema(kind: Any) -> dict[str, Any]:
+    """The JSON Schema of a result: of a dataclass, or of ``tuple[D, ...]`` of one, wrapped as :func:`structured` does.
 
     Nested ones stand in place, since clients differ on ``$ref``; only the outermost says ``required``.
     """
+    if typing.get_origin(kind) is tuple:
+        return {"type": "object", "properties": {LIST: _schema(kind)}, "required": [LIST]}
     return {**_object(kind), "required": [each.name for each in dataclasses.fields(kind)]}
+
+
+def structured(value: Any) -> dict[str, Any]:
+    """A plain value as structured content."""
+    return {LIST: value} if isinstance(value, list) else value
 
 
 def _object(kind: Any) -> dict[str, Any]:
@@ -32,9 +42,13 @@ def _object(kind: Any) -> dict[str, Any]:
 def _schema(kind: Any) -> dict[str, Any]:
     if dataclasses.is_dataclass(kind):
         return _object(kind)
+    if kind is Any:
+        return {}
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
         return {"type": "array", "items": _schema(arguments[0])}
+    if origin is Mapping:
+        return {"type": "object"}
     if origin in (typing.Union, types.UnionType):
         (other,) = [each for each in arguments if each is not type(None)]
         found = _schema(other)
@@ -48,4 +62,6 @@ def plain(value: Any) -> Any:
         return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     if isinstance(value, (tuple, list)):
         return [plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
     return value

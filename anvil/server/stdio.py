@@ -6,40 +6,41 @@ import asyncio
 import contextlib
 import json
 import logging
+from collections.abc import Sequence
 from typing import Any, cast
 
-from anvil.api import Anvil
 from anvil.server import greeting
 from anvil.server.announcing import Announcer
-from anvil.server.docs import INSTRUCTIONS
 from anvil.server.logs import event
 from anvil.server.stopping import stopped_by_signal
+from anvil.server.surface import Served
 from anvil.server.wire import LONGEST, TOO_LONG, Wire
 
 PATIENCE = 10.0
 """Seconds that requests under way have when the client closed its side: it may still want to read the answers."""
 
 
-def serve(anvil: Anvil, announcer: Announcer, wire: Wire) -> None:
+def serve(served: Sequence[Served], announcer: Announcer, wire: Wire) -> None:
     """Serve until the client goes away. ``initialize`` is answered before the SDK is loaded."""
+    introduction = greeting.Introduction.of([each.surface for each in served])
     line = wire.first()
-    greeted = greeting.answer(line, INSTRUCTIONS) if line else None
+    greeted = greeting.answer(line, introduction) if line else None
     if greeted:
         wire.put(greeted[1])
         event(logging.DEBUG, "greeted the client")
     try:
         if line is not None:
-            asyncio.run(_serve(anvil, announcer, wire, greeted[0] if greeted else None))
+            asyncio.run(_serve(served, announcer, wire, greeted[0] if greeted else None))
     finally:
         wire.close()
 
 
-async def _serve(anvil: Anvil, announcer: Announcer, wire: Wire, greeted: int | str | None) -> None:
+async def _serve(served: Sequence[Served], announcer: Announcer, wire: Wire, greeted: int | str | None) -> None:
     from mcp.server.stdio import stdio_server
 
     from anvil.server.running import running
 
-    async with running(anvil, announcer) as app:
+    async with running(served, announcer) as app:
         ends = _Ends(wire, greeted)
         lines, output = cast(Any, ends), cast(Any, ends)  # the two methods of each that the SDK uses
 

@@ -277,6 +277,15 @@ class Reader:
         found = self.connection.execute(f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))", (wanted,))
         return {chunk.row: chunk for chunk in map(_chunk, found)}
 
+    def chunk_keys(self, rows: Iterable[int]) -> dict[int, bytes]:
+        """Row id -> the chunk's portable id, 8 bytes."""
+        wanted = json.dumps([int(row) for row in rows])
+        return dict(
+            self.connection.execute(
+                "SELECT id, chunk_id FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
+            )
+        )
+
     def chunks_of(self, windows: Iterable[int]) -> list[StoredChunk]:
         """The chunks that windows belong to, each once, in the order of their rows."""
         found = self.chunks({window >> identity.WINDOW_BITS for window in windows})

@@ -31,9 +31,13 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def command(docs: Path, index: Path | None = None, *flags: str) -> list[str]:
-    """The command line of a server."""
-    where = ["--docs", str(docs), *(["--index", str(index)] if index else [])]
-    return [sys.executable, "-W", "error::ResourceWarning", "-m", "anvil", "serve", *where, *flags]
+    """The command line of a server over a folder of documents."""
+    return program("--docs", str(docs), *(["--index", str(index)] if index else []), *flags)
+
+
+def program(*flags: str) -> list[str]:
+    """The command line of any server."""
+    return [sys.executable, "-W", "error::ResourceWarning", "-m", "anvil", "serve", *flags]
 
 
 @dataclass
@@ -58,8 +62,9 @@ class Speaker:
         """A tool's structured content; its text is the same JSON."""
         result = self.call(tool, **arguments)
         assert not result.is_error, result.content[0].text
-        assert json.loads(result.content[0].text) == result.structured_content
-        return result.structured_content
+        said = json.loads(result.content[0].text)
+        assert (said if isinstance(said, dict) else {"result": said}) == result.structured_content
+        return said
 
     def refused(self, tool: str, **arguments: Any) -> str:
         """The message of a tool error: one or two sentences, no traceback."""
@@ -97,8 +102,14 @@ def connected(server: Any, mode: str = "legacy", **options: Any) -> Iterator[Spe
 @contextmanager
 def over_stdio(docs: Path, index: Path | None, *flags: str, mode: str = "legacy") -> Iterator[Speaker]:
     """A client of a server process over its pipes."""
-    line = command(docs, index, *flags)
-    parameters = StdioServerParameters(command=line[0], args=line[1:], env=environment(), cwd=docs.parent)
+    with piped(command(docs, index, *flags), docs.parent, mode) as speaker:
+        yield speaker
+
+
+@contextmanager
+def piped(line: list[str], cwd: Path, mode: str = "legacy") -> Iterator[Speaker]:
+    """A client of the server that a command line starts."""
+    parameters = StdioServerParameters(command=line[0], args=line[1:], env=environment(), cwd=cwd)
     with open(os.devnull, "w") as nothing, connected(stdio_client(parameters, errlog=nothing), mode) as speaker:
         yield speaker
 
@@ -107,14 +118,16 @@ def over_stdio(docs: Path, index: Path | None, *flags: str, mode: str = "legacy"
 def in_memory(docs: Path, index: Path | None, provider: str | None = None, mode: str = "legacy") -> Iterator[Speaker]:
     """A client of the server object in this process."""
     from anvil.server.announcing import Announcer
+    from anvil.server.docs import SURFACE
     from anvil.server.running import running
+    from anvil.server.surface import Served
 
     announcer = Announcer()
     with ExitStack() as stack:
         opened = stack.enter_context(anvil.open(docs, index, provider, progress=announcer, background=True))
         opened.start(announcer)
         portal = stack.enter_context(start_blocking_portal())
-        app = stack.enter_context(portal.wrap_async_context_manager(running(opened, announcer)))
+        app = stack.enter_context(portal.wrap_async_context_manager(running([Served(SURFACE, opened)], announcer)))
         heard: list[Any] = []
 
         async def hear(message: Any) -> None:
@@ -153,12 +166,19 @@ def over_http(
     docs: Path, index: Path | None, *flags: str, transport: str = "http", **variables: str
 ) -> Iterator[Process]:
     """A server process on a port of its own, ready to answer."""
-    log = docs.parent / f"{transport}-{time.monotonic_ns()}.log"
-    line = command(docs, index, "--transport", transport, "--port", "0", *flags)
+    with listening(command(docs, index, *flags), docs.parent, transport, **variables) as process:
+        yield process
+
+
+@contextmanager
+def listening(line: list[str], cwd: Path, transport: str = "http", **variables: str) -> Iterator[Process]:
+    """The server that a command line starts, on a port of its own."""
+    log = cwd / f"{transport}-{time.monotonic_ns()}.log"
+    line = [*line, "--transport", transport, "--port", "0"]
     with open(log, "wb") as stderr:
         process = subprocess.Popen(
             line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
-            env=environment(**variables), cwd=docs.parent,
+            env=environment(**variables), cwd=cwd,
         )  # fmt: skip
     try:
         end = time.monotonic() + 60

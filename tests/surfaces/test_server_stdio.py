@@ -25,8 +25,8 @@ import anvil
 from anvil.server import greeting
 from anvil.server.announcing import Announcer
 from anvil.server.app import App
-from anvil.server.crossing import Crossing
-from anvil.server.docs import INSTRUCTIONS
+from anvil.server.docs import SURFACE
+from anvil.server.surface import Served
 from anvil.server.wire import LONGEST
 from tests.conftest import PAGES, write
 from tests.surfaces import serving
@@ -112,7 +112,7 @@ def test_the_greeting_is_what_the_sdk_answers(docs: Path) -> None:
     assert greeting.HANDSHAKE_VERSIONS == HANDSHAKE_PROTOCOL_VERSIONS
 
     async def answered(opened: anvil.Anvil, request: dict[str, Any]) -> Any:
-        app = App(Crossing(opened), Announcer())
+        app = App([Served(SURFACE, opened)], Announcer())
         streams = create_client_server_memory_streams()
         async with streams as ((read, write), (server_read, server_write)), anyio.create_task_group() as tasks:
             tasks.start_soon(app.server.run, server_read, server_write, app.options())
@@ -125,7 +125,7 @@ def test_the_greeting_is_what_the_sdk_answers(docs: Path) -> None:
     with anvil.open(docs, provider="none") as opened:
         for version in (*HANDSHAKE_PROTOCOL_VERSIONS, "1999-01-01"):
             request = INITIALIZE | {"params": {**INITIALIZE["params"], "protocolVersion": version}}
-            found = greeting.answer(json.dumps(request).encode(), INSTRUCTIONS)
+            found = greeting.answer(json.dumps(request).encode(), greeting.Introduction.of([SURFACE]))
             assert found is not None and found[0] == 0
             assert json.loads(found[1]) == anyio.run(answered, opened, request)
 
@@ -140,7 +140,7 @@ def test_the_greeting_is_what_the_sdk_answers(docs: Path) -> None:
     ],
 )  # fmt: skip
 def test_only_a_sound_request_is_greeted(line: bytes) -> None:
-    assert greeting.answer(line, INSTRUCTIONS) is None
+    assert greeting.answer(line, greeting.Introduction.of([SURFACE])) is None
 
 
 def test_a_conversation_byte_for_byte(pipe: Pipe) -> None:
