@@ -108,6 +108,8 @@ class Answering:
         """Sentences on what is not done yet, and why. The lock is held."""
         self._semantic = copy.searcher.semantic
         found = [copy.refused] if copy.refused else []
+        if shard := (copy.artifact_meta or {}).get("shard"):
+            found.append(f"{copy.index} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'.")
         if self._first is not None and self._first.note and (self._first.running or copy.provisional):
             found.append(self._first.note)
         elif copy.pending and self._backlog.failure:

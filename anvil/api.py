@@ -251,22 +251,26 @@ class Anvil:
         force: bool = False,
         previous: Sequence[str | os.PathLike[str]] = (),
         source: DocumentSource | None = None,
+        shard: str | None = None,
     ) -> BuildReport:
         """Bring the index file in line with the documents; it is not written when it is already.
 
         ``force`` does all anew. ``previous``: further indexes whose vectors may be taken over. ``source``: other
-        documents than the working tree's, such as the staged ones. Raises :class:`BuildError`.
+        documents than the working tree's, such as the staged ones. ``shard``, such as ``3/8``: that share of them
+        only, for :func:`anvil.merging.join`. Raises :class:`BuildError`.
         """
-        return self._index(force, [Path(path) for path in previous], source or self.tree, self._progress, None)
+        paths = [Path(path) for path in previous]
+        return self._index(force, paths, source or self.tree, self._progress, None, shard)
 
     def _first_index(self, progress: Progress, patience: float | None) -> BuildReport:
         return self._index(False, (), self.source, progress, patience)
 
     def _index(
         self, force: bool, previous: Sequence[Path], source: DocumentSource | None, progress: Progress,
-        patience: float | None,
+        patience: float | None, shard: str | None = None,
     ) -> BuildReport:  # fmt: skip
         from anvil import building
+        from anvil.sharding import Shard
 
         if source is None:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
@@ -277,11 +281,16 @@ class Anvil:
                 self._keep_out_of_git()
             return building.build(
                 source, self.index_path, self.provider, self.config.chunking, previous=previous, force=force,
-                progress=progress, **({} if patience is None else {"patience": patience}),
+                shard=Shard.parse(shard) if shard is not None else None, progress=progress,
+                **({} if patience is None else {"patience": patience}),
             )  # fmt: skip
 
-    def check(self, source: DocumentSource | None = None) -> Changes:
+    def check(
+        self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None
+    ) -> Changes:
         """How the documents differ from the index file; needs no model.
+
+        ``source``: other documents than the working tree's; ``index``: another file than :attr:`index_path`.
 
         Raises :class:`ArtifactError` when there is no usable index, :class:`SourceError` when there are no
         documents.
@@ -294,8 +303,10 @@ class Anvil:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
         with self._answering.lock:
             self._ready()
-            reader = checking.open_checked(self.index_path)
+            path = self.index_path if index is None else Path(index)
+            reader = checking.open_checked(path)
             try:
+                checking.refuse_part(reader, path)
                 indexed = reader.blob_ids()
                 return freshness.compare(indexed, chosen.scan(indexed).entries)
             finally:

@@ -9,14 +9,16 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil import __version__, freshness
+from anvil import __version__, freshness, sources
 from anvil.chunking import Chunking
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.indexing import Indexer, adapt, settings
 from anvil.models import BuildReport, Changes, Progress, Scan, silent
+from anvil.sharding import Shard
 from anvil.store import checking, connection, publishing
 from anvil.store.connection import signature
 from anvil.store.reading import Reader
@@ -38,43 +40,57 @@ def build(
     *,
     previous: Sequence[Path] = (),
     force: bool = False,
+    shard: Shard | None = None,
     progress: Progress = silent,
     patience: float = 600.0,
 ) -> BuildReport:
     """Make the index at ``index`` say what ``source`` says; nothing is written when it does already.
 
     ``previous`` are further artifacts whose vectors may be taken over; one that cannot be used is named in
-    the report's reasons. ``force`` does all anew, vectors included. Another process that builds the same index is
+    the report's reasons. Where there is no index yet, the first of them is begun from. ``force`` does all anew,
+    vectors included. ``shard``: its pages only; the index says so. Another process that builds the same index is
     waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised.
     Raises :class:`BuildError` and :class:`SourceError`; then the file at ``index`` is what it was.
     """
     started = time.perf_counter()
     wanted = settings(provider, options)
+    if shard is not None:
+        source = sources.part(source, shard)
     with contextlib.ExitStack() as opened:
         seen = signature(index)
         standing, reasons = _standing(index, opened, force)
         scan = source.scan(standing.blob_ids() if standing else None)
-        report = None if force else _unchanged(standing, index, wanted, scan, started)
+        report = None if force else unchanged(standing, index, wanted, scan, started, shard)
         if report:
             return report
         opened.enter_context(publishing.exclusive(index, patience))
         if signature(index) != seen:  # another build was quicker
             standing, reasons = _standing(index, opened, force)
             scan = source.scan(standing.blob_ids() if standing else None)
-            report = None if force else _unchanged(standing, index, wanted, scan, started)
+            report = None if force else unchanged(standing, index, wanted, scan, started, shard)
             if report:
                 return report
 
+        older = {} if force else _caches(previous, opened, reasons)
+        if standing is None and older:  # the first that can be used stands in: its bytes, if they say it all
+            path, standing = next(iter(older.items()))
+            report = _unchanged(standing, path, wanted, scan, started)
+            if report:
+                publishing.copy(path, index)
+                return replace(
+                    report, outcome="built", index_path=str(index), reused=report.windows, reasons=tuple(reasons)
+                )
+
         writer = Writer(connection.open_scratch())
         opened.callback(writer.close)
-        caches = [] if force else [*([standing] if standing else []), *_caches(previous, opened, reasons)]
+        caches = [] if force else [*dict.fromkeys([*([standing] if standing else []), *older.values()])]
         if standing and not force:
             connection.fill(writer.connection, standing.connection)
             reasons += adapt(writer, wanted)
         else:
             connection.lay_out(writer.connection, provider.dimensions)
             writer.set_meta(wanted)
-        writer.set_meta({"anvil_version": __version__})
+        writer.set_meta({"anvil_version": __version__, "shard": shard})
         indexer = Indexer(writer, provider, options, caches, progress)
         first = changes = freshness.compare(writer.blob_ids(), scan.entries)
         if provider.dimensions and (changes.added or changes.changed):
@@ -133,8 +149,8 @@ def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[R
     return reader, []
 
 
-def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: list[str]) -> list[Reader]:
-    found = []
+def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: list[str]) -> dict[Path, Reader]:
+    found: dict[Path, Reader] = {}
     for path in previous:
         try:
             reader = checking.open_checked(path)
@@ -142,17 +158,21 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
             reasons.append(f"The previous index is not used: {error}")
             continue
         opened.callback(reader.close)
-        found.append(reader)
+        found[path] = reader
     return found
 
 
-def _unchanged(
-    standing: Reader | None, index: Path, wanted: Mapping[str, str], scan: Scan, started: float
-) -> BuildReport | None:
+def unchanged(
+    standing: Reader | None, index: Path, wanted: Mapping[str, str], scan: Scan, started: float,
+    shard: Shard | None = None,
+) -> BuildReport | None:  # fmt: skip
+    """The report on an index that holds, whole, what ``scan`` found and what ``wanted`` says; None when it does not."""
     if standing is None:
         return None
     meta = standing.meta()
     if any(meta.get(key) != value for key, value in wanted.items()) or meta["needs_reembed"] != "0":
+        return None
+    if meta.get("shard") != (str(shard) if shard else None):
         return None
     if freshness.compare(standing.blob_ids(), scan.entries):
         return None

@@ -12,8 +12,7 @@ import os
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from anvil.errors import GitError, SourceError
 from anvil.history import Commits, last_touched
+from anvil.libgit2 import failures, index_class, open_repository
 from anvil.models import GitStatus
 from anvil.trees import Entry, Trees, kind
 from anvil.trees import blob_id as blob_id
@@ -85,7 +85,7 @@ class Repository:
                 break
             mark = folder / ".git"
             if mark.is_file() or (mark / "HEAD").exists():
-                return cls(_open(folder), folder)
+                return cls(open_repository(folder), folder)
             if folder.name == ".git" and (folder / "HEAD").exists():
                 return None  # inside a repository's own folder there is no work tree
             if broken is None and mark.is_dir() and any(mark.iterdir()):
@@ -114,7 +114,7 @@ class Repository:
 
     def head(self) -> str | None:
         """The commit checked out, as 40 hex digits; None before the first commit. Detached is fine."""
-        with _failures("HEAD cannot be read"):
+        with failures("HEAD cannot be read"):
             return None if self._git.head_is_unborn else str(self._git.head.target)
 
     def resolve(self, revision: str) -> str:
@@ -131,19 +131,19 @@ class Repository:
 
     def short(self, commit: str) -> str:
         """The shortest unique form of an id, as git prints it; its first seven digits when it is not here."""
-        with _failures(f"The commit {commit[:12]} cannot be read"):
+        with failures(f"The commit {commit[:12]} cannot be read"):
             found = self._git.get(commit)
             return commit[:7] if found is None else str(found.short_id)
 
     def time(self, commit: str) -> int:
         """A commit's time (of committing) in seconds since 1970."""
-        with _failures(f"The commit {commit[:12]} cannot be read"):
+        with failures(f"The commit {commit[:12]} cannot be read"):
             return self._commit(commit)[0]
 
     def default_branch(self) -> str | None:
         """The commit of the remote's default branch as last fetched (40 hex digits); None when unknown."""
         for name in ("origin/HEAD", "origin/main", "origin/master"):
-            with _failures("The remote's branches cannot be read"):
+            with failures("The remote's branches cannot be read"):
                 reference = self._git.references.get(f"refs/remotes/{name}")
                 try:
                     if reference is not None:
@@ -158,13 +158,28 @@ class Repository:
 
         Names that are not UTF-8 keep their bytes as surrogate escapes.
         """
-        with _failures(f"The tree of {revision[:12]} cannot be read"):
+        with failures(f"The tree of {revision[:12]} cannot be read"):
             folder = self._trees.folder(self._commit(revision)[2], prefix)
             return dict(self._trees.files(folder)) if folder else {}
 
+    def entry(self, path: str, revision: str | None = None) -> Entry | None:
+        """What is staged, or lies in a commit, at a path relative to ``root``; None when there is nothing."""
+        if revision is not None:
+            folder, _, name = path.rpartition("/")
+            with failures(f"The tree of {revision[:12]} cannot be read"):
+                found = self._trees.folder(self._commit(revision)[2], folder or ".")
+                return dict(self._trees.entries(found)).get(name) if found else None
+        with failures("The git index cannot be read"):
+            index = self._current_index()
+            sides = [side for each in index.conflicts or () for side in each if side is not None]
+            conflict = next((Entry(str(side.id), "conflict") for side in sides if side.path == path), None)
+            if conflict or path not in index:
+                return conflict
+            return Entry(str(index[path].id), kind(int(index[path].mode)))
+
     def read_blob(self, blob: str) -> bytes:
         """The bytes of a blob."""
-        with _failures(f"The object {blob[:12]} cannot be read; `git fsck` tells what is missing"):
+        with failures(f"The object {blob[:12]} cannot be read; `git fsck` tells what is missing"):
             return self._git[blob].read_raw()
 
     def last_modified(
@@ -194,7 +209,7 @@ class Repository:
             if blob == here[path].id:
                 trusted[path] = int(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp())
         boundary = set((_text(self.common_dir / "shallow") or "").split())
-        with _failures("The history cannot be read"):
+        with failures("The history cannot be read"):
             found = last_touched(
                 Commits(self._commit, self._trees, prefix), head, present, trusted, since, boundary
             )
@@ -224,7 +239,7 @@ class Repository:
     def staged(self, prefix: str) -> dict[str, Entry]:
         """What is staged under a folder: path relative to ``prefix`` -> entry. No file of the folder is
         read."""
-        with _failures("The git index cannot be read"):
+        with failures("The git index cannot be read"):
             index = self._current_index()
             head = "" if prefix == "." else f"{prefix}/"
             entries: dict[str, Entry] = {}
@@ -244,7 +259,7 @@ class Repository:
         """Read the index anew if it has changed. ``is_ignored`` goes by the one read last: it is asked
         often."""
         try:
-            with _failures("The git index cannot be read"):
+            with failures("The git index cannot be read"):
                 self._current_index()
         except GitError:
             self._index = None
@@ -256,7 +271,7 @@ class Repository:
         libgit2 differs from git in one thing: a ``!`` line does not undo a rule of a file further up. Where
         the index cannot be read the rules alone decide."""
         folder = path.endswith("/")
-        with _failures("The ignore rules cannot be read"):
+        with failures("The ignore rules cannot be read"):
             if not folder and self._is_tracked(path):  # asked first: it takes a tenth of the time
                 return False
             return self._git.path_is_ignored(path) and not (folder and self._is_tracked(path))
@@ -278,7 +293,7 @@ class Repository:
         if len(forms) == 1:
             return data  # nothing for the built-in filters to do; asking for them costs more than hashing
         # Only newer versions of the library apply filters to bytes; each tells the id that they lead to.
-        with _failures(f"The filters of {path} cannot be read"):
+        with failures(f"The filters of {path} cannot be read"):
             stored = str(self._git.hashfile(path))
         return next((form for form in forms if blob_id(form) == stored), data)
 
@@ -286,7 +301,7 @@ class Repository:
         """Whether anything under the folder differs from HEAD, untracked files counted, Anvil's own index
         not."""
         head = "" if prefix == "." else f"{prefix}/"
-        with _failures("The state of the work tree cannot be read"):
+        with failures("The state of the work tree cannot be read"):
             return any(
                 path.startswith(head) and "/.anvil/" not in f"/{path}"
                 for path in self._git.status(untracked_files="all")
@@ -304,7 +319,7 @@ class Repository:
     # --- inner -------------------------------------------------------------------------------------
 
     def _config(self, key: str) -> bool:
-        with _failures("The configuration cannot be read"):
+        with failures("The configuration cannot be read"):
             return key in self._git.config and self._git.config.get_bool(key)
 
     def _commit(self, commit: str) -> tuple[int, tuple[str, ...], str]:
@@ -323,72 +338,13 @@ class Repository:
         except FileNotFoundError:
             signature = (file, None)
         if self._index is None or self._index[0] != signature:
-            self._index = (signature, _index_class()(file))
+            self._index = (signature, index_class()(file))
         return self._index[1]
 
     @staticmethod
     def _first(index: pygit2.Index, prefix: str) -> int:
         """The position of the first entry not below ``prefix`` in git's order, which is that of bytes."""
         return bisect_left(range(len(index)), os.fsencode(prefix), key=lambda at: os.fsencode(index[at].path))
-
-
-def _open(folder: Path) -> pygit2.Repository:
-    import pygit2
-    from pygit2.enums import RepositoryOpenFlag
-
-    try:
-        return pygit2.Repository(str(folder), RepositoryOpenFlag.NO_SEARCH)
-    except (pygit2.GitError, KeyError, ValueError, OSError) as error:
-        reason = str(error)
-        if "not owned by" in reason:
-            raise GitError(
-                f"The repository {folder} belongs to another user, so git's rules forbid reading it. "
-                f"If you trust it: git config --global --add safe.directory '{folder}'"
-            ) from error
-        if "object format" in reason:
-            raise GitError(
-                f"The repository {folder} uses SHA-256 object ids, which libgit2 cannot read. "
-                "Its pages can still be indexed as files, without commit times."
-            ) from error
-        raise GitError(f"The repository {folder} cannot be opened: {_reason(error)}.") from error
-
-
-@contextmanager
-def _failures(what: str) -> Iterator[None]:
-    """Translate the library's failures; a bare KeyError from it means an object that is not there."""
-    import pygit2
-
-    try:
-        yield
-    except KeyError as error:
-        missing = (
-            f"object {error.args[0]} is missing (a partial or damaged clone)" if error.args else "missing"
-        )
-        raise GitError(f"{what}: {missing}.") from error
-    except (pygit2.GitError, ValueError, OSError) as error:
-        raise GitError(f"{what}: {_reason(error)}.") from error
-
-
-def _reason(error: Exception) -> str:
-    reason = str(error).rstrip(".")
-    if "'link'" in reason:
-        return "it is a split index, which libgit2 cannot read; run `git update-index --no-split-index`"
-    if "'sdir'" in reason:
-        return "it is a sparse index, which libgit2 cannot read; run `git sparse-checkout disable`"
-    return reason
-
-
-def _index_class() -> type[pygit2.Index]:
-    """The library's Index, made to be quiet: where opening failed, its destructor complained on stderr as
-    well."""
-    import pygit2
-
-    class QuietIndex(pygit2.Index):
-        def __del__(self) -> None:
-            if hasattr(self, "_index"):
-                super().__del__()
-
-    return QuietIndex
 
 
 def _text(file: Path) -> str | None:

@@ -18,10 +18,11 @@ from anvil.errors import SourceError
 from anvil.git import Repository, timestamp
 from anvil.models import Document, Scan, Skipped
 from anvil.selecting import BAD_NAME, SUBMODULE, Selection, is_unicode, printable, refusal
+from anvil.sharding import Shard
 from anvil.trees import Entry
 from anvil.working_tree import WorkingTree, file_time
 
-__all__ = ["DocumentSource", "SourceOptions", "commit_tree", "staged_tree", "working_tree"]
+__all__ = ["DocumentSource", "SourceOptions", "commit_tree", "part", "staged_tree", "working_tree"]
 
 
 class DocumentSource(Protocol):
@@ -80,6 +81,36 @@ def commit_tree(docs: Path, revision: str, options: SourceOptions | None = None)
     """The documents of a commit. SourceError outside a repository, or when there is no such commit or
     folder."""
     return _CommitTree(docs, revision, options or SourceOptions())
+
+
+def part(source: DocumentSource, shard: Shard) -> DocumentSource:
+    """The documents of a source that belong to a shard."""
+    return _Part(source, shard)
+
+
+class _Part:
+    """See :func:`part`; all but the listing is the whole source's."""
+
+    def __init__(self, source: DocumentSource, shard: Shard) -> None:
+        self._source = source
+        self._shard = shard
+        self.name = f"{source.name}, shard {shard}"
+        self.root_path = source.root_path
+        self.read = source.read
+        self.commit = source.commit
+        self.last_modified = source.last_modified
+
+    @property
+    def problem(self) -> str | None:
+        return self._source.problem
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        whole = self._source.scan(indexed)
+        holds = self._shard.holds
+        return Scan(
+            {path: blob for path, blob in whole.entries.items() if holds(path)},
+            tuple(each for each in whole.skipped if holds(each.path)),
+        )
 
 
 class _Tree(ABC):

@@ -53,6 +53,12 @@ class Trees:
             found = self._folders(found).get(name) if found else None
         return found
 
+    def entries(self, tree: str) -> Iterator[tuple[str, Entry]]:
+        """Name and entry of everything directly in a folder that is not a folder itself."""
+        for mode, name, found in self._entries(tree):
+            if mode != _FOLDER:
+                yield name.decode("utf-8", "surrogateescape"), Entry(found.hex(), kind(int(mode, 8)))
+
     def files(self, tree: str) -> Iterator[tuple[str, Entry]]:
         """Path and entry of everything below that is not a folder, in no particular order."""
         for path, mode, found in self._differing(None, tree, b""):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,6 +63,38 @@ class VectorTable:
     def near(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each chunk's best cosine and, weighted, its page's: of equal sections, the one in a page on the subject."""
         return self.best(query) + PAGE_WEIGHT * _dots(self._centroids, query)[self._page]
+
+
+def nearest_pairs(
+    rows: NDArray[np.int8], owners: NDArray[np.int64], apart: Sequence[Mapping[int, int]], threshold: float, limit: int
+) -> list[tuple[int, int, float]]:
+    """Pairs of chunks (owner, owner, cosine of their mean vectors) from ``threshold`` on, nearest first.
+
+    ``rows``: int8 (n, dimensions), of any length; ``owners`` (n,): the chunk of each. Chunks that are of one group by
+    any of the groupings ``apart`` (chunk -> group) are no pair.
+    """
+    order = np.argsort(owners, kind="stable")
+    starts = _starts(owners[order])
+    names = owners[order][starts]
+    if len(names) < 2:
+        return []
+    units = rows[order].astype(np.float32)
+    units /= np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-9)
+    means = np.add.reduceat(units, starts)
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+    groups = [np.array([grouping[int(name)] for name in names]) for grouping in apart]
+    found: list[tuple[float, int, int]] = []
+    for first in range(0, len(names), BLOCK):
+        cosines = means[first : first + BLOCK] @ means[first:].T
+        for group in groups:
+            cosines[group[first : first + BLOCK, None] == group[None, first:]] = -1.0
+        left, right = np.nonzero(np.triu(cosines, 1) >= threshold)
+        if len(left):
+            values = cosines[left, right]
+            best = np.lexsort((right, left, -values))[:limit]
+            found += zip((-values[best]).tolist(), names[left[best] + first], names[right[best] + first], strict=True)
+            found = sorted(found)[:limit]
+    return [(int(a), int(b), -value) for value, a, b in found]
 
 
 def _dots(rows: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -19,7 +19,11 @@ from anvil.embedding import Embedded, EmbeddingProvider
 from anvil.errors import BuildError, FormatTooNew, SourceError
 from anvil.models import BuildReport, Document, Scan, Skipped
 from anvil.store import checking, identity
+from tests import repositories
 from tests.conftest import PAGES, write
+from tests.repositories import commit, run
+
+isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
 
 
 class Counting:
@@ -212,6 +216,25 @@ def test_vectors_come_from_a_previous_index(docs: Path, tmp_path: Path, local: E
     assert provider.texts == [] and report.reused == report.windows
     assert len(report.reasons) == 1 and "broken.db" in report.reasons[0]
     assert sha(tmp_path / "new.db") == sha(tmp_path / "old.db")
+
+
+def test_a_first_build_begins_from_a_previous_index(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider, isolated: None
+) -> None:
+    run(tmp_path, "init", "-q", "-b", "main")
+    commit(tmp_path, "pages", at=1_700_000_000)
+    make(docs, tmp_path / "old.db", keywords)
+    commit(tmp_path, "no page", at=1_700_000_100)
+    report = make(docs, tmp_path / "new.db", keywords, previous=[tmp_path / "gone.db", tmp_path / "old.db"])
+    assert (report.outcome, report.index_path, len(report.changes)) == ("built", str(tmp_path / "new.db"), 0)
+    assert "gone.db" in report.reasons[0]
+    assert sha(tmp_path / "new.db") == sha(tmp_path / "old.db"), "nothing changed: not even the commit it tells"
+    write(docs, {"index.md": "# Other\n"})
+    report = make(docs, tmp_path / "third.db", keywords, previous=[tmp_path / "old.db"])
+    assert report.changes.changed == ("index.md",) and not report.changes.added
+    make(docs, tmp_path / "scratch.db", keywords)
+    assert sha(tmp_path / "third.db") == sha(tmp_path / "scratch.db")
+    assert sorted(path.name for path in tmp_path.glob("*.db*")) == ["new.db", "old.db", "scratch.db", "third.db"]
 
 
 def test_deleted_and_renamed_pages_are_pruned(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:

@@ -26,7 +26,9 @@ COMMANDS = {
     "status": "status",
     "verify": "verify",
     "diff": "diff",
+    "merge": "merge",
     "init": "init",
+    "ci": "ci",
     "serve": "serve",
     "context": "context",
 }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import click
 
-from anvil.cli import options, output
+from anvil.cli import NO, OK, options, output
 from anvil.models import BuildReport
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
 @options.common
+@options.tree
+@click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
+@click.option("--tracked", is_flag=True, help="With --staged: exit with 1 until the index is staged as it was built.")
 @click.option("--force", is_flag=True, help="Do all anew, vectors included.")
 @click.option("--previous", metavar="FILE", multiple=True, help="An index whose vectors may be reused (repeatable).")
 @options.as_json
@@ -19,19 +22,26 @@ def command(
     index: str | None,
     config: str | None,
     provider: str | None,
+    staged: bool,
+    ref: str | None,
+    shard: str | None,
+    tracked: bool,
     force: bool,
     previous: tuple[str, ...],
     as_json: bool,
     quiet: bool,
-) -> None:
+) -> int:
     """Build the index, or bring it up to date. Nothing is written when nothing changed."""
     import anvil
 
     with output.progress(quiet) as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
-        report = opened.index(force=force, previous=previous)
+        source = options.documents(opened, staged, ref)
+        in_git = options.in_git(opened, staged) if tracked else None
+        report = opened.index(force=force, previous=previous, source=source, shard=shard)
+        waiting = in_git.adding() if in_git is not None and not in_git.is_staged() else None
     if as_json:
         output.print_json(report)
-        return
+        return NO if waiting else OK
     for sentence in report.reasons:
         output.warn(sentence)
     for left_out in report.skipped:
@@ -40,6 +50,9 @@ def command(
         output.warn(f"not embedded, found by keyword only: {failure.path}: {failure.reason}")
     if not quiet:
         click.echo(summary(report))
+        if waiting:
+            click.echo(f"It is not in the commit yet. {waiting}")
+    return NO if waiting else OK
 
 
 def summary(report: BuildReport) -> str:

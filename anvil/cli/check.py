@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
+from typing import TYPE_CHECKING
+
 import click
 
 from anvil.cli import NO, OK, options, output
 from anvil.models import Changes
 
+if TYPE_CHECKING:
+    from anvil.api import Anvil
 
-@click.command("check", epilog="Example: anvil check --staged && git commit")
+
+@click.command("check", epilog="Example: anvil check --staged --tracked && git commit")
 @options.docs
 @options.index
 @options.config
-@click.option("--staged", is_flag=True, help="Compare with what is staged for the next commit.")
-@click.option("--ref", metavar="REV", help="Compare with a commit.")
+@options.tree
+@click.option(
+    "--tracked", is_flag=True,
+    help="With --staged or --ref: the index, too, is the one in git, not the file in the folder.",
+)
 @options.as_json
 @options.quiet
 def command(
@@ -22,40 +32,46 @@ def command(
     config: str | None,
     staged: bool,
     ref: str | None,
+    tracked: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
     """Does the index say what the documents say? Exit code 0: fresh, 1: stale, 2: could not tell."""
     import anvil
-    from anvil import sources
 
-    if staged and ref is not None:
-        raise click.UsageError("--staged and --ref exclude each other. Give one of them.")
-    with anvil.open(docs, index, config=config) as opened:
-        source = opened.tree
-        if opened.folder is not None and (staged or ref is not None):
-            chosen = opened.config.source
-            source = (
-                sources.commit_tree(opened.folder, ref, chosen)
-                if ref is not None
-                else sources.staged_tree(opened.folder, chosen)
-            )
-        changes = opened.check(source)
+    with anvil.open(docs, index, config=config) as opened, contextlib.ExitStack() as held:
+        source = options.documents(opened, staged, ref)
+        file = held.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
+        changes = opened.check(source, file)
         name = source.name if source else "documents"
         place = str(opened.index_path)
+        mend = _mend(opened, docs, index, config, staged, ref, tracked)
     if as_json:
         output.print_json(
             {"fresh": not changes, "compared_with": name, "index": place, "changed": changes.changed,
              "added": changes.added, "removed": changes.removed}
         )  # fmt: skip
     elif not quiet:
-        click.echo(_told(changes, name, place))
+        click.echo(_told(changes, name, place, mend))
     return NO if changes else OK
 
 
-def _told(changes: Changes, name: str, place: str) -> str:
+def _mend(
+    opened: Anvil, docs: str | None, index: str | None, config: str | None, staged: bool, ref: str | None,
+    tracked: bool,
+) -> str:  # fmt: skip
+    """The command that brings the index in line, with the options that this one was given."""
+    given = {"--docs": docs, "--index": index, "--config": config, "--ref": ref}
+    words = ["anvil", "build", *(["--staged"] if staged else [])]
+    words += [word for option, value in given.items() if value is not None for word in (option, value)]
+    add = ["git", "add", output.relative(opened.index_path)]
+    return shlex.join(words) + (f" && {shlex.join(add)}" if tracked and staged else "")
+
+
+def _told(changes: Changes, name: str, place: str, mend: str) -> str:
     if not changes:
         return f"{place} is fresh: it says what the {name} says."
     kinds = (("changed", changes.changed), ("added", changes.added), ("removed", changes.removed))
     lines = [f"{kind:>8}  {path}" for kind, paths in kinds for path in paths]
-    return "\n".join([*lines, f"{place} is stale: {len(changes)} pages differ from the {name}. Run 'anvil build'."])
+    differ = "1 page differs" if len(changes) == 1 else f"{len(changes)} pages differ"
+    return "\n".join([*lines, f"{place} is stale: {differ} from the {name}. Run: {mend}"])

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.sources import DocumentSource
+    from anvil.tracked import TrackedIndex
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -17,6 +22,35 @@ provider = click.option(
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
+
+
+def tree(function: F) -> F:
+    """The options that say which state of the documents is meant; :func:`documents` reads them."""
+    staged = click.option("--staged", is_flag=True, help="The documents as staged for the next commit.")
+    ref = click.option("--ref", metavar="REV", help="The documents of a commit.")
+    return staged(ref(function))
+
+
+def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | None:
+    """The documents that ``--staged`` and ``--ref`` mean, else those in the folder; None without one."""
+    from anvil import sources
+
+    if staged and ref is not None:
+        raise click.UsageError("--staged and --ref exclude each other. Give one of them.")
+    if opened.folder is None:
+        return None
+    if ref is not None:
+        return sources.commit_tree(opened.folder, ref, opened.config.source)
+    return sources.staged_tree(opened.folder, opened.config.source) if staged else opened.tree
+
+
+def in_git(opened: Anvil, tree: bool) -> TrackedIndex:
+    """The index as git holds it, for ``--tracked``, which goes with a ``tree`` of git's."""
+    from anvil.tracked import TrackedIndex
+
+    if not tree:
+        raise click.UsageError("--tracked goes with --staged. Give both.")
+    return TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
 
 
 def common(function: F) -> F:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -29,6 +30,14 @@ def _plain(value: Any) -> Any:
 def warn(message: str) -> None:
     """One line on stderr that is not an error."""
     click.echo(f"anvil: {message}", err=True)
+
+
+def relative(path: Path) -> str:
+    """A path as one would type it: from the working folder, when it lies below."""
+    try:
+        return path.resolve().relative_to(Path.cwd().resolve()).as_posix()
+    except ValueError:
+        return str(path)
 
 
 @contextmanager

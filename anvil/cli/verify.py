@@ -31,5 +31,6 @@ def command(file: str, as_json: bool) -> int:
         output.print_json({"sound": True, "file": file, "manifest": meta, "counts": counts})
     else:
         held = ", ".join(f"{count} {name}" for name, count in counts.items())
-        click.echo(f"{file} is sound: {held}.\nDigest {meta['digest']}.")
+        part = f" It is shard {meta['shard']}." if "shard" in meta else ""
+        click.echo(f"{file} is sound: {held}.{part}\nDigest {meta['digest']}.")
     return OK

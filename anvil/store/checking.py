@@ -14,7 +14,8 @@ from typing import NoReturn
 
 import apsw
 
-from anvil.errors import ArtifactRejected, FormatTooNew
+from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew
+from anvil.sharding import Shard
 from anvil.store import connection as connections
 from anvil.store import trust
 from anvil.store.digest import checksum, document_digests, index_digest
@@ -50,6 +51,13 @@ def open_checked(path: Path, text_too: bool = True) -> Reader:
         handle.close()
         raise
     return reader
+
+
+def refuse_part(reader: Reader, path: Path) -> None:
+    """Raise :class:`ArtifactRejected` when an index is a shard: what it lacks is in the others."""
+    shard = reader.meta().get("shard")
+    if shard is not None:
+        raise ArtifactRejected(f"{path} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'.")
 
 
 def check(path: Path, text_too: bool = True) -> None:
@@ -96,6 +104,11 @@ def _check(reader: Reader, path: Path, text_too: bool) -> None:
         refuse(f"its manifest lacks {', '.join(missing)}")
     if not meta["embedding_dimensions"].isdigit() or int(meta["embedding_dimensions"]) > 8192:
         refuse("its manifest names impossible dimensions")
+    if "shard" in meta:
+        try:
+            Shard.parse(meta["shard"])
+        except ConfigError:
+            refuse("its manifest names an impossible shard")
     dimensions = int(meta["embedding_dimensions"])
     expected = _expected(dimensions)
     for kind, name in sorted(set(found) ^ set(expected)):

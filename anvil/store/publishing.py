@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,6 +82,16 @@ def _stands(path: Path, opened: os.stat_result) -> bool:
         return False
 
 
+def copy(artifact: Path, path: Path) -> None:
+    """Put a copy of an artifact that passed its check at ``path``, byte for byte. Raises :class:`BuildError`."""
+    fresh = path.with_name(path.name + FRESH)
+    try:
+        shutil.copyfile(artifact, fresh)
+    except OSError as error:
+        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+    put_in_place(fresh, path)
+
+
 class Publication:
     """A working copy on its way to ``path``, in two strokes: its text first, which needs no vectors.
 
@@ -144,25 +155,29 @@ class Publication:
         self.writer.connection.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table} ORDER BY {order}")
 
     def _put_in_place(self) -> None:
-        path = self.path
+        with self._complaints():
+            checking.check(self.fresh, text_too=False)
+        put_in_place(self.fresh, self.path)
+
+
+def put_in_place(fresh: Path, path: Path) -> None:
+    """Flush a file that passed its check, and rename it to ``path``. Raises :class:`BuildError`."""
+    try:
+        with fresh.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    except PermissionError as error:
+        raise BuildError(
+            f"{path} cannot be replaced ({error.strerror}). Close the program that holds it open, and build again."
+        ) from error
+    except OSError as error:
+        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+    if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            with self._complaints():
-                checking.check(self.fresh, text_too=False)
-            with self.fresh.open("rb+") as file:
-                os.fsync(file.fileno())
-            os.replace(self.fresh, path)
-        except PermissionError as error:
-            raise BuildError(
-                f"{path} cannot be replaced ({error.strerror}). Close the program that holds it open, and build again."
-            ) from error
-        except OSError as error:
-            raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
-        if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
-            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _settle_ids(writer: Writer) -> None:

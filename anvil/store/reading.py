@@ -202,6 +202,10 @@ class Reader:
         rows = self.connection.execute("SELECT document_id, count(*), sum(char_count) FROM chunks GROUP BY 1")
         return {document: (count, size) for document, count, size in rows}
 
+    def chunk_sizes(self) -> list[int]:
+        """Characters of each chunk, ascending."""
+        return [size for (size,) in self.connection.execute("SELECT char_count FROM chunks ORDER BY 1")]
+
     def characters(self) -> int:
         """Characters of all text."""
         return int(self._one("SELECT coalesce(sum(char_count), 0) FROM chunks"))

@@ -74,7 +74,7 @@ class Writer(Reader):
         Returns the document's id, which stays when a document is replaced.
         """
         stands = self.remove(document.path, library)
-        id_ = stands if stands is not None else self._new_id(library, document.path)
+        id_ = stands if stands is not None else self.new_id(library, document.path)
         title = title_of(document, page)
         metadata = {**page.metadata, **document.metadata}
         self.connection.execute(
@@ -135,7 +135,8 @@ class Writer(Reader):
             ((time, library, path) for path, time in sorted(times.items())),
         )
 
-    def _new_id(self, library: str, path: str) -> int:
+    def new_id(self, library: str, path: str) -> int:
+        """A free id for a document that is to be added."""
         return identity.document_id(library, path, _Taken(self))
 
     # --- windows and vectors -------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from tests.conftest import PAGES, write
 from tests.repositories import commit, run
 from tests.surfaces.programs import complaint, environment, printed, program
 
-COMMANDS = ["build", "index", "check", "search", "show", "list", "status", "verify", "diff", "init", "serve"]
+COMMANDS = ["build", "index", "check", "search", "show", "list", "status", "verify", "diff", "merge", "init", "serve"]
 isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
 
 

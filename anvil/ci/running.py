@@ -1,0 +1,231 @@
+"""A CI job's work: what to reuse, build or check, and what to tell about it."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.ci import summary
+from anvil.ci.hosts import Host
+from anvil.ci.stale import in_checkout, notes
+from anvil.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.models import BuildReport
+    from anvil.store.reading import Reader
+
+KEPT = "index.db"
+"""The index's name in the folder that is kept, whatever it is called in the checkout."""
+MOST = 10
+"""Warnings about files at most: GitHub shows no more of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a job asks for: the options of ``anvil build``, ``keep``, a folder, and whether stale pages are marked."""
+
+    docs: str | None = None
+    index: str | None = None
+    config: str | None = None
+    provider: str | None = None
+    previous: tuple[str, ...] = ()
+    keep: str | None = None
+    mark_stale: bool = True
+
+
+def plan(order: Order, host: Host, environment: Mapping[str, str]) -> dict[str, str]:
+    """Say where the index is kept between runs, and under which name a cache finds it again."""
+    with _opened(order, host) as opened:
+        place = _place(opened)
+        folder = Path(environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / f"anvil-index-{place}"
+        told = {"keep": order.keep or str(folder), "cache-prefix": _cache_prefix(opened)}
+    host.output(told)
+    return told
+
+
+def build(order: Order, host: Host) -> dict[str, str]:
+    """Build the index, reusing what was kept; leave it and its manifest in the folder that is kept."""
+    from anvil import comparing, health
+    from anvil.store import checking, describing, publishing, trust
+
+    with ExitStack() as stack:
+        opened = stack.enter_context(_opened(order, host))
+        keep = Path(order.keep) if order.keep else None
+        previous = [*_kept(keep), *_named(order.previous, host)]
+        held = Path(stack.enter_context(tempfile.TemporaryDirectory())) / KEPT
+        old = _last([opened.index_path, *previous], held)  # a copy: the build may take its place
+        report = opened.index(previous=previous)
+        _warn(report, opened, host)
+        index = opened.index_path
+        new = stack.enter_context(checking.open_checked(index))
+        sha256 = trust.sha256(index)
+        told = _told(
+            opened, new,
+            before=_size(stack.enter_context(old), held) if old else None,
+            difference=comparing.difference(old, new) if old else None,
+            health=health.examine(new),
+            report=report,
+        )  # fmt: skip
+        values = {
+            "index-path": str(index.absolute()),
+            "digest": report.digest,
+            "pages": str(report.pages),
+            "chunks": str(report.chunks),
+            "embedded": str(report.embedded),
+            "changed": _yes(old is None or trust.sha256(held) != sha256),
+            "cache-key": f"{_cache_prefix(opened)}{sha256[:16]}",
+        }
+        if keep:
+            keep.mkdir(parents=True, exist_ok=True)
+            publishing.copy(index, keep / KEPT)
+            describing.write_manifest(keep / KEPT)
+    host.output(values)
+    host.summarize(summary.render(told))
+    return values
+
+
+def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
+    """Compare the index with the documents, and mark those it is not up to date with; whether it is fresh."""
+    from anvil import health
+    from anvil.store import checking
+
+    with ExitStack() as stack:
+        opened = stack.enter_context(_opened(order, host))
+        changes = opened.check()
+        reader = stack.enter_context(checking.open_checked(opened.index_path))
+        told = _told(opened, reader, before=None, difference=None, health=health.examine(reader), stale=changes)
+        counts = reader.counts()
+        values = {
+            "index-path": str(opened.index_path.absolute()),
+            "digest": told.digest,
+            "pages": str(counts["documents"]),
+            "chunks": str(counts["chunks"]),
+            "embedded": "0",
+            "changed": _yes(bool(changes)),
+        }
+        if changes:
+            for note in list(notes(changes, opened, reader))[: MOST if order.mark_stale else 0]:
+                host.annotate("warning", note.message, note.file, note.line)
+            host.annotate(
+                "error",
+                f"{_shown(opened.index_path)} is stale: {summary.counted(len(changes), 'page')} "
+                f"differ{'s' if len(changes) == 1 else ''} from the documents. Run 'anvil build' and commit the index.",
+            )
+        else:
+            host.line(f"{_shown(opened.index_path)} is fresh: it says what the documents say.")
+    host.output(values)
+    host.summarize(summary.render(told))
+    return not changes, values
+
+
+# --- what to work on -------------------------------------------------------------------------------------------
+
+
+def _opened(order: Order, host: Host) -> Anvil:
+    import anvil
+
+    return anvil.open(order.docs, order.index, order.provider, order.config, progress=_Lines(host))
+
+
+class _Lines:
+    """Says how far a build is, every ten seconds."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._next = time.monotonic() + 2.0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if total > 1 and now >= self._next:
+            self._host.line(f"{stage} {done} of {total}")
+            self._next = now + 10.0
+
+
+def _place(opened: Anvil) -> str:
+    """What tells this index from others of the same checkout."""
+    return hashlib.sha256(_shown(opened.index_path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+
+def _cache_prefix(opened: Anvil) -> str:
+    """Indexes of another format or model are of no use, so a cache is not asked for them."""
+    from anvil.store.connection import FORMAT_VERSION
+
+    return f"anvil-{FORMAT_VERSION}-{opened.provider.digest[:12]}-{_place(opened)}-"
+
+
+def _kept(folder: Path | None) -> Iterator[Path]:
+    if folder and (folder / KEPT).is_file():
+        yield folder / KEPT
+
+
+def _named(previous: tuple[str, ...], host: Host) -> Iterator[Path]:
+    """The indexes that ``previous`` names: paths and patterns, one a line."""
+    for name in (line.strip() for each in previous for line in each.splitlines()):
+        if not name:
+            continue
+        found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+        if not found:
+            host.annotate("warning", f"There is no previous index at {name}: its vectors cannot be reused.")
+        yield from map(Path, found)
+
+
+def _last(candidates: list[Path], held: Path) -> Reader | None:
+    """The first of the indexes that is sound, as a copy at ``held``."""
+    from anvil.store import checking, publishing
+
+    for path in candidates:
+        try:
+            checking.check(path)
+        except ArtifactError:
+            continue  # the build, which is given the same, says why
+        publishing.copy(path, held)
+        return checking.open_checked(held)
+    return None
+
+
+# --- what to tell ----------------------------------------------------------------------------------------------
+
+
+def _told(opened: Anvil, reader: Reader, **more: object) -> summary.Told:
+    meta = reader.meta()
+    return summary.Told(
+        index=_shown(opened.index_path), docs=_shown(opened.folder) if opened.folder else "", digest=meta["digest"],
+        commit=meta.get("commit"), after=_size(reader, opened.index_path), **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _size(reader: Reader, path: Path) -> summary.Size:
+    counts = reader.counts()
+    return summary.Size(counts["documents"], counts["sections"], counts["chunks"], path.stat().st_size)
+
+
+def _warn(report: BuildReport, opened: Anvil, host: Host) -> None:
+    told: list[tuple[str, str | None]] = [(reason, None) for reason in report.reasons]
+    told += [(f"Left out: {each.reason}", in_checkout(opened, each.path)) for each in report.skipped]
+    told += [(f"Not embedded, found by keyword only: {each.path}: {each.reason}", None) for each in report.failed]
+    for message, file in told[: MOST - 1]:
+        host.annotate("warning", message, file)
+    if len(told) >= MOST:
+        host.annotate("warning", f"{len(told) - MOST + 1} more warnings stand in the log.")
+        for message, file in told[MOST - 1 :]:
+            host.line(f"{file}: {message}" if file else message)
+
+
+def _shown(path: Path) -> str:
+    """A path from the working folder, where it lies inside; POSIX."""
+    absolute = path.absolute()
+    here = Path.cwd()
+    return (absolute.relative_to(here) if absolute.is_relative_to(here) else absolute).as_posix()
+
+
+def _yes(value: bool) -> str:
+    return "true" if value else "false"

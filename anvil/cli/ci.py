@@ -1,0 +1,62 @@
+"""``anvil ci``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from anvil.cli import ERROR, NO, OK, options, output
+from anvil.errors import AnvilError
+
+
+@click.command("ci", epilog="Example: anvil ci build --docs docs --keep anvil-index")
+@click.argument("mode", metavar="build|check|plan", type=click.Choice(["build", "check", "plan"]))
+@options.common
+@click.option("--previous", metavar="FILE", multiple=True,
+              help="An index whose vectors may be reused, or a pattern; several lines name several (repeatable).")
+@click.option("--keep", metavar="FOLDER", help="A folder kept between runs: the last index is found in it, and the "
+              "new one left there as index.db with its manifest index.json.")
+@click.option("--mark-stale", metavar="true|false", type=bool, default=True,
+              help="With check: a warning at each stale page, up to ten (default: true).")
+@click.option("--summary", metavar="FILE", help="Add the summary to this file (default: GitHub's, where it runs).")
+@options.as_json
+def command(
+    mode: str,
+    docs: str | None,
+    index: str | None,
+    config: str | None,
+    provider: str | None,
+    previous: tuple[str, ...],
+    keep: str | None,
+    mark_stale: bool,
+    summary: str | None,
+    as_json: bool,
+) -> int:
+    """Build or check the index in a CI job: warnings at the files, values for later steps, a summary to read.
+
+    On GitHub it speaks the runner's commands and files, elsewhere in plain lines. An empty value is none. Exit code 0:
+    done, 1: stale, 2: could not. ``plan`` says where to keep the index, and its name in a cache.
+    """  # fmt: skip
+    from anvil.ci import hosts, running
+    from anvil.ci.summary import failure
+
+    order = running.Order(
+        docs or None, index or None, config or None, provider or None, previous, keep or None, mark_stale
+    )
+    host = hosts.host(os.environ, click.echo, summary or None, mute=as_json)
+    fresh = True
+    try:
+        if mode == "build":
+            values = running.build(order, host)
+        elif mode == "check":
+            fresh, values = running.check(order, host)
+        else:
+            values = running.plan(order, host, os.environ)
+    except AnvilError as error:
+        host.annotate("error", str(error))
+        host.summarize(failure(str(error)))
+        return ERROR
+    if as_json:
+        output.print_json(values)
+    return OK if fresh else NO

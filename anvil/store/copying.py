@@ -1,0 +1,46 @@
+"""Taking documents over from another index as they stand: nothing is read, cut or embedded again."""
+
+from __future__ import annotations
+
+from anvil.store import identity
+from anvil.store.reading import Reader
+from anvil.store.writing import Writer
+
+
+def take_over(writer: Writer, reader: Reader) -> None:
+    """Add every document of ``reader``, with its sections, chunks, windows and vectors, to a working copy laid out
+    under the same settings that holds none of them.
+
+    Documents may get other ids there. The keyword index is left alone: publishing makes it anew from the chunks.
+    """
+    into, of = writer.connection, reader.connection
+    vectors = reader.has_vectors()
+    for document in list(reader.documents()):
+        new = writer.new_id(document.library, document.file_path)
+        shift = (new - document.id) << identity.CHUNK_BITS
+        moved = shift << identity.WINDOW_BITS
+        chunks = identity.chunk_range(document.id)
+        windows = identity.window_range(*chunks)
+        for _, *row in of.execute("SELECT * FROM documents WHERE id = ?", (document.id,)):
+            into.execute(_insert("documents", 1 + len(row)), (new, *row))
+        into.executemany(
+            _insert("sections", 9),
+            ((new, *row) for _, *row in of.execute("SELECT * FROM sections WHERE document_id = ?", (document.id,))),
+        )
+        into.executemany(
+            _insert("chunks", 14),
+            ((id_ + shift, key, new, *row)
+             for id_, key, _, *row in of.execute("SELECT * FROM chunks WHERE id BETWEEN ? AND ?", chunks)),
+        )  # fmt: skip
+        into.executemany(
+            _insert("windows", 4),
+            ((id_ + moved, *row)
+             for id_, *row in of.execute("SELECT * FROM windows WHERE id BETWEEN ? AND ?", windows)),
+        )  # fmt: skip
+        if vectors:
+            rows = list(of.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
+            writer.put_vectors((row + moved, reader.vector(row)) for (row,) in rows)
+
+
+def _insert(table: str, columns: int) -> str:
+    return f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"

@@ -1,0 +1,118 @@
+"""The index file as git holds it: the one that is staged, or the one in a commit, whatever lies in the folder."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from anvil.errors import ArtifactError, ArtifactMissing, ArtifactRejected, SourceError
+from anvil.git import Repository, blob_id
+
+_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
+_POINTER_SIZE = 1024
+"""What Git LFS commits in place of a file is never longer."""
+
+
+class TrackedIndex:
+    """The index file at a path of the work tree, as git knows it.
+
+    Raises :class:`SourceError` outside a repository, and when the documents lie in another one (a submodule): what
+    is committed there is not what is committed here.
+    """
+
+    def __init__(self, index: Path, docs: Path) -> None:
+        self.index = index
+        repository = Repository.discover(index.parent)
+        if repository is None:
+            raise SourceError(f"{index} is not in a git repository. Leave out --tracked, or run 'git init'.")
+        around = Repository.discover(docs)
+        if around is None or around.root != repository.root:
+            raise SourceError(
+                f"{docs} and {index} lie in different repositories, so no commit holds both. "
+                "Keep the index in the repository of the documents, and run the hook there."
+            )
+        self._git = repository
+        folder = repository.relative(index.parent)
+        self.path = index.name if folder == "." else f"{folder}/{index.name}"
+        """Relative to the repository's root, POSIX."""
+
+    def adding(self) -> str:
+        """What to do so that the index is in the next commit: a sentence."""
+        self._git.reload()
+        if not self._git.is_ignored(self.path):
+            return f"Run: {shlex.join(['git', 'add', self.path])}"
+        if self.index.parent.name == ".anvil":
+            return "Git is told to ignore it: run 'anvil init --commit-index', or choose another place with --index."
+        return f"Git is told to ignore it: 'git check-ignore -v {shlex.quote(self.path)}' names the rule to take out."
+
+    def is_staged(self) -> bool:
+        """Whether the file that lies in the folder is the one that would be committed."""
+        entry = self._git.entry(self.path)
+        return entry is not None and entry.kind == "file" and self._lies_there(entry.id)
+
+    @contextmanager
+    def file(self, revision: str | None = None) -> Iterator[Path]:
+        """The index as staged, or as in a commit, as a file to read. Raises :class:`ArtifactError`.
+
+        It is the one in the folder when that is the same, else a copy that is gone afterwards.
+        """
+        where = f"in the commit {revision}" if revision is not None else "staged"
+        blob = self._blob(where, None if revision is None else self._git.resolve(revision))
+        if self._lies_there(blob):
+            yield self.index
+            return
+        data = self._content(blob)
+        with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
+            copy = Path(folder, self.index.name)
+            copy.write_bytes(data)
+            try:
+                yield copy
+            except ArtifactError as error:
+                raise type(error)(str(error).replace(str(copy), f"{self.path}, {where},")) from error
+
+    def _blob(self, where: str, commit: str | None) -> str:
+        entry = self._git.entry(self.path, commit)
+        if entry is None and commit is not None:
+            raise ArtifactMissing(f"There is no {self.path} {where}. Name another commit, or the index with --index.")
+        if entry is None:
+            built = "" if self.index.is_file() else "Build it with 'anvil build --staged'. "
+            raise ArtifactMissing(f"{self.path} is not in the commit. {built}{self.adding()}")
+        if entry.kind == "conflict":
+            raise ArtifactRejected(f"{self.path} is in conflict. Run 'anvil build --staged'. {self.adding()}")
+        if entry.kind != "file":
+            raise ArtifactRejected(f"{self.path}, {where}, is a {entry.kind}, not a file. Name the index with --index.")
+        return entry.id
+
+    def _lies_there(self, blob: str) -> bool:
+        try:
+            data = self.index.read_bytes()
+        except OSError:
+            return False
+        if blob_id(data) == blob:
+            return True
+        pointed = self._pointed(blob)
+        return pointed is not None and hashlib.sha256(data).hexdigest() == pointed
+
+    def _pointed(self, blob: str) -> str | None:
+        """The SHA-256 of the file that a Git LFS pointer stands for; None when the blob is none."""
+        data = self._git.read_blob(blob)
+        found = _POINTER.match(data) if len(data) <= _POINTER_SIZE else None
+        return found[1].decode() if found else None
+
+    def _content(self, blob: str) -> bytes:
+        pointed = self._pointed(blob)
+        if pointed is None:
+            return self._git.read_blob(blob)
+        stored = self._git.common_dir / "lfs" / "objects" / pointed[:2] / pointed[2:4] / pointed
+        try:
+            return stored.read_bytes()
+        except OSError:
+            raise ArtifactMissing(
+                f"{self.path} is kept by Git LFS and is not here. Run 'git lfs fetch', and try again."
+            ) from None
+

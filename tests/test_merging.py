@@ -1,0 +1,136 @@
+"""Shards into one index: the same bytes as one big build, or a reason."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import anvil
+from anvil import building, merging, sources
+from anvil.config import ChunkingOptions
+from anvil.embedding import EmbeddingProvider
+from anvil.errors import AnvilError, ArtifactRejected, BuildError, ConfigError
+from anvil.sharding import Shard
+from anvil.store import checking, connection, identity
+from anvil.store.writing import Writer
+from tests.conftest import write
+
+COUNT = 3
+MANY = {f"part-{n % 3}/page-{n}.md": f"# Page {n}\n\nThe {n}th word of the day, told at length.\n" for n in range(30)}
+
+
+def built(docs: Path, provider: EmbeddingProvider, folder: Path, count: int = COUNT, **options: int) -> list[Path]:
+    """The shards of a folder's pages, as files."""
+    found = []
+    for number in range(1, count + 1):
+        found.append(folder / f"shard-{number}.db")
+        source = sources.working_tree(docs)
+        building.build(source, found[-1], provider, ChunkingOptions(**options), shard=Shard(number, count))
+    return found
+
+
+def whole(docs: Path, provider: EmbeddingProvider, index: Path) -> bytes:
+    building.build(sources.working_tree(docs), index, provider, ChunkingOptions())
+    return index.read_bytes()
+
+
+def test_shards_make_the_bytes_of_one_big_build(docs: Path, local: EmbeddingProvider, tmp_path: Path) -> None:
+    shards = built(docs, local, tmp_path)
+    out = tmp_path / "out.db"
+    report = merging.join([shards[2], shards[0], shards[1]], out)
+    assert out.read_bytes() == whole(docs, local, tmp_path / "whole.db")
+    assert (report.outcome, report.pages, report.embedded) == ("built", 4, 0) and report.reused == report.windows > 0
+    assert {path.name for path in tmp_path.glob("*.db*")} == {"out.db", "whole.db", *(path.name for path in shards)}
+    before = out.stat().st_mtime_ns
+    os.utime(out, ns=(before, before - 10**9))
+    assert merging.join(shards, out).outcome == "unchanged" and out.stat().st_mtime_ns == before - 10**9
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_any_number_of_shards_some_of_them_empty(
+    docs: Path, keywords: EmbeddingProvider, tmp_path: Path, count: int
+) -> None:
+    shards = built(docs, keywords, tmp_path, count)
+    merging.join(shards, tmp_path / "out.db")
+    assert (tmp_path / "out.db").read_bytes() == whole(docs, keywords, tmp_path / "whole.db")
+
+
+def test_pages_that_want_one_place_make_the_same_bytes_too(
+    keywords: EmbeddingProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "DOCUMENT_BITS", 6)  # 64 places for 30 pages: some collide across shards
+    docs = write(tmp_path / "docs", MANY)
+    shards = built(docs, keywords, tmp_path)
+    ids = [id_ for path in shards for id_ in _ids(path)]
+    assert len(set(ids)) < len(ids) == len(MANY)
+    merging.join(shards, tmp_path / "out.db")
+    assert (tmp_path / "out.db").read_bytes() == whole(docs, keywords, tmp_path / "whole.db")
+
+
+def _ids(path: Path) -> list[int]:
+    with checking.open_checked(path) as reader:
+        return [document.id for document in reader.documents()]
+
+
+def test_a_shard_says_that_it_is_one(docs: Path, keywords: EmbeddingProvider, tmp_path: Path) -> None:
+    shard = next(path for path in built(docs, keywords, tmp_path) if _ids(path))
+    with anvil.open(docs, shard, "none") as opened:
+        with pytest.raises(ArtifactRejected, match=r"is shard ./3 of an index"):
+            opened.check()
+        assert any("is shard" in note for note in opened.search("alerts").freshness.notes)
+        assert opened.index(shard="1/1").outcome == "built"  # of other shares than before
+        assert opened.index(shard="1/1").outcome == "unchanged"
+        assert opened.index().outcome == "built"  # no page differs, but now it is a whole
+        assert not opened.check() and opened.index().outcome == "unchanged"
+        assert shard.read_bytes() == whole(docs, keywords, tmp_path / "whole.db")
+
+
+def test_what_does_not_fit_is_refused_with_the_reason(
+    docs: Path, keywords: EmbeddingProvider, tmp_path: Path
+) -> None:
+    shards = built(docs, keywords, tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    cut_otherwise = built(docs, keywords, other, min_chunk_size=100)
+    whole(docs, keywords, tmp_path / "whole.db")
+    four = tmp_path / "four"
+    four.mkdir()
+    of_four = built(docs, keywords, four, 4)
+    out = tmp_path / "out.db"
+    out.write_bytes(b"stays")
+    cases: list[tuple[list[Path], str]] = [
+        (shards[:2], "Missing: shard 3/3"),
+        ([*shards, shards[0]], "Name each once"),
+        ([*shards[:2], tmp_path / "whole.db"], "whole index, not a shard"),
+        ([*shards[:2], cut_otherwise[2]], "built with chunking"),
+        ([*shards[:2], of_four[2]], "is shard 3/4"),
+        ([*shards[:2], tmp_path / "none.db"], "no index at"),
+    ]
+    for given, reason in cases:
+        with pytest.raises(AnvilError, match=reason):
+            merging.join(given, out)
+    with pytest.raises(ConfigError, match="one of the shards"):
+        merging.join(shards, shards[0])
+    assert out.read_bytes() == b"stays"
+    with pytest.raises(BuildError):
+        merging.join(shards, tmp_path / "whole.db" / "below" / "out.db")
+
+
+def test_a_page_in_the_wrong_shard_is_refused(docs: Path, keywords: EmbeddingProvider, tmp_path: Path) -> None:
+    shards = built(docs, keywords, tmp_path, 2)
+    _relabel(shards[0], "2/2")
+    _relabel(shards[1], "1/2")
+    with pytest.raises(ArtifactRejected, match="of another"):
+        merging.join(shards, tmp_path / "out.db")
+    _relabel(shards[0], "0/2")
+    with pytest.raises(ArtifactRejected, match="impossible shard"):
+        merging.join(shards, tmp_path / "out.db")
+
+
+def _relabel(index: Path, shard: str) -> None:
+    """As somebody might who edits files by hand."""
+    handle = connection.open_scratch(index)
+    Writer(handle).set_meta({"shard": shard})
+    handle.close()
