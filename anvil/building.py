@@ -74,7 +74,7 @@ def build(
         older = {} if force else _caches(previous, opened, reasons)
         if standing is None and older:  # the first that can be used stands in: its bytes, if they say it all
             path, standing = next(iter(older.items()))
-            report = _unchanged(standing, path, wanted, scan, started)
+            report = unchanged(standing, path, wanted, scan, started, shard)
             if report:
                 publishing.copy(path, index)
                 return replace(
