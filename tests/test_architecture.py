@@ -39,7 +39,7 @@ DOORS = {
     "yaml": ("anvil.frontmatter",),
     "click": ("anvil.cli",),
     "rich": ("anvil.cli",),
-    "numpy": ("anvil.embedding", "anvil.store", "anvil.ranking", "anvil.vectors", "anvil.searching"),
+    "numpy": ("anvil.embedding", "anvil.store", "anvil.ranking", "anvil.vectors", "anvil.searching", "anvil.health"),
     "platformdirs": ("anvil.store",),
     "mcp": ("anvil.server",),
     "starlette": ("anvil.server",),

@@ -30,6 +30,7 @@ COMMANDS = {
     "init": "init",
     "ci": "ci",
     "serve": "serve",
+    "ui": "ui",
     "context": "context",
 }
 """Name on the command line -> module; ``index`` is another name for ``build``."""

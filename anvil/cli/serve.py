@@ -43,6 +43,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     help=f"The tools offered, one or several: {', '.join(SURFACES)}.",
 )  # fmt: skip
 @click.option("--root", metavar="FOLDER", help="With context: the repository (default: the configuration's folder).")
+@click.option("--ui", is_flag=True, help="Over HTTP: a page for people too, at /ui/ (see anvil ui).")
 def command(
     docs: str | None,
     index: str | None,
@@ -59,8 +60,14 @@ def command(
     log_format: str,
     surface: tuple[str, ...],
     root: str | None,
+    ui: bool,
 ) -> None:
     """Serve the documents to MCP clients. The index is built first if there is none, while questions are answered."""
+    if ui and transport == "stdio":
+        raise click.UsageError("--ui is a page over HTTP. Add --transport http, or run 'anvil ui'.")
+    if ui and "docs" not in surface:
+        raise click.UsageError("--ui shows the docs surface. Name it too: --surface docs,...")
+
     from anvil.server import logs
     from anvil.server.announcing import Announcer
     from anvil.server.guard import Access
@@ -88,4 +95,11 @@ def command(
 
             for each in served:
                 each.subject.start(announcer)
-            http.serve(served, announcer, access, sse=transport == "sse")
+            sse = transport == "sse"
+            if not ui:
+                http.serve(served, announcer, access, sse)
+                return
+            from anvil.server import playground
+
+            served = [playground.beside(each) for each in served]
+            http.serve(served, announcer, access, sse, playground.tell)
