@@ -80,7 +80,8 @@ class Visitor:
         field = self.see("#q")
         field.clear()
         field.send_keys(question)
-        self.until(lambda: self.hash() and self.texts(".line") and not self.all("[aria-busy]"))
+        asked = "return new URLSearchParams(location.hash.slice(1)).get('q')"
+        self.until(lambda: self.run(asked) == question and not self.all("[aria-busy]"))
 
     def hash(self) -> str:
         """What stands behind # in the address."""

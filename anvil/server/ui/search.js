@@ -69,7 +69,7 @@ function build() {
   results = el('div', {class: 'results'});
   return el('div', {class: 'search'},
     el('form', {role: 'search', submit: event => { event.preventDefault(); settled(true); }},
-      query,
+      query, el('button', {class: 'unseen', tabindex: -1}, 'Ask'), // without a button Enter asks nothing
       el('div', {class: 'controls'},
         el('fieldset', {class: 'modes'}, el('legend', {class: 'unseen'}, 'How to search'), radios),
         el('label', {class: 'short'}, 'Results ', top),
