@@ -1,4 +1,4 @@
-"""A person at the playground: a headless Chromium that types, presses keys and looks, and knows all that was asked for."""
+"""A person at the playground: a headless Chromium that types, presses keys and looks, and knows what was asked for."""
 
 from __future__ import annotations
 
