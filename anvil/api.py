@@ -37,6 +37,9 @@ from anvil.status import Status
 if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider
     from anvil.following import Following
+    from anvil.health import Health
+    from anvil.pages import Outline
+    from anvil.searching import Explained
     from anvil.sources import DocumentSource
     from anvil.watching import Watcher
     from anvil.workingcopy import WorkingCopy
@@ -233,18 +236,32 @@ class Anvil:
         ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
         ``max_chars``: the budget for all contents together. Raises :class:`ConfigError` for a blank query.
         """
+        return self.explain(query, top_k, file_filter, max_chars, mode).result
+
+    def explain(
+        self,
+        query: str,
+        top_k: int = 5,
+        file_filter: str | None = None,
+        max_chars: int = 12_000,
+        mode: Mode = "hybrid",
+    ) -> Explained:
+        """As :meth:`search`, with what each score is made of."""
         started = time.perf_counter()
         question = self._answering.question(query, mode)
 
-        def ask(copy: WorkingCopy) -> SearchResult:
+        def ask(copy: WorkingCopy) -> Explained:
+            from anvil.searching import Explained
+
             threshold = self.config.search.threshold
             found = copy.searcher.search(query, top_k, file_filter, max_chars, mode, threshold, question)
-            return SearchResult(
+            result = SearchResult(
                 found.hits,
                 found.total_chunks,
                 round((time.perf_counter() - started) * 1000, 3),
                 reporting.freshness(copy, [*self._origin_notes(), *self._answering.notes(copy), *found.notes]),
             )
+            return Explained(result, found.parts)
 
         return self._answering.answer(ask, vectors=mode != "keyword")
 
@@ -253,6 +270,12 @@ class Anvil:
         from anvil import pages
 
         return self._answering.answer(lambda copy: pages.get_page(copy.reader, file_path, self.docs_root))
+
+    def outline(self, file_path: str) -> Outline:
+        """A whole page, and where its sections are in it. Raises :class:`NotFound`, naming the closest paths."""
+        from anvil import pages
+
+        return self._answering.answer(lambda copy: pages.outline(copy.reader, file_path, self.docs_root))
 
     def get_section(self, file_path: str, heading_path: str, include_children: bool = False) -> SectionText:
         """The text under one heading. Raises :class:`NotFound`, naming the closest breadcrumbs."""
@@ -288,6 +311,12 @@ class Anvil:
 
     def _origin_notes(self) -> list[str]:
         return self._following.notes() if self._following else []
+
+    def health(self) -> Health:
+        """What is worth mending in the pages. Nobody else waits while they are compared with one another."""
+        from anvil import health
+
+        return self._answering.answer(lambda copy: health.look_over(copy.reader)).judged()
 
     # --- building ----------------------------------------------------------------------------------------
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from anvil.pages import page_text
-from anvil.store.reading import Reader
+from anvil.store.reading import Reader, StoredChunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 WORTH_SAYING = 100
 """Characters that a section's own text must have for its being there twice to be told: "See above." may repeat."""
@@ -18,6 +23,8 @@ COMPARED = 10_000
 """Chunks compared with one another at most: their pairs grow with the square."""
 NEAREST = 20
 """Pairs of near duplicates told at most."""
+EXTREMES = 10
+"""Largest, and smallest, pages told at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,16 @@ class Spot:
     heading_path: str
     line: int
     chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageSize:
+    """A page: its path and title, its characters, and how many chunks they make."""
+
+    file_path: str
+    title: str
+    chars: int
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +71,7 @@ class Health:
     ``limit`` is ``max_chunk_size``; ``long_sections`` have more characters of their own, longest first, as do the
     groups of ``duplicates``: sections with one text under their headings. ``near_duplicates`` is None where they were
     not looked for: no vectors, or more than ``COMPARED`` chunks. ``without_headings`` and ``empty_pages`` are paths.
+    ``largest_pages`` and ``smallest_pages``, without empty ones, are ``EXTREMES`` each at most, and share none.
     """
 
     pages: int
@@ -69,23 +87,47 @@ class Health:
     without_headings: tuple[str, ...]
     empty_pages: tuple[str, ...]
     chunk_sizes: tuple[Bar, ...]
+    largest_pages: tuple[PageSize, ...] = ()
+    smallest_pages: tuple[PageSize, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LookedOver:
+    """What was read of an index; judging it needs the index no more."""
+
+    health: Health
+    vectors: tuple[NDArray[np.int64], NDArray[np.int8], Mapping[int, StoredChunk]] | None = field(repr=False)
+
+    def judged(self) -> Health:
+        """With the near duplicates, whose search takes the longest."""
+        found = None if self.vectors is None else _near_duplicates(*self.vectors)
+        return replace(self.health, near_duplicates=found)
 
 
 def examine(reader: Reader) -> Health:
-    """Look an index over. Reads all its text once."""
+    """Look an index over, and judge it."""
+    return look_over(reader).judged()
+
+
+def look_over(reader: Reader) -> LookedOver:
+    """Read all the text of an index once, and the vectors where chunks are to be compared by them."""
     meta, counts = reader.meta(), reader.counts()
     limit = int(json.loads(meta["chunking"])["max_chunk_size"])
     long_sections: list[Spot] = []
     bodies: dict[bytes, list[Spot]] = {}
     without_headings: list[str] = []
     empty: list[str] = []
+    pages: list[PageSize] = []
     for document in reader.documents():
         sections = reader.sections(document.id)
-        text = page_text(reader.page_chunks(document.id))
+        chunks = reader.page_chunks(document.id)
+        text = page_text(chunks)
         if not text.strip():
             empty.append(document.file_path)
-        elif not any(section.heading_level for section in sections):
-            without_headings.append(document.file_path)
+        else:
+            pages.append(PageSize(document.file_path, document.title, len(text), len(chunks)))
+            if not any(section.heading_level for section in sections):
+                without_headings.append(document.file_path)
         for section in sections:
             own = text[section.start : section.end]
             spot = Spot(document.file_path, section.heading_path, section.start_line, len(own))
@@ -95,7 +137,9 @@ def examine(reader: Reader) -> Health:
             if len(body) >= WORTH_SAYING:
                 bodies.setdefault(_hash(body), []).append(spot)
     twice = [tuple(spots) for spots in bodies.values() if len(spots) > 1]
-    return Health(
+    pages.sort(key=lambda page: (-page.chars, page.file_path))
+    few = min(EXTREMES, len(pages) // 2)
+    health = Health(
         pages=counts["documents"],
         sections=counts["sections"],
         chunks=counts["chunks"],
@@ -105,11 +149,17 @@ def examine(reader: Reader) -> Health:
         limit=limit,
         long_sections=tuple(sorted(long_sections, key=_longest_first)),
         duplicates=tuple(sorted(twice, key=lambda spots: _longest_first(spots[0]))),
-        near_duplicates=_near_duplicates(reader) if counts["vectors"] > 0 and counts["chunks"] <= COMPARED else None,
+        near_duplicates=None,
         without_headings=tuple(without_headings),
         empty_pages=tuple(empty),
         chunk_sizes=tuple(_bars(reader.chunk_sizes(), limit)),
+        largest_pages=tuple(pages[: min(EXTREMES, len(pages) - few)]),
+        smallest_pages=tuple(reversed(pages[len(pages) - few :])),
     )
+    if not counts["vectors"] or counts["chunks"] > COMPARED:
+        return LookedOver(health, None)
+    owners, rows = reader.matrix()
+    return LookedOver(health, (owners, rows, reader.chunks(set(owners.tolist()))))
 
 
 def _longest_first(spot: Spot) -> tuple[int, str, int]:
@@ -125,11 +175,11 @@ def _hash(body: str) -> bytes:
     return hashlib.sha256(body.encode("utf-8", "surrogatepass")).digest()
 
 
-def _near_duplicates(reader: Reader) -> tuple[Pair, ...]:
+def _near_duplicates(
+    owners: NDArray[np.int64], rows: NDArray[np.int8], chunks: Mapping[int, StoredChunk]
+) -> tuple[Pair, ...]:
     from anvil.vectors import nearest_pairs
 
-    owners, rows = reader.matrix()
-    chunks = reader.chunks(set(owners.tolist()))
     texts: dict[bytes, int] = {}  # chunks with one text are duplicates, and told as such
     text = {row: texts.setdefault(_hash(_body(each.content, each.metadata.heading_level)), len(texts))
             for row, each in chunks.items()}  # fmt: skip

@@ -135,9 +135,9 @@ class LibrarySearcher(Searcher):
             vector = None
         self._filter = wanted
         scored = self._ranked(query, vector, allowed, max(top_k, CANDIDATES))[:top_k]
-        rows = [int(self.rows[place]) for _, place in scored]
+        rows = [int(self.rows[place]) for _, place, _ in scored]
         found = self.reader.passages(rows)
-        results = (replace(found[row], score=score) for row, (score, _) in zip(rows, scored, strict=True))
+        results = (replace(found[row], score=score) for row, (score, _, _) in zip(rows, scored, strict=True))
         return Passages(tuple(results), tuple(notes))
 
     def _let_through(self, wanted: Filter) -> NDArray[np.bool_] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import posixpath
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from anvil.errors import NotFound
@@ -20,6 +21,15 @@ from anvil.models import (
 )
 from anvil.selecting import is_unicode
 from anvil.store.reading import Reader, StoredDocument, section_url
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A page and its sections, whose offsets count characters of its text."""
+
+    page: Page
+    sections: tuple[Section, ...]
+    url: str | None
 
 
 def normalised(file_path: str, docs_root: Path | None) -> str:
@@ -67,7 +77,16 @@ def _stored(reader: Reader, path: str) -> StoredDocument | None:
 
 def get_page(reader: Reader, file_path: str, docs_root: Path | None = None) -> Page:
     """A page with its chunks in document order. Raises :class:`NotFound`, naming the closest paths."""
+    return _page(reader, _document(reader, file_path, docs_root))
+
+
+def outline(reader: Reader, file_path: str, docs_root: Path | None = None) -> Outline:
+    """A page with its sections. Raises :class:`NotFound`, naming the closest paths."""
     document = _document(reader, file_path, docs_root)
+    return Outline(_page(reader, document), reader.sections(document.id), document.url)
+
+
+def _page(reader: Reader, document: StoredDocument) -> Page:
     chunks = reader.page_chunks(document.id)
     total = sum(chunk.char_count for chunk in chunks)
     return Page(document.file_path, document.title, document.last_modified, total, chunks)

@@ -51,6 +51,18 @@ def mark(text: str, wanted: Collection[str], style: Callable[[str], str]) -> str
     return _WORD.sub(marked, text)
 
 
+def matched_words(text: str, wanted: Collection[str]) -> frozenset[str]:
+    """The words of ``text`` whose root is ``wanted``, as they are spelled there."""
+    found: set[str] = set()
+
+    def keep(word: str) -> str:
+        found.add(word)
+        return word
+
+    mark(text, wanted, keep)
+    return frozenset(found)
+
+
 def _marked_run(run: str, wanted: Collection[str], style: Callable[[str], str]) -> str:
     starts = [run[i : i + 2] in wanted for i in range(len(run))]
     hit = [run[i] in wanted or starts[i] or (i > 0 and starts[i - 1]) for i in range(len(run))]

@@ -38,6 +38,18 @@ class Fields:
     length: int
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreParts:
+    """What the score of a hit is made of; their sum. ``words`` and ``heading`` come from the keyword side, ``vectors``
+    from the semantic one, ``page`` is what the best section of the same page lends. Of a semantic search: one cosine.
+    """
+
+    words: float
+    heading: float
+    vectors: float
+    page: float
+
+
 def idf(frequency: int, total: int) -> float:
     """Inverse document frequency of a term in ``frequency`` of ``total`` chunks, never negative (Lucene's form)."""
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
@@ -72,17 +84,18 @@ def fused(
     lexical: NDArray[np.float64],
     coverage: NDArray[np.float64],
     dense: NDArray[np.float64] | None,
-) -> NDArray[np.float64]:
-    """One score in 0..1 a candidate: a convex sum of its words, its heading and its vectors (None: without).
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """One score in 0..1 a candidate (n,): a convex sum of its words, its heading and its vectors (None: without); and
+    these three summands (n, 3).
 
     ``lexical`` is taken relative to the best candidate; ``dense`` is in 0..1 already.
     """
     best = lexical.max(initial=0.0)
-    score = (lexical / best if best > 0 else lexical) + HEADING_WEIGHT * coverage
-    full = 1 + HEADING_WEIGHT
+    words, heading = lexical / best if best > 0 else lexical, HEADING_WEIGHT * coverage
+    vectors, full = np.zeros_like(words), 1 + HEADING_WEIGHT
     if dense is not None:
-        score, full = score + DENSE_WEIGHT * dense, full + DENSE_WEIGHT
-    return score / full
+        vectors, full = DENSE_WEIGHT * dense, full + DENSE_WEIGHT
+    return (words + heading + vectors) / full, np.stack((words, heading, vectors), axis=1) / full
 
 
 def above_mean(scores: NDArray[np.floating], mean: float, peak: float) -> NDArray[np.float64]:

@@ -14,7 +14,8 @@ import numpy as np
 
 from anvil import globs, lexicon, passages, ranking
 from anvil.errors import AnvilError, ConfigError
-from anvil.models import Hit, Mode
+from anvil.models import Hit, Mode, SearchResult
+from anvil.ranking import ScoreParts
 from anvil.store.reading import Reader, SearchedText
 from anvil.store.stemming import Stemmer
 from anvil.vectors import VectorTable
@@ -42,13 +43,26 @@ DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hits in descending score, how many chunks the filter let through, notes on how they were found, and the row of
-    each hit's chunk."""
+    """Hits in descending score, how many chunks the filter let through, notes on how they were found, and of each hit
+    the row of its chunk and the parts of its score."""
 
     hits: tuple[Hit, ...]
     total_chunks: int
     notes: tuple[str, ...]
     rows: tuple[int, ...] = ()
+    parts: tuple[ScoreParts, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A search's answer, and the parts of each of its scores."""
+
+    result: SearchResult
+    parts: tuple[ScoreParts, ...]
+
+
+_Scored = tuple[float, int, list[float]]
+"""A score, a place, and the score's parts before the page's: words, heading, vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +162,7 @@ class Searcher:
                 notes.append(f"Semantic search is off: {question.error}")
         top_k = min(max(top_k, 1), ENOUGH)
         if not total:
-            scored: list[tuple[float, int]] = []
+            scored: list[_Scored] = []
         elif mode == "semantic" and vector is not None:
             scored = self._semantic(vector, allowed, top_k)
         else:
@@ -156,8 +170,9 @@ class Searcher:
                 vector = None  # none is made yet: they would only make all chunks equal
             scored = self._ranked(query, vector, allowed, CANDIDATES)
         scored = [each for each in scored if threshold <= 0 or each[0] >= threshold][:top_k]
-        rows = tuple(int(self.rows[place]) for _, place in scored)
-        return Found(self._hits(rows, [score for score, _ in scored], query, max_chars), total, tuple(notes), rows)
+        rows = tuple(int(self.rows[place]) for _, place, _ in scored)
+        hits = self._hits(rows, [score for score, _, _ in scored], query, max_chars)
+        return Found(hits, total, tuple(notes), rows, tuple(_parts(score, summands) for score, _, summands in scored))
 
     # --- candidates and scores -----------------------------------------------------------------------------
 
@@ -176,15 +191,16 @@ class Searcher:
 
     def _semantic(
         self, vector: NDArray[np.float32], allowed: NDArray[np.bool_] | None, top_k: int
-    ) -> list[tuple[float, int]]:
+    ) -> list[_Scored]:
         best = self.table.best(vector).astype(np.float64).round(DIGITS)
         chosen = _best_places(best, best > -1 if allowed is None else allowed & (best > -1), top_k)
-        return sorted(((float(best[place]), place) for place in chosen), key=lambda each: (-each[0], each[1]))[:top_k]
+        ranked = sorted((-float(best[place]), place) for place in chosen)[:top_k]
+        return [(-score, place, [0.0, 0.0, -score]) for score, place in ranked]
 
     def _ranked(
         self, text: str, vector: NDArray[np.float32] | None, allowed: NDArray[np.bool_] | None, count: int
-    ) -> list[tuple[float, int]]:
-        """(score, place), best first, of the candidates: at least ``count`` a side, where there are so many."""
+    ) -> list[_Scored]:
+        """The candidates, best first: at least ``count`` a side, where there are so many."""
         query = lexicon.analysed(text, self.stem)
         frequencies = {token: self._frequency(word) for token, (_, word) in query.terms.items()}
         weights = {
@@ -206,12 +222,13 @@ class Searcher:
         if vector is None:  # without vectors, what holds none of the words is no result
             held = lexical > 0
             places, lexical, coverage = places[held], lexical[held], coverage[held]
-        scores = ranking.fused(lexical, coverage, dense[places] if dense is not None else None)
+        scores, summands = ranking.fused(lexical, coverage, dense[places] if dense is not None else None)
         found = scores.tolist()
         if dense is not None:
             found = ranking.lifted(found, self.documents[places].tolist())
         rounded = (round(score, DIGITS) for score in found)
-        return sorted(zip(rounded, places.tolist(), strict=True), key=lambda each: (-each[0], each[1]))
+        ranked = zip(rounded, places.tolist(), summands.tolist(), strict=True)
+        return sorted(ranked, key=lambda each: (-each[0], each[1]))
 
     def _keyword_candidates(
         self,
@@ -298,6 +315,11 @@ class Searcher:
             Hit(chunks[row].content, score, chunks[row].metadata) for row, score in zip(rows, scores, strict=True)
         ]
         return within_budget(found, query, max_chars)
+
+
+def _parts(score: float, summands: list[float]) -> ScoreParts:
+    words, heading, vectors = (round(each, DIGITS) for each in summands)
+    return ScoreParts(words, heading, vectors, round(score - sum(summands), DIGITS) + 0.0)  # no -0.0
 
 
 def _best_places(scores: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> set[int]:

@@ -47,7 +47,7 @@ DOORS = {
     "markitdown": ("anvil.converting",),
     "pypdfium2": ("anvil.converting",),
     "platformdirs": ("anvil.store", "anvil.fetching.cache"),
-    "httpx2": ("anvil.fetching.http", "anvil.webdocuments"),
+    "httpx2": ("anvil.fetching.http", "anvil.webdocuments", "anvil.health"),
     "mcp": ("anvil.server",),
     "starlette": ("anvil.server",),
     "uvicorn": ("anvil.server",),

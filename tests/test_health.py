@@ -117,3 +117,23 @@ def test_nearest_pairs_are_those_of_a_plain_loop(count: int) -> None:
     assert len(found) == len(plain)
     assert [value for _, _, value in found] == pytest.approx([-value for value, _, _ in plain], abs=1e-5)
     assert {(a, b) for a, b, _ in found[:20]} == {(a, b) for _, a, b in plain[:20]}
+
+
+def test_the_largest_and_the_emptiest_pages_are_told_apart(docs: Path, keywords: EmbeddingProvider) -> None:
+    write(docs, {f"p{number:02}.md": f"# P\n\n{'x' * number * 10}\n" for number in range(1, 30)})
+    write(docs, {"blank.md": ""})
+    found = looked_over(docs, keywords)
+    assert [page.file_path for page in found.largest_pages[4:]] == [f"p{number}.md" for number in range(29, 23, -1)]
+    assert [page.file_path for page in found.smallest_pages] == [f"p{number:02}.md" for number in range(1, 11)]
+    first = found.smallest_pages[0]
+    assert (first.title, first.chars, first.chunks) == ("P", len("# P\n\n") + 11, 1)
+
+
+@pytest.mark.parametrize(("count", "largest"), [(0, 0), (1, 1), (2, 1), (3, 2)])
+def test_few_pages_stand_in_one_list_only(
+    tmp_path: Path, keywords: EmbeddingProvider, count: int, largest: int
+) -> None:
+    (tmp_path / "docs").mkdir()
+    found = looked_over(write(tmp_path / "docs", {f"{n}.md": "x" * n + "\n" for n in range(1, count + 1)}), keywords)
+    assert len(found.largest_pages) == largest and len(found.smallest_pages) == count - largest
+    assert len({page.file_path for page in found.largest_pages + found.smallest_pages}) == count

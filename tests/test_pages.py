@@ -109,6 +109,16 @@ def test_a_page_comes_whole_and_in_document_order(opened: Opener, count: int) ->
     assert all(chunk.char_count == len(chunk.content) for chunk in page.chunks)
 
 
+def test_an_outline_says_where_the_sections_are_in_the_page(handbook: Reader) -> None:
+    found = pages.outline(handbook, "handbook.md")
+    assert found.page == pages.get_page(handbook, "handbook.md")
+    text = pages.page_text(found.page.chunks)
+    for section in found.sections:
+        content = pages.get_section(handbook, "handbook.md", section.heading_path).content
+        assert text[section.start : section.end] == content
+    assert [each.heading_path for each in found.sections] == list(pages.headings(handbook, "handbook.md"))
+
+
 def test_the_front_matter_is_not_in_the_text(handbook: Reader) -> None:
     page = pages.get_page(handbook, "handbook.md")
     assert page.title == "The handbook" and page.file_path == "handbook.md"

@@ -96,3 +96,9 @@ def test_words_without_spaces_between_them_are_found_and_marked() -> None:
 @given(texts)
 def test_marking_loses_nothing(text: str) -> None:
     assert passages.mark(text, passages.roots("cache index"), lambda word: word) == text
+
+
+def test_matched_words_are_spelled_as_in_the_text() -> None:
+    text = "Caches are cached; the CACHE's key. 検索する"
+    found = passages.matched_words(text, passages.roots("what is caching? 検索"))
+    assert found == {"Caches", "cached", "CACHE", "検索"}

@@ -59,14 +59,15 @@ shares = st.floats(0, 1, allow_nan=False)
 @given(st.lists(st.tuples(numbers, shares, shares), max_size=20), st.booleans())
 def test_fused_scores_lie_between_nought_and_one(rows: list[tuple[float, float, float]], with_vectors: bool) -> None:
     table = np.array(rows, np.float64).reshape(-1, 3)
-    scores = ranking.fused(table[:, 0], table[:, 1], table[:, 2] if with_vectors else None)
+    scores, parts = ranking.fused(table[:, 0], table[:, 1], table[:, 2] if with_vectors else None)
+    assert parts.sum(axis=1) == pytest.approx(scores) and (with_vectors or not parts[:, 2].any())
     assert len(scores) == len(rows) and ((scores >= 0) & (scores <= 1 + 1e-12)).all()
 
 
 def test_who_is_better_in_all_is_better() -> None:
-    scores = ranking.fused(np.array([2.0, 1.0]), np.array([1.0, 0.5]), np.array([0.9, 0.1]))
+    scores, _ = ranking.fused(np.array([2.0, 1.0]), np.array([1.0, 0.5]), np.array([0.9, 0.1]))
     assert scores[0] > scores[1]
-    perfect = ranking.fused(np.array([2.0]), np.array([1.0]), np.array([1.0]))
+    perfect, _ = ranking.fused(np.array([2.0]), np.array([1.0]), np.array([1.0]))
     assert perfect[0] == pytest.approx(1.0)
 
 

@@ -7,7 +7,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +74,22 @@ def places(found: Found) -> list[str]:
 
 def paths(found: Found) -> list[str]:
     return [hit.metadata.file_path for hit in found.hits]
+
+
+# --- what a score is made of ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_parts_of_a_score_are_its_sum(lighthouse: Searcher, mode: Mode) -> None:
+    found = ask(lighthouse, "who is told when a check fails?", top_k=20, mode=mode)
+    assert len(found.parts) == len(found.hits) > 3
+    for hit, parts in zip(found.hits, found.parts, strict=True):
+        assert sum(astuple(parts)) == pytest.approx(hit.score, abs=3e-6)
+        assert mode == "semantic" or min(astuple(parts)) >= 0
+        assert mode == "hybrid" or (parts.vectors == 0) == (mode == "keyword")
+        assert mode != "semantic" or (parts.words, parts.heading, parts.page) == (0, 0, 0)
+    if mode == "hybrid":
+        assert any(parts.page for parts in found.parts) and any(parts.heading for parts in found.parts)
 
 
 # --- what is found -------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ COMMANDS = {
     "init": "init",
     "ci": "ci",
     "serve": "serve",
+    "ui": "ui",
     "context": "context",
     "ingest": "ingest",
 }

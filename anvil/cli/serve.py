@@ -45,6 +45,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 @click.option("--root", metavar="FOLDER", help="With context: the repository (default: the configuration's folder).")
 @click.option("--library-index", metavar="FILE", help="With library: its file (default: in the user's data folder).")
 @click.option("--allow-private-urls", is_flag=True, help="With library: ingest_url may ask this machine and network.")
+@click.option("--ui", is_flag=True, help="Over HTTP: a page for people too, at /ui/ (see anvil ui).")
 def command(
     docs: str | None,
     index: str | None,
@@ -63,8 +64,14 @@ def command(
     root: str | None,
     library_index: str | None,
     allow_private_urls: bool,
+    ui: bool,
 ) -> None:
     """Serve the documents to MCP clients. The index is built first if there is none, while questions are answered."""
+    if ui and transport == "stdio":
+        raise click.UsageError("--ui is a page over HTTP. Add --transport http, or run 'anvil ui'.")
+    if ui and "docs" not in surface:
+        raise click.UsageError("--ui shows the docs surface. Name it too: --surface docs,...")
+
     from anvil.server import logs
     from anvil.server.announcing import Announcer
     from anvil.server.guard import Access
@@ -94,4 +101,11 @@ def command(
 
             for each in served:
                 each.subject.start(announcer)
-            http.serve(served, announcer, access, sse=transport == "sse")
+            sse = transport == "sse"
+            if not ui:
+                http.serve(served, announcer, access, sse)
+                return
+            from anvil.server import playground
+
+            served = [playground.beside(each) for each in served]
+            http.serve(served, announcer, access, sse, playground.tell)

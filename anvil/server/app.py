@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from anvil.server.crossing import Crossing
 from anvil.server.greeting import NAME, Introduction
 from anvil.server.logs import log
 from anvil.server.resources import Resources
-from anvil.server.schemas import output_schema, plain, structured
+from anvil.server.schemas import output_schema, plain, structured, text
 from anvil.server.surface import Served, Surface, Tool
 
 HOUR = 3_600_000
@@ -139,7 +138,7 @@ def hints(tool: Tool) -> types.ToolAnnotations:
 def answer(result: Any) -> types.CallToolResult:
     """A result as structured content, and the same JSON as text; an array stands in the text as it is."""
     value = plain(result)
-    return types.CallToolResult(content=[types.TextContent(text=_json(value))], structured_content=structured(value))
+    return types.CallToolResult(content=[types.TextContent(text=text(value))], structured_content=structured(value))
 
 
 def refusal(message: str, surface: Surface | None = None) -> types.CallToolResult:
@@ -148,9 +147,5 @@ def refusal(message: str, surface: Surface | None = None) -> types.CallToolResul
         return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
     value = {"status": "error", "error": message}
     return types.CallToolResult(
-        content=[types.TextContent(text=_json(value))], structured_content=value, is_error=True
+        content=[types.TextContent(text=text(value))], structured_content=value, is_error=True
     )
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

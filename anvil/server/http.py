@@ -10,7 +10,7 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import uvicorn
@@ -43,10 +43,19 @@ STATUSES = ("ok", "degraded", "error")
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-def serve(served: Sequence[Served], announcer: Announcer, access: Access, sse: bool = False) -> None:
-    """Serve until a signal. Raises :class:`ConfigError` when the port cannot be had."""
+def serve(
+    served: Sequence[Served],
+    announcer: Announcer,
+    access: Access,
+    sse: bool = False,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until a signal. ``ready`` is told ``http://host:port`` when requests are answered; it must not wait.
+
+    Raises :class:`ConfigError` when the port cannot be had.
+    """
     with listening(access) as sock:
-        asyncio.run(_serve(served, announcer, access, sock, sse))
+        asyncio.run(_serve(served, announcer, access, sock, sse, ready))
 
 
 @contextlib.contextmanager
@@ -71,7 +80,12 @@ def listening(access: Access) -> Iterator[socket.socket]:
 
 
 async def _serve(
-    served: Sequence[Served], announcer: Announcer, access: Access, sock: socket.socket, sse: bool
+    served: Sequence[Served],
+    announcer: Announcer,
+    access: Access,
+    sock: socket.socket,
+    sse: bool,
+    ready: Callable[[str], None] | None,
 ) -> None:
     async with running(served, announcer) as app, stopped_by_signal() as stopping:
         server = _Server(
@@ -88,8 +102,15 @@ async def _serve(
 
         waiting = asyncio.ensure_future(stop())
         name = f"[{access.host}]" if ":" in access.host else access.host
-        url = f"http://{name}:{sock.getsockname()[1]}/{'sse' if sse else 'mcp'}"
-        server.ready = f"Serving on {url}", "required" if access.token else "none"
+        base = f"http://{name}:{sock.getsockname()[1]}"
+
+        def started() -> None:
+            event(logging.INFO, f"Serving on {base}/{'sse' if sse else 'mcp'}",
+                  token="required" if access.token else "none")  # fmt: skip
+            if ready is not None:
+                ready(base)
+
+        server.started_up = started
         try:
             await server.serve([sock])
         finally:
@@ -99,12 +120,12 @@ async def _serve(
 class _Server(uvicorn.Server):
     """Signals are ours: uvicorn would raise them again at its end, and the exit code would tell of a crash."""
 
-    ready = ("Serving", "none")
-    """What is logged when requests are answered: a message, and whether a token is needed."""
+    started_up: Callable[[], None]
+    """Called when requests are answered."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        event(logging.INFO, self.ready[0], token=self.ready[1])
+        self.started_up()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -115,15 +136,16 @@ def application(app: App, access: Access, stopping: Stopping, sse: bool = False)
     """The whole ASGI application; standing streams end when ``stopping`` is asked for."""
     own: list[Route] = [Route("/health", _Health(app.parts).answer, methods=["GET"])]
     own += [route for surface, crossing in app.parts for route in surface.routes(crossing)]
+    open_paths = ["/health", *(path for surface, _ in app.parts for path in surface.open_paths)]
     if sse:
         streams = _Streams(app, stopping)
         routes = [*own, Route("/sse", streams), Mount("/messages/", streams.transport.handle_post_message)]
-        return Guard(Starlette(routes=routes), access, ["/health"])
+        return Guard(Starlette(routes=routes), access, open_paths)
     streamable = app.server.streamable_http_app(
         stateless_http=True, max_request_body_size=LARGEST, transport_security=GUARDED_ALREADY,
         custom_starlette_routes=own,
     )  # fmt: skip
-    return Guard(streamable, access, ["/health"])
+    return Guard(streamable, access, open_paths)
 
 
 class _Streams:

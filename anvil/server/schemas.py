@@ -6,6 +6,7 @@ The schemas are short on purpose: every agent reads them in every session.
 from __future__ import annotations
 
 import dataclasses
+import json
 import types
 import typing
 from collections.abc import Mapping
@@ -69,3 +70,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     return value
+
+
+def text(value: Any) -> str:
+    """A plain value as the JSON that agents read: compact, letters as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -101,9 +101,10 @@ class Surface:
 
     ``instructions`` are what models read first. ``health`` is asked in a thread, like a tool, for ``GET /health``: an
     object with ``status``, ``ok`` or ``degraded`` where it can answer. ``routes`` are further routes of the HTTP
-    transport, made there; they reach the object through the crossing. ``pages``: its object is an
-    :class:`anvil.Anvil`, whose pages are resources. ``error_values``: an error is answered with the object
-    ``{"status": "error", "error": message}``, as structured content and as text, not with the bare message.
+    transport, made there; they reach the object through the crossing. ``open_paths`` are those among them that need no
+    token. ``pages``: its object is an :class:`anvil.Anvil`, whose pages are resources. ``error_values``: an error is
+    answered with the object ``{"status": "error", "error": message}``, as structured content and as text, not with the
+    bare message.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Surface:
     tools: tuple[Tool, ...]
     health: Callable[[Any], Mapping[str, Any]]
     routes: Callable[[Crossing], Sequence[Route]] = no_routes
+    open_paths: tuple[str, ...] = ()
     pages: bool = False
     error_values: bool = False
 
