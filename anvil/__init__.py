@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from anvil.api import Anvil, open
+    from anvil.api import Anvil
     from anvil.config import Config
     from anvil.errors import AnvilError
     from anvil.library import Library, open_library
@@ -28,15 +28,17 @@ if TYPE_CHECKING:
         SearchResult,
         SectionText,
     )
+    from anvil.opening import open
     from anvil.status import Status
 
 _HOMES = {
-    "anvil.api": ("Anvil", "open"),
+    "anvil.api": ("Anvil",),
     "anvil.config": ("Config",),
     "anvil.errors": ("AnvilError",),
     "anvil.library": ("Library", "open_library"),
     "anvil.models": ("BuildReport", "Changes", "ChunkMetadata", "Freshness", "Hit", "Page", "PageChunk", "PageList",
                      "PageSummary", "SearchResult", "SectionText"),
+    "anvil.opening": ("open",),
     "anvil.status": ("Status",),
 }  # fmt: skip
 
