@@ -72,6 +72,14 @@ def file_name(source: str) -> str:
     return found[0] if found else source
 
 
+def title_of(source: str) -> str:
+    """What a document is called that does not say so itself: its file's name without ending, or its host's."""
+    name = file_name(source)
+    stem, dot, _ = name.rpartition(".")
+    host_only = "://" in source and source.rstrip("/").endswith(f"://{name}")
+    return stem if dot and stem and not host_only else name
+
+
 def file_type(name: str) -> str:
     """The ending of a file's name, without dot, in lower case; empty when there is none."""
     stem, dot, ending = file_name(name).rpartition(".")

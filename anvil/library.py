@@ -21,7 +21,7 @@ from anvil.configfile import load_config
 from anvil.errors import ConfigError, DocumentRejected, DocumentTooLarge, NotFound
 from anvil.holdings import Deleted, FolderReport, Holdings, Ingested, Libraries, LibraryInfo, Passages, WholeDocument
 from anvil.indexing import settings
-from anvil.ingesting import Fingerprint, Preparation, file_name, file_type, fingerprint, unchanged
+from anvil.ingesting import Fingerprint, Preparation, file_name, file_type, fingerprint, title_of, unchanged
 from anvil.models import Progress, silent
 from anvil.pieces import Piece, sliced
 from anvil.store.library_file import default_path, reading, translated
@@ -240,11 +240,8 @@ class Library:
             if stands is not None and stands[2] == seen.content_hash:
                 return Ingested("skipped", doc_id, source, library, stands[3])
             former = reader.former(stands[0]) if stands else None
-        name = file_name(source)
-        title = name.removesuffix(f".{name.rpartition('.')[2]}") or name if "." in name else name
-        particulars = Particulars(
-            source, library, title or source, kind, seen.content_hash, seen.size, modified, metadata
-        )
+        title = title_of(source) or source
+        particulars = Particulars(source, library, title, kind, seen.content_hash, seen.size, modified, metadata)
         preparation = Preparation(self.provider, self.config.chunking, self._settled())
         ready = preparation.prepare(pieces, particulars, former, self._halted.is_set)
         with ready.stage as stage, self._write() as writer:

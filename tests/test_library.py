@@ -103,12 +103,13 @@ def test_an_empty_document_says_so(library: Library) -> None:
 
 def test_titles(library: Library, tmp_path: Path) -> None:
     for source, text in [("/x/plan.v2.md", "text"), ("https://x.org/a/tides.html?q=1", "text"), ("b.md", "# Head"),
-                         (r"C:\docs\notes.txt", "text"), ("c.md", "---\ntitle: Front\n---\n# Head")]:  # fmt: skip
+                         ("https://x.org/", "text"), (r"C:\docs\notes.txt", "text"),
+                         ("c.md", "---\ntitle: Front\n---\n# Head")]:  # fmt: skip
         library.ingest_content(text, source)
     titles = {each.source: each.title for each in library.list_documents().documents}
     assert titles == {
         "/x/plan.v2.md": "plan.v2", "https://x.org/a/tides.html?q=1": "tides", "b.md": "Head",
-        r"C:\docs\notes.txt": "notes", "c.md": "Front",
+        "https://x.org/": "x.org", r"C:\docs\notes.txt": "notes", "c.md": "Front",
     }  # fmt: skip
 
 

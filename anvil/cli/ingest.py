@@ -73,4 +73,5 @@ def summary(report: FolderReport) -> str:
     counts = [(report.indexed, "new"), (report.replaced, "replaced"), (report.skipped, "unchanged"),
               (report.failed, "failed")]  # fmt: skip
     told = ", ".join(f"{count} {word}" for count, word in counts if count)
-    return f"{report.total_files} documents of {report.folder} for library {report.library!r}: {told}."
+    documents = "1 document" if report.total_files == 1 else f"{report.total_files} documents"
+    return f"{documents} of {report.folder} for library {report.library!r}: {told}."

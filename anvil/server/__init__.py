@@ -1,7 +1,8 @@
 """The MCP server: any surfaces together, over stdio, streamable HTTP or SSE.
 
     surface.py     what a surface is: tools over one object, as data and calls; knows no protocol
-    docs.py, context.py   the surfaces
+    docs.py, library.py, context.py   the surfaces
+    upload.py      ``POST /upload``, files into the library
     arguments.py   a caller's arguments -> checked values
     schemas.py     results -> JSON Schema, and results -> JSON
     app.py         the SDK's server object: tools, prompts, logging

@@ -201,7 +201,7 @@ def test_ingest_and_its_exit_codes(tmp_path: Path) -> None:
     given = ("--index", tmp_path / "l.db", "--provider", "none")
     done = program("ingest", tmp_path / "in", *given, "--library", "mine", "--no-recursive", "--max-concurrency", "2")
     assert done.stdout.splitlines() == [
-        f"1 documents of {tmp_path / 'in'} for library 'mine': 1 new.", f"The library is {tmp_path / 'l.db'}.",
+        f"1 document of {tmp_path / 'in'} for library 'mine': 1 new.", f"The library is {tmp_path / 'l.db'}.",
     ]  # fmt: skip
     assert done.stderr == ""
     report = printed("ingest", tmp_path / "in", *given, "--library", "mine")
