@@ -20,7 +20,8 @@ from tests.conftest import PAGES, write
 from tests.repositories import commit, run
 from tests.surfaces.programs import complaint, environment, printed, program
 
-COMMANDS = ["build", "index", "check", "search", "show", "list", "status", "verify", "diff", "merge", "init", "serve"]
+COMMANDS = ["build", "index", "check", "search", "show", "list", "status", "verify", "diff", "merge", "init",
+            "ci", "serve", "ui", "context"]  # fmt: skip
 isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
 
 
