@@ -273,6 +273,23 @@ def test_documents_that_mean_harm_do_none(visitor: Visitor, home: str) -> None:
         assert "<script>window.harmed = 1</script>" in "".join(visitor.texts(".prose"))
 
 
+@pytest.mark.parametrize("piece", "[ ![ [a]( [![a](b) **a_ *a_ ``a` ~~a [x](a(b >_ -_ |".split())
+def test_no_line_keeps_the_page_busy(visitor: Visitor, home: str, piece: str) -> None:
+    visitor.go(home)
+    visitor.see("h1")
+    script = """
+      const [text, done] = arguments;
+      import('./markdown.js').then(({rendered, highlight}) => {
+        const started = performance.now();
+        highlight(rendered(text, () => null), ['a', 'x']);
+        done(performance.now() - started);
+      });
+    """
+    piece = piece.replace("_", " ")
+    text = piece * (19_000 // len(piece))
+    assert visitor.driver.execute_async_script(script, f"{text}\n\n{text}\n") < 5000
+
+
 # --- health ----------------------------------------------------------------------------------------------------
 
 
