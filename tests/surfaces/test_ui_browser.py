@@ -273,7 +273,9 @@ def test_documents_that_mean_harm_do_none(visitor: Visitor, home: str) -> None:
         assert "<script>window.harmed = 1</script>" in "".join(visitor.texts(".prose"))
 
 
-@pytest.mark.parametrize("piece", "[ ![ [a]( [![a](b) **a_ *a_ ``a` ~~a [x](a(b >_ -_ |".split())
+@pytest.mark.parametrize(
+    "piece", ["[", "![", "[a](", "[![a](b)", "**a ", "*a ", "``a`", "~~a", "[x](a(b", "> ", "- ", "|"]
+)
 def test_no_line_keeps_the_page_busy(visitor: Visitor, home: str, piece: str) -> None:
     visitor.go(home)
     visitor.see("h1")
@@ -285,7 +287,6 @@ def test_no_line_keeps_the_page_busy(visitor: Visitor, home: str, piece: str) ->
         done(performance.now() - started);
       });
     """
-    piece = piece.replace("_", " ")
     text = piece * (19_000 // len(piece))
     assert visitor.driver.execute_async_script(script, f"{text}\n\n{text}\n") < 5000
 
