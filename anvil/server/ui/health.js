@@ -2,6 +2,7 @@
 
 import {ask, counted, day, el, fragment, number, place, size, svg, trouble} from './dom.js';
 
+const AGAIN = 2000; // milliseconds until the next look while vectors are being made
 const SHOWN = 10; // findings of a kind before the rest is folded away
 
 let view, redraw;
@@ -18,8 +19,14 @@ export async function show(main) {
   document.title = 'Health · Anvil';
   const mine = view;
   try {
-    const found = await ask('health');
-    if (view === mine) view.replaceChildren(...drawn(found));
+    let found;
+    do {
+      if (found) await new Promise(done => setTimeout(done, AGAIN));
+      found = await ask('health');
+      if (view !== mine || !view.isConnected) return;
+      redraw?.disconnect();
+      view.replaceChildren(...drawn(found));
+    } while (found.status.index.pending_vectors);
   } catch (error) {
     if (error.status === 401) document.dispatchEvent(new CustomEvent('locked'));
     else if (view === mine) view.replaceChildren(trouble(error, () => show(main)));
@@ -37,7 +44,7 @@ function drawn({health, status, stale, not_compared}) {
       tile('Pages', number(health.pages)), tile('Sections', number(health.sections)), tile('Chunks', number(health.chunks)),
       tile('Characters', number(health.characters)),
       tile('Vectors', embedding.dimensions ? number(health.windows - health.pending_vectors) : 'none',
-        health.pending_vectors ? `${number(health.pending_vectors)} pending` : embedding.dimensions && 'all there'),
+        index.pending_vectors ? `${number(index.pending_vectors)} pending` : embedding.dimensions && 'all there'),
       tile('File', index.db_size_bytes ? size(index.db_size_bytes) : 'not yet')),
     el('div', {class: 'two'},
       el('section', null, el('h2', null, 'Chunk sizes'),
