@@ -22,7 +22,7 @@ from tests.surfaces.programs import complaint, environment, printed, program
 
 COMMANDS = [
     "build", "index", "check", "search", "show", "list", "status", "verify", "diff", "merge", "init", "ci", "serve",
-    "git", "pull", "context", "ui",
+    "git", "pull", "context", "ui", "ingest",
 ]  # fmt: skip
 isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
 
