@@ -55,7 +55,9 @@ class VectorTable:
         unknown = np.ones(len(pages), bool)
         if before is not None and len(before._documents):  # both by document
             place = np.searchsorted(before._documents, self._documents).clip(max=len(before._documents) - 1)
-            unknown = (before._documents[place] != self._documents) | np.isin(self._documents, [] if changed is None else changed)
+            unknown = before._documents[place] != self._documents
+            if changed is not None:
+                unknown |= np.isin(self._documents, changed)
             self._centroids[~unknown] = before._centroids[place[~unknown]]
         self._fill_means(np.searchsorted(owners, np.append(pages, len(documents))), np.flatnonzero(unknown))
 
