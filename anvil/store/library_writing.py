@@ -106,7 +106,7 @@ class LibraryWriter(LibraryReader, Writer):
         chunks, execute = identity.chunk_range(id_), self.connection.execute
         first, shift = chunks[0], chunks[0] << identity.WINDOW_BITS
         execute(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, '', x'', ?, ?, NULL, NULL, ?, x'')",
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, '', '', x'', ?, ?, NULL, NULL, ?, x'')",
             (id_, p.library, p.source, p.title, p.file_type, p.size, p.last_modified, canonical(p.metadata)),
         )
         self.connection.executemany(INSERT_CHUNK, _moved(staged, "chunks", first, id_))

@@ -61,7 +61,7 @@ class Stage(Writer):
     def placeholder(self, source: str) -> None:
         """A row for the document itself, by which failures can name it."""
         self.connection.execute(
-            "INSERT INTO documents VALUES (0, '', ?, '', '', '', x'', 0, '', NULL, NULL, '{}', x'')", (source,)
+            "INSERT INTO documents VALUES (0, '', ?, '', '', '', '', x'', 0, '', NULL, NULL, '{}', x'')", (source,)
         )
 
     def vectors(self) -> Iterator[tuple[int, bytes]]:
