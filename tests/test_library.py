@@ -271,7 +271,7 @@ def test_listing_far_down_is_quick(library: Library) -> None:
             "INSERT INTO {} WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) "
             "SELECT {} FROM n"
         )
-        columns = "i, 'x', printf('d%06d', i), 't', 'md', '', x'', 0, '', NULL, NULL, '{}', x''"
+        columns = "i, 'x', printf('d%06d', i), 't', 'md', '', '', x'', 0, '', NULL, NULL, '{}', x''"
         writer.connection.execute(statement.format("documents", columns))
         writer.connection.execute(statement.format("holdings", "i, printf('id%d', i), 'h', 'now', 0, ''"))
     started = time.perf_counter()
