@@ -76,7 +76,7 @@ def test_only_what_changed_is_read_again(root: Path, reads: list[str]) -> None:
     assert (third.added, third.changed, third.removed) == (1, 1, 1)
     assert third.tasks.open == first.tasks.open + 1
     with Context(Config(), root) as context:
-        assert not context.search("ticket office key")
+        assert not context.search("ticket key")
         assert context.search("other notes")[0].artifactPath == "specs/notes.md"
 
 

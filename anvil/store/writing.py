@@ -287,7 +287,7 @@ def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
     """
     import numpy as np
 
-    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-30)  # of one that failed, all are 0
     return [row.tobytes() for row in np.rint(vectors * (127 / peaks)).astype(np.int8)]
 
 
