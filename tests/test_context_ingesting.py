@@ -265,7 +265,7 @@ def remote(root: Path, url: str, key: str | None) -> Ingestion:
     options = ContextOptions(embeddings=ContextEmbeddings("openai"))
     with Context(Config(embedding=embedding, context=options), root) as context:
         found = context.ingest()
-        assert context.search("gangway")[0].artifactPath == "architecture/overview.md" or key
+        assert "architecture/overview.md" in {each.artifactPath for each in context.search("gangway")}
         assert context.health().status == ("ok" if key else "degraded")
         return found
 
