@@ -70,7 +70,24 @@ def concealed(path: str) -> str:
     return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
-class _Handed:
+class _OverTree:
+    """What both sources below say as the tree says it that they stand over."""
+
+    _tree: DocumentSource
+
+    @property
+    def root_path(self) -> str:
+        return self._tree.root_path
+
+    @property
+    def problem(self) -> str | None:
+        return self._tree.problem
+
+    def commit(self) -> str | None:
+        return self._tree.commit()
+
+
+class _Handed(_OverTree):
     """See :func:`handed_over`."""
 
     name = "site"
@@ -91,17 +108,6 @@ class _Handed:
             blob = blobs.get(page.path, "")
             self._pages[page.path] = replace(page, blob_id=blob, size=len(data), fingerprint=fingerprint(page))
         self.left_out = self._without(frozenset())
-
-    @property
-    def root_path(self) -> str:
-        return self._tree.root_path
-
-    @property
-    def problem(self) -> str | None:
-        return self._tree.problem
-
-    def commit(self) -> str | None:
-        return self._tree.commit()
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         entries = {path: freshness.identity(page.blob_id, page.fingerprint) for path, page in self._pages.items()}
@@ -131,7 +137,7 @@ class _Handed:
         return {path: self._times[path] for path in paths}
 
 
-class _Beside:
+class _Beside(_OverTree):
     """See :func:`beside`."""
 
     def __init__(self, tree: DocumentSource, left_out: frozenset[str], index: Reader) -> None:
@@ -144,17 +150,6 @@ class _Beside:
     @property
     def name(self) -> str:
         return self._tree.name
-
-    @property
-    def root_path(self) -> str:
-        return self._tree.root_path
-
-    @property
-    def problem(self) -> str | None:
-        return self._tree.problem
-
-    def commit(self) -> str | None:
-        return self._tree.commit()
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         """What the tree holds but for what is left out; the same object as long as the tree gives the same."""
