@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anvil
+from anvil import cli
 
 ROOT = Path(anvil.__file__).resolve().parents[1]
+Way = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -32,13 +37,27 @@ def program(
     return done
 
 
-def printed(*arguments: str | Path, cwd: Path | None = None, code: int = 0) -> Any:
+def inside(*arguments: str | Path, cwd: Path | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """The same without another process: for many calls of which it is shown elsewhere that the program makes them."""
+    out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        os.chdir(cwd or before)
+        try:
+            found = cli.run([*map(str, arguments)])
+        finally:
+            os.chdir(before)
+    done = subprocess.CompletedProcess(["anvil", *map(str, arguments)], found, out.getvalue(), err.getvalue())
+    assert found == code, f"exit code {found}, not {code}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def printed(*arguments: str | Path, cwd: Path | None = None, code: int = 0, by: Way = program) -> Any:
     """What ``anvil ... --json`` prints, parsed."""
-    return json.loads(program(*arguments, "--json", cwd=cwd, code=code).stdout)
+    return json.loads(by(*arguments, "--json", cwd=cwd, code=code).stdout)
 
 
-def complaint(*arguments: str | Path, cwd: Path | None = None, code: int = 2) -> str:
+def complaint(*arguments: str | Path, cwd: Path | None = None, code: int = 2, by: Way = program) -> str:
     """The one message of a command that fails: at most two sentences, and no traceback."""
-    done = program(*arguments, cwd=cwd, code=code)
+    done = by(*arguments, cwd=cwd, code=code)
     assert "Traceback" not in done.stderr and done.stdout == ""
     return done.stderr.strip()

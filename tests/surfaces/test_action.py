@@ -41,6 +41,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(next(folder.glob("anvil_docs-*.whl")))
 
 
+@pytest.fixture(scope="session")
+def installed(wheel: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the step that installs leaves, made once by its own command; tests of that step run it anew."""
+    folder = tmp_path_factory.mktemp("installed")
+    step = next(each for each in yaml.safe_load(ACTION.read_text(encoding="utf-8"))["runs"]["steps"]
+                if each["name"] == "Install Anvil")  # fmt: skip
+    variables = {**os.environ, **OFFLINE, "PYTHON": sys.executable, "PACKAGE": wheel, "RUNNER_TEMP": str(folder)}
+    subprocess.run(["bash", "-euc", step["run"]], env=variables, check=True, timeout=120, cwd=folder)
+    return folder / "anvil"
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A repository of four pages, where neither spaces nor umlauts are spared."""
@@ -53,11 +64,15 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def job(checkout: Path, tmp_path: Path) -> NewJob:
-    """Makes jobs: each with a fresh checkout and temporary folder, all with the same caches and artifacts."""
+def job(checkout: Path, tmp_path: Path, request: pytest.FixtureRequest) -> NewJob:
+    """Makes jobs: each with a fresh checkout and temporary folder, all with the same caches and artifacts.
+
+    Anvil is installed in them already; for tests that take ``wheel`` the step that installs does it each time.
+    """
     if os.name == "nt":
         pytest.skip("the steps are run by a bash with POSIX paths, as on GitHub's Linux and macOS runners")
     made: list[Job] = []
+    there = None if "wheel" in request.fixturenames else request.getfixturevalue("installed")
 
     def new(event: str = "push", **environment: str) -> Job:
         run(checkout, "clean", "-qfdx")
@@ -65,7 +80,7 @@ def job(checkout: Path, tmp_path: Path) -> NewJob:
         caches, artifacts = tmp_path / "services/caches", tmp_path / f"services/artifacts of run {len(made)}"
         for folder in (temp, caches, artifacts):
             folder.mkdir(parents=True, exist_ok=True)
-        made.append(Job(checkout, temp, caches, artifacts, event, {**OFFLINE, **environment}, STANDS))
+        made.append(Job(checkout, temp, caches, artifacts, event, {**OFFLINE, **environment}, STANDS, there))
         return made[-1]
 
     return new
@@ -94,6 +109,7 @@ def test_builds_installs_uploads_and_keeps(checkout: Path, job: NewJob, tmp_path
         shutil.copytree(ROOT / package, action / package, ignore=shutil.ignore_patterns("__pycache__"))
 
     first = job()
+    first.installed = None
     done = first.use(action)
     assert done.succeeded, done.log
     assert [name for name, outcome in done.steps.items() if outcome == "skipped"] == [ATTEST]
@@ -124,14 +140,14 @@ def anvil_of(program: Path, job: Job) -> str:
     return done.stdout.strip()
 
 
-def test_embeds_only_what_changed(checkout: Path, job: NewJob, wheel: str, tmp_path: Path) -> None:
-    first = job().use(ROOT, package=wheel)
+def test_embeds_only_what_changed(checkout: Path, job: NewJob, tmp_path: Path) -> None:
+    first = job().use(ROOT)
     before = sha256(Path(first.outputs["index-path"]))
 
     write(checkout, {"code.py": "pass\n"})
     commit(checkout, "no page", at=1_700_000_100)
     second_job = job()
-    second = second_job.use(ROOT, package=wheel)
+    second = second_job.use(ROOT)
     assert second.succeeded, second.log
     assert (second.outputs["changed"], second.outputs["embedded"]) == ("false", "0")
     assert sha256(Path(second.outputs["index-path"])) == before, "not even the commit it tells is another"
@@ -141,21 +157,21 @@ def test_embeds_only_what_changed(checkout: Path, job: NewJob, wheel: str, tmp_p
 
     write(checkout / "docs", {"guides/alerts.md": PAGES["guides/alerts.md"].replace("a second message", "a message")})
     commit(checkout, "one page", at=1_700_000_200)
-    third = job().use(ROOT, package=wheel)
+    third = job().use(ROOT)
     assert (third.outputs["changed"], third.outputs["embedded"]) == ("true", "1")
     assert "| `guides/alerts.md` | changed | `Alerts` |" in third.summary
     assert f"| Passages reused | {int(first.outputs['embedded']) - 1} |  |" in third.summary
     assert sha256(Path(third.outputs["index-path"])) == sha256(scratch(checkout, tmp_path / "by-hand.db"))
 
 
-def test_reuses_named_indexes(checkout: Path, job: NewJob, wheel: str, tmp_path: Path) -> None:
+def test_reuses_named_indexes(checkout: Path, job: NewJob, tmp_path: Path) -> None:
     older = tmp_path / "frühere"
     for number, pages in enumerate((["index.md", "install.md"], ["guides/alerts.md", "guides/checks.md"])):
         write(older / f"{number}/docs", {path: PAGES[path] for path in pages})
         with anvil.open(older / f"{number}/docs", older / f"{number}.db") as opened:
             opened.index()
     done = job().use(
-        ROOT, package=wheel, cache="false", upload="false", previous=f"{older}/*.db\n{older}/none.db\n",
+        ROOT, cache="false", upload="false", previous=f"{older}/*.db\n{older}/none.db\n",
     )  # fmt: skip
     assert done.succeeded, done.log
     assert (done.outputs["embedded"], done.outputs["changed"]) == ("0", "true")
@@ -168,11 +184,11 @@ def test_reuses_named_indexes(checkout: Path, job: NewJob, wheel: str, tmp_path:
     assert sha256(Path(done.outputs["index-path"])) == sha256(scratch(checkout, tmp_path / "by-hand.db"))
 
 
-def test_reuses_what_is_published(checkout: Path, job: NewJob, wheel: str, tmp_path: Path) -> None:
+def test_reuses_what_is_published(checkout: Path, job: NewJob, tmp_path: Path) -> None:
     with serving() as site:
         site.publish(scratch(checkout, tmp_path / "site" / "index.db"))
         done = job(HOME=os.environ["HOME"]).use(
-            ROOT, package=wheel, cache="false", previous=f"{site.url}/docs/\n{site.url}/"
+            ROOT, cache="false", previous=f"{site.url}/docs/\n{site.url}/"
         )
     assert done.succeeded and (done.outputs["embedded"], done.outputs["changed"]) == ("0", "false"), done.log
     (told,) = done.annotations
@@ -181,21 +197,21 @@ def test_reuses_what_is_published(checkout: Path, job: NewJob, wheel: str, tmp_p
 
 
 def test_shards_of_a_matrix_are_joined_to_the_bytes_of_one_build(
-    checkout: Path, job: NewJob, wheel: str, tmp_path: Path
+    checkout: Path, job: NewJob, tmp_path: Path
 ) -> None:
     def shards() -> list[str]:
         numbers, embedded = (1, 2), []
         shutil.rmtree(tmp_path / "shards", ignore_errors=True)
         for number in numbers:
             one = job()
-            done = one.use(ROOT, package=wheel, shard=f"{number}/2", artifact_name=f"shard-{number}")
+            done = one.use(ROOT, shard=f"{number}/2", artifact_name=f"shard-{number}")
             assert done.succeeded, done.log
             embedded.append(done.outputs["embedded"])
             shutil.copytree(one.artifacts, tmp_path / "shards", dirs_exist_ok=True)  # as download-artifact does
         return embedded
 
     def joined() -> tuple[str, str]:
-        done = job().use(ROOT, package=wheel, previous=f"{tmp_path}/shards/*/index.db", cache="false")
+        done = job().use(ROOT, previous=f"{tmp_path}/shards/*/index.db", cache="false")
         assert done.succeeded and not done.annotations, done.log
         return done.outputs["embedded"], sha256(Path(done.outputs["index-path"]))
 
@@ -209,7 +225,7 @@ def test_shards_of_a_matrix_are_joined_to_the_bytes_of_one_build(
     assert merged.stdout and sha256(tmp_path / "merged.db") == sha256(tmp_path / "two.db")
 
 
-def test_two_indexes_in_one_job_keep_apart(checkout: Path, job: NewJob, wheel: str) -> None:
+def test_two_indexes_in_one_job_keep_apart(checkout: Path, job: NewJob, wheel: str, installed: Path) -> None:
     write(checkout / "manual", {"a.md": "# A\n\nAnother folder.\n"})
     commit(checkout, "two", at=1_700_000_100)
     fixed = {"package": wheel, "provider": "none"}
@@ -218,23 +234,24 @@ def test_two_indexes_in_one_job_keep_apart(checkout: Path, job: NewJob, wheel: s
     assert [each.outputs["pages"] for each in done] == ["4", "1"]
     assert [each.outputs["artifact-id"] for each in done] == ["1", "2"]
     again = job()
+    again.installed = installed
     done = [again.use(ROOT, docs=docs, artifact_name=docs, **fixed) for docs in ("docs", "manual")]
     assert [each.outputs["changed"] for each in done] == ["false", "false"]
     assert sorted(path.name for path in (again.artifacts / "manual").iterdir()) == ["index.db", "index.json"]
 
 
-def test_a_pull_request_from_a_fork_needs_no_secret_and_no_right(job: NewJob, wheel: str) -> None:
-    done = job("pull_request").use(ROOT, package=wheel, provider="none", attest="true")
+def test_a_pull_request_from_a_fork_needs_no_secret_and_no_right(job: NewJob) -> None:
+    done = job("pull_request").use(ROOT, provider="none", attest="true")
     assert done.succeeded and done.steps[ATTEST] == "skipped", done.log
     assert done.outputs["artifact-id"] == "1"
-    assert job("push").use(ROOT, package=wheel, provider="none", attest="true").steps[
+    assert job("push").use(ROOT, provider="none", attest="true").steps[
         ATTEST] == "success"  # fmt: skip
 
 
-def test_the_configuration_is_heard(checkout: Path, job: NewJob, wheel: str) -> None:
+def test_the_configuration_is_heard(checkout: Path, job: NewJob) -> None:
     write(checkout, {"sub/anvil.toml": 'docs = "../docs"\nindex = "../site/docs.db"\n[embedding]\nprovider = "none"\n'})
     commit(checkout, "configured", at=1_700_000_100)
-    done = job().use(ROOT, package=wheel, config="sub/anvil.toml", retention_days="3")
+    done = job().use(ROOT, config="sub/anvil.toml", retention_days="3")
     assert done.succeeded, done.log
     assert Path(done.outputs["index-path"]).resolve() == checkout / "site/docs.db" and done.outputs["embedded"] == "0"
 
@@ -251,9 +268,9 @@ def test_nothing_of_the_checkout_is_run(checkout: Path, job: NewJob, wheel: str)
 # --- what goes wrong -----------------------------------------------------------------------------------------------
 
 
-def test_a_folder_that_is_not_there_fails_in_words(job: NewJob, wheel: str) -> None:
+def test_a_folder_that_is_not_there_fails_in_words(job: NewJob) -> None:
     broken = job()
-    done = broken.use(ROOT, package=wheel, docs="handbook")
+    done = broken.use(ROOT, docs="handbook")
     assert not done.succeeded
     (told,) = done.annotations
     assert told.level == "error" and "handbook" in told.message and "Traceback" not in done.log
@@ -268,12 +285,12 @@ def test_a_wrong_input_fails(job: NewJob, wheel: str, inputs: dict[str, str]) ->
     assert not done.succeeded and "Upload the index" not in [k for k, v in done.steps.items() if v == "success"]
 
 
-def test_a_cache_that_is_damaged_is_passed_over(job: NewJob, wheel: str) -> None:
+def test_a_cache_that_is_damaged_is_passed_over(job: NewJob) -> None:
     first = job()
-    assert first.use(ROOT, package=wheel, provider="none").succeeded
+    assert first.use(ROOT, provider="none").succeeded
     (kept,) = first.caches.iterdir()
     (kept / "0/index.db").write_bytes(b"SQLite format 3\0 and nothing more")
-    done = job().use(ROOT, package=wheel, provider="none")
+    done = job().use(ROOT, provider="none")
     assert done.succeeded and done.outputs["changed"] == "true", done.log
     (told,) = done.annotations
     assert told.level == "warning" and told.message.startswith("The previous index is not used: ")
@@ -282,13 +299,13 @@ def test_a_cache_that_is_damaged_is_passed_over(job: NewJob, wheel: str) -> None
 EVIL = "a\n::error file=x::b%0A::add-mask::c ##[add-mask]d, `|<img src=x>.md"
 
 
-def test_names_and_titles_command_nothing(checkout: Path, job: NewJob, wheel: str) -> None:
+def test_names_and_titles_command_nothing(checkout: Path, job: NewJob) -> None:
     title = "::set-output name=digest::0 <script>alert(1)</script> | [x](javascript:1) ``` ##[error]e"
     long = "\n\n".join(f"Sentence number {number} of a section that is too long." for number in range(200))
     write(checkout / "docs", {EVIL: f"# {title}\n\n{long}\n", "\u202eb\x1b[31m.md": "no heading\n"})
     write(checkout / "docs", {"bin\n::error::.md": "\0"})
     commit(checkout, "evil", at=1_700_000_100)
-    done = job().use(ROOT, package=wheel, provider="none")
+    done = job().use(ROOT, provider="none")
     assert done.succeeded, done.log
     assert [name for name, _ in done.commands] == ["warning"], "the page that was left out, and nothing else"
     assert done.annotations[0].properties["file"] == "docs/bin\n::error::.md"
@@ -320,8 +337,8 @@ def committed(checkout: Path) -> Path:
     return checkout
 
 
-def test_check_passes_what_is_fresh(committed: Path, job: NewJob, wheel: str) -> None:
-    done = job().use(ROOT, package=wheel, mode="check")
+def test_check_passes_what_is_fresh(committed: Path, job: NewJob) -> None:
+    done = job().use(ROOT, mode="check")
     assert done.succeeded and done.annotations == [], done.log
     assert done.outputs["changed"] == "false" and done.outputs["digest"] and done.outputs["artifact-id"] == ""
     assert [name for name, outcome in done.steps.items() if outcome == "success"] == [
@@ -330,14 +347,14 @@ def test_check_passes_what_is_fresh(committed: Path, job: NewJob, wheel: str) ->
     assert done.summary.startswith("## Documentation index: fresh\n")
 
 
-def test_check_marks_what_is_stale(committed: Path, job: NewJob, wheel: str) -> None:
+def test_check_marks_what_is_stale(committed: Path, job: NewJob) -> None:
     pages = {f"neu, {number}: ja.md": "# Neu\n" for number in range(12)}
     edited = PAGES["install.md"].replace("Run the installer.", "Start the installer.")
     write(committed / "docs", {**pages, "install.md": edited})
     (committed / "docs/index.md").unlink()
     commit(committed, "edits", at=1_700_000_200)
     before = sha256(committed / "docs.anvil.db")
-    done = job("pull_request").use(ROOT, package=wheel, mode="check")
+    done = job("pull_request").use(ROOT, mode="check")
     assert not done.succeeded and done.outputs["changed"] == "true"
     warnings = [each for each in done.annotations if each.level == "warning"]
     assert len(warnings) == 10
@@ -349,12 +366,12 @@ def test_check_marks_what_is_stale(committed: Path, job: NewJob, wheel: str) -> 
         "docs.anvil.db is stale: 14 pages differ from the documents. Run 'anvil build' and commit the index."
     )
     assert "| `index.md` | removed |" in done.summary and sha256(committed / "docs.anvil.db") == before
-    quiet = job().use(ROOT, package=wheel, mode="check", comment_stale="false")
+    quiet = job().use(ROOT, mode="check", comment_stale="false")
     assert [each.level for each in quiet.annotations] == ["error"]
 
 
-def test_check_without_an_index_says_so(job: NewJob, wheel: str) -> None:
-    done = job().use(ROOT, package=wheel, mode="check")
+def test_check_without_an_index_says_so(job: NewJob) -> None:
+    done = job().use(ROOT, mode="check")
     assert not done.succeeded
     assert [each.level for each in done.annotations] == ["error"] and "There is no index" in done.annotations[0].message
 

@@ -41,6 +41,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "list_pages": {"prefix": "guides"},
     "get_status": {},
 }
+CALLED = {"http": list(CALLS), "stdio": ["search_docs"]}
+"""Tools that each client calls. A pipe carries any as it carries one, and each call over it starts a server of its own."""
 
 
 def node(program: str, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
@@ -87,11 +89,12 @@ def inspector(docs: Path, server: Process | None, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
-def test_inspector_lists_and_calls_every_tool(docs: Path, server: Process, way: str) -> None:
+def test_inspector_lists_and_calls_tools(docs: Path, server: Process, way: str) -> None:
     over = server if way == "http" else None
     listed = inspector(docs, over, "--method", "tools/list")["tools"]
     assert [tool["name"] for tool in listed] == list(CALLS)
-    for name, arguments in CALLS.items():
+    for name in CALLED[way]:
+        arguments = CALLS[name]
         given = [word for key, value in arguments.items() for word in ("--tool-arg", f"{key}={value}")]
         result = inspector(docs, over, "--method", "tools/call", "--tool-name", name, *given)
         assert not result.get("isError"), result
@@ -112,11 +115,12 @@ def mcporter(docs: Path, server: Process | None, *words: str) -> str:
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
-def test_mcporter_lists_and_calls_every_tool(docs: Path, server: Process, way: str) -> None:
+def test_mcporter_lists_and_calls_tools(docs: Path, server: Process, way: str) -> None:
     over = server if way == "http" else None
     listed = json.loads(mcporter(docs, over, "list", "anvil", "--schema", "--json"))
     assert [tool["name"] for tool in listed["tools"]] == list(CALLS)
-    for name, arguments in CALLS.items():
+    for name in CALLED[way]:
+        arguments = CALLS[name]
         told = mcporter(docs, over, "call", f"anvil.{name}", "--args", json.dumps(arguments), "--output", "json")
         found = json.loads(told)
         assert found and not found.get("isError"), found
