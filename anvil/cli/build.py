@@ -59,11 +59,11 @@ def summary(report: BuildReport) -> str:
     """What a build did, in a line or two."""
     size = f"{report.pages} pages, {report.chunks} chunks, {report.size_bytes / 1e6:.1f} MB"
     if report.outcome == "unchanged":
-        return f"{report.index_path} is up to date: {size}."
+        return f"{output.relative(report.index_path)} is up to date: {size}."
     changes = report.changes
     counts = [(len(changes.added), "added"), (len(changes.changed), "changed"), (len(changes.removed), "removed")]
     told = ", ".join(f"{count} {word}" for count, word in counts if count) or "no page changed"
     return (
-        f"Built {report.index_path}: {size} ({told}) in {report.seconds:.1f} s.\n"
+        f"Built {output.relative(report.index_path)}: {size} ({told}) in {report.seconds:.1f} s.\n"
         f"{report.embedded} passages embedded, {report.reused} reused. Digest {report.digest[:16]}."
     )

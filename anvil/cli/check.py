@@ -45,6 +45,7 @@ def command(
         changes = opened.check(source, file)
         name = source.name if source else "documents"
         place = opened.origin or str(opened.index_path)
+        shown = opened.origin or output.relative(opened.index_path)
         mend = "" if opened.origin else f" Run: {_mend(opened, docs, index, config, staged, ref, tracked)}"
     if as_json:
         output.print_json(
@@ -52,7 +53,7 @@ def command(
              "added": changes.added, "removed": changes.removed}
         )  # fmt: skip
     elif not quiet:
-        click.echo(_told(changes, name, place, mend))
+        click.echo(_told(changes, name, shown, mend))
     return NO if changes else OK
 
 

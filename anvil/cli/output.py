@@ -32,10 +32,10 @@ def warn(message: str) -> None:
     click.echo(f"anvil: {message}", err=True)
 
 
-def relative(path: Path) -> str:
+def relative(path: str | Path) -> str:
     """A path as one would type it: from the working folder, when it lies below."""
     try:
-        return path.resolve().relative_to(Path.cwd().resolve()).as_posix()
+        return Path(path).resolve().relative_to(Path.cwd().resolve()).as_posix()
     except ValueError:
         return str(path)
 

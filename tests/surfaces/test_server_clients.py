@@ -42,7 +42,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "get_status": {},
 }
 CALLED = {"http": list(CALLS), "stdio": ["search_docs"]}
-"""Tools that each client calls. A pipe carries any as it carries one, and each call over it starts a server of its own."""
+"""Tools that each client calls. A pipe carries one as it carries all, and each call over it starts a server anew."""
 
 
 def node(program: str, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
