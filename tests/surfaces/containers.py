@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import re
 import shlex
 import signal
 import socket
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 from tests.surfaces.images import MOUNT, PRIVATE, Image
 
@@ -78,6 +80,11 @@ class Container:
         enter = ["nsenter", "--target", str(self.first), "--all", "--root"]
         return subprocess.run([*enter, *self.line, *command], capture_output=True, text=True, timeout=60, check=False)
 
+    def handles(self, number: int) -> bool:
+        """Whether its process 1 has a handler for a signal."""
+        (caught,) = re.findall(r"^SigCgt:\t(\w+)$", Path(f"/proc/{self.first}/status").read_text(), re.MULTILINE)
+        return bool(int(caught, 16) >> (number - 1) & 1)
+
     def stop(self, seconds: float = 20) -> int:
         """SIGTERM to its process 1; the exit code."""
         os.kill(self.first, signal.SIGTERM)
@@ -86,7 +93,12 @@ class Container:
 
 @contextmanager
 def started(
-    image: Image, *command: str, mounts: Sequence[Mount] = (), environment: Mapping[str, str] | None = None
+    image: Image,
+    *command: str,
+    mounts: Sequence[Mount] = (),
+    environment: Mapping[str, str] | None = None,
+    entrypoint: Sequence[str] | None = None,
+    network: Literal["own", "host"] = "own",
 ) -> Iterator[Container]:
     """A container of an image, with its own command or another; it is gone at the end."""
     said = image.settings
@@ -96,12 +108,13 @@ def started(
         "setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs", "--inh-caps=-all",
         "--bounding-set=-all", "env", "-i", f"--chdir={said.folder}", *(f"{key}={value}" for key, value in variables.items()),
     ]  # fmt: skip
+    begin = said.entrypoint if entrypoint is None else entrypoint
     script = MOUNT.format(overlay=f"{image.lower()},upperdir=/mnt/upper,workdir=/mnt/work")
     script += "".join(mount.script() for mount in mounts)
     script += "mount -t proc proc /mnt/root/proc\nmount --rbind /dev /mnt/root/dev\nmount -o remount,ro /mnt/root\n"
-    script += f"exec chroot /mnt/root {shlex.join([*line, *said.entrypoint, *(command or said.command)])}"
+    script += f"exec chroot /mnt/root {shlex.join([*line, *begin, *(command or said.command)])}"
     process = subprocess.Popen(
-        [*PRIVATE, "--net", "--pid", "--fork", "--kill-child", "sh", "-euc", script], stdin=subprocess.DEVNULL,
+        [*PRIVATE, *(["--net"] if network == "own" else []), "--pid", "--fork", "--kill-child", "sh", "-euc", script], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     with process:
@@ -111,7 +124,7 @@ def started(
             while process.poll() is None and not Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text():
                 assert time.monotonic() < end
                 time.sleep(0.01)
-            if process.poll() is None:
+            if process.poll() is None and network == "own":
                 with container.network(), socket.socket() as any_socket:  # loopback is down in a new network
                     fcntl.ioctl(any_socket, SET_FLAGS, struct.pack("16sh", b"lo", UP))
             yield container
@@ -122,3 +135,10 @@ def started(
 def _enter(network: int) -> None:
     if ctypes.CDLL(None, use_errno=True).setns(network, NEW_NETWORK):
         raise OSError(ctypes.get_errno(), "setns")
+
+
+def finished(image: Image, *command: str, seconds: float = 60, **more: Any) -> subprocess.CompletedProcess[str]:
+    """A container that ends by itself: its exit code and what it printed. ``more``: as for :func:`started`."""
+    with started(image, *command, **more) as container:
+        out, err = container.process.communicate(timeout=seconds)
+        return subprocess.CompletedProcess(command, container.process.returncode, out, err)

@@ -7,7 +7,6 @@ Mounts are made in a mount namespace of the one process that needs them, so that
 
 from __future__ import annotations
 
-import fcntl
 import fnmatch
 import hashlib
 import json
@@ -194,6 +193,8 @@ class Builder:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
+        import fcntl  # there is none on Windows, where Dockerfiles are read and not performed
+
         self._cache.mkdir(parents=True, exist_ok=True)
         with open(self._cache / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
