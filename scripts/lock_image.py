@@ -42,7 +42,9 @@ def resolved(platform: str) -> dict[str, tuple[str, set[str]]]:
             check=True, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         packages: list[dict[str, Any]] = tomllib.loads(out.read_text(encoding="utf-8"))["packages"]
-    return {each["name"]: (each["version"], {wheel["hashes"]["sha256"] for wheel in each["wheels"]}) for each in packages}
+    return {
+        each["name"]: (each["version"], {wheel["hashes"]["sha256"] for wheel in each["wheels"]}) for each in packages
+    }
 
 
 def written(found: Mapping[str, Mapping[str, tuple[str, set[str]]]]) -> str:

@@ -50,7 +50,8 @@ def test_the_runtime_reports_to_nobody(tmp_path: Path) -> None:
     code += "assert P(S()).embed(['hello']).vectors.any()"
     kept = {name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_ACTIONS", "TF_BUILD")}
     homes = dict.fromkeys(["HOME", "USERPROFILE", "LOCALAPPDATA", "XDG_CACHE_HOME", "XDG_DATA_HOME"], str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", code], env={**kept, **homes}, capture_output=True, text=True, check=True)
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(line, env={**kept, **homes}, capture_output=True, text=True, check=True)
     assert "elemetry" not in done.stderr
     assert list(tmp_path.rglob("*")) == []
 

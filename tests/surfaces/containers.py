@@ -15,7 +15,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,7 +48,8 @@ class Container:
     """A running one."""
 
     process: subprocess.Popen[str]
-    line: list[str] = field(default_factory=list)
+    line: list[str]
+    """What a program in it is called with, so that it is nobody but the image's user."""
 
     @property
     def first(self) -> int:
@@ -106,7 +107,8 @@ def started(
     variables = {**said.environment, **(environment or {})}
     line = [
         "setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs", "--inh-caps=-all",
-        "--bounding-set=-all", "env", "-i", f"--chdir={said.folder}", *(f"{key}={value}" for key, value in variables.items()),
+        "--bounding-set=-all", "env", "-i", f"--chdir={said.folder}",
+        *(f"{key}={value}" for key, value in variables.items()),
     ]  # fmt: skip
     begin = said.entrypoint if entrypoint is None else entrypoint
     script = MOUNT.format(overlay=f"{image.lower()},upperdir=/mnt/upper,workdir=/mnt/work")
@@ -114,8 +116,8 @@ def started(
     script += "mount -t proc proc /mnt/root/proc\nmount --rbind /dev /mnt/root/dev\nmount -o remount,ro /mnt/root\n"
     script += f"exec chroot /mnt/root {shlex.join([*line, *begin, *(command or said.command)])}"
     process = subprocess.Popen(
-        [*PRIVATE, *(["--net"] if network == "own" else []), "--pid", "--fork", "--kill-child", "sh", "-euc", script], stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*PRIVATE, *(["--net"] if network == "own" else []), "--pid", "--fork", "--kill-child", "sh", "-euc", script],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     with process:
         container = Container(process, line)

@@ -97,8 +97,6 @@ class Builder:
         """``context``: what may be copied, by its path there; ``given``: values of ``ARG``."""
         self._base, self._cache, self._context, self._given = Image((base,)), cache, context, given
         self._stages: dict[str, Image] = {}
-        self.ran = 0
-        """Steps that were not in the cache."""
 
     def build(self, dockerfile: str) -> Image:
         """The image of the last stage. CalledProcessError for a step that fails."""
@@ -125,7 +123,7 @@ class Builder:
         said = image.settings
         known = {**variables, **said.environment}
         if step.word == "RUN":
-            return self._layer(image, "run", {**known, "sh": step.rest})
+            return self._layer(image, {**known, "sh": step.rest}, _in_root(known, step.rest))
         rest = string.Template(step.rest).substitute(known)
         if step.word == "COPY":
             return self._copied(image, rest.split())
@@ -148,42 +146,29 @@ class Builder:
         if words[0].startswith("--from="):
             source = self._stages[words.pop(0).partition("=")[2]]
             (path,) = words
-            return self._layer(image, "copy", {"from": source.lower(), "path": path, "to": target})
+            there, to = (shlex.quote(f"/mnt/{side}") for side in (f"from{path}/.", f"root{target}"))
+            script = f"mount -t overlay overlay -o {source.lower()} /mnt/from\nmkdir -p {to}\ncp --archive {there} {to}"
+            return self._layer(image, {"from": source.lower(), "path": path, "to": target}, script)
         files = {path: file for path, file in self._context.items() if any(fnmatch.fnmatchcase(path, w) for w in words)}
         if not files or not target.endswith("/"):
             raise LookupError(f"COPY {' '.join(words)}: nothing of the build context, or no folder to copy to")
         digests = {path: hashlib.sha256(file.read_bytes()).hexdigest() for path, file in files.items()}
-        line = shlex.join(["install", "--mode", "644", "-D", "--target-directory", f"/mnt/root{target}"])
-        return self._layer(image, "install", {**digests, "to": target}, f"{line} {shlex.join(map(str, files.values()))}")
+        line = ["install", "--mode", "644", "-D", "--target-directory", f"/mnt/root{target}", *map(str, files.values())]
+        return self._layer(image, {**digests, "to": target}, shlex.join(line))
 
-    def _layer(self, image: Image, kind: str, inputs: Mapping[str, str], line: str = "") -> Image:
-        """One more layer: what ``kind`` of step writes, of these inputs."""
-        led = json.dumps([str(image.layers[-1]), kind, inputs], sort_keys=True)
+    def _layer(self, image: Image, inputs: Mapping[str, str], script: str) -> Image:
+        """One more layer: what a script writes below /mnt/root. ``inputs``: all that decides what that is."""
+        led = json.dumps([str(image.layers[-1]), inputs], sort_keys=True)
         layer = self._cache / hashlib.sha256(led.encode()).hexdigest()[:20]
         if not layer.is_dir():
-            self.ran += 1
             new, work = layer.with_suffix(".new"), layer.with_suffix(".work")
             for folder in (new, work):
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir(parents=True)
             new.chmod(0o755)
-            script = MOUNT.format(overlay=f"{image.lower()},upperdir={new},workdir={work}")
-            if kind == "run":
-                variables = {key: value for key, value in inputs.items() if key != "sh"}
-                if "PIP_CERT" in os.environ:  # this machine's way to the registry, which leaves nothing in the layer
-                    script += "mount -t tmpfs tmpfs /mnt/root/media\ntouch /mnt/root/media/ca\n"
-                    script += f"mount --bind {shlex.quote(os.environ['PIP_CERT'])} /mnt/root/media/ca\n"
-                    variables["PIP_CERT"] = "/media/ca"
-                environment = shlex.join(["env", "-i", *(f"{key}={value}" for key, value in variables.items())])
-                script += "mount -t proc proc /mnt/root/proc\nmount --rbind /dev /mnt/root/dev\n"
-                script += "mount --bind /etc/resolv.conf /mnt/root/etc/resolv.conf\n"
-                line = f"chroot /mnt/root {environment} /bin/sh -c {shlex.quote(inputs['sh'])}"
-            elif kind == "copy":
-                script += f"mount -t overlay overlay -o {inputs['from']} /mnt/from\n"
-                to = shlex.quote("/mnt/root" + inputs["to"])
-                line = f"mkdir -p {to}\ncp --archive {shlex.quote('/mnt/from' + inputs['path'])}/. {to}"
+            whole = MOUNT.format(overlay=f"{image.lower()},upperdir={new},workdir={work}") + script
             subprocess.run(
-                [*PRIVATE, "sh", "-euc", script + line], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                [*PRIVATE, "sh", "-euc", whole], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL,
                 timeout=900,
             )  # fmt: skip
             shutil.rmtree(work)
@@ -204,3 +189,15 @@ class Builder:
         for layer in self._cache.iterdir():
             if layer.is_dir() and layer.stat().st_mtime < time.time() - KEPT:
                 shutil.rmtree(layer)
+
+
+def _in_root(variables: Mapping[str, str], line: str) -> str:
+    """The script of a ``RUN``."""
+    script = "mount -t proc proc /mnt/root/proc\nmount --rbind /dev /mnt/root/dev\n"
+    script += "mount --bind /etc/resolv.conf /mnt/root/etc/resolv.conf\n"
+    if "PIP_CERT" in os.environ:  # this machine's way to the registry, which leaves nothing in the layer
+        script += "mount -t tmpfs tmpfs /mnt/root/media\ntouch /mnt/root/media/ca\n"
+        script += f"mount --bind {shlex.quote(os.environ['PIP_CERT'])} /mnt/root/media/ca\n"
+        variables = {**variables, "PIP_CERT": "/media/ca"}
+    environment = shlex.join(["env", "-i", *(f"{key}={value}" for key, value in variables.items())])
+    return f"{script}chroot /mnt/root {environment} /bin/sh -c {shlex.quote(line)}"
