@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anvil import freshness
+from anvil.errors import ArtifactRejected
 from anvil.fetching import Fetched
 from anvil.models import Changes
 from anvil.store import checking, publishing, trust
@@ -38,13 +39,25 @@ class Pulled:
     notes: tuple[str, ...]
 
 
-def pull(fetch: Callable[[], Fetched], target: Path | None, private: bool, tree: DocumentSource | None) -> Pulled:
+def pull(
+    fetch: Callable[[], Fetched],
+    target: Path | None,
+    private: bool,
+    tree: DocumentSource | None,
+    wanted: str | None = None,
+) -> Pulled:
     """Fetch, and put the index to ``target`` (None: it stays in the cache). It is not written when it is there already.
 
     ``private``: the folder of ``target`` is kept out of git if it is made. ``tree``: the documents to compare with.
+    ``wanted``: the SHA-256 (hex) that the file must have, else :class:`ArtifactRejected`.
     Raises :class:`FetchError`, :class:`ArtifactError` or :class:`BuildError`; then what stood there stands.
     """
     found = fetch()
+    if wanted is not None and found.manifest.sha256 != wanted.lower():
+        raise ArtifactRejected(
+            f"{found.origin} has the SHA-256 {found.manifest.sha256}, not {wanted.lower()}. "
+            "It is another index than the one asked for: correct --sha256, or the address."
+        )
     path, same = target or found.path, False
     if path.is_file():
         same = target is not None and trust.sha256(path) == found.manifest.sha256

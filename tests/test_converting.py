@@ -60,6 +60,19 @@ def test_formats(converter: Converter, tmp_path: Path, name: str, make: Callable
     assert wanted in converted(converter, path)
 
 
+def test_the_libraries_of_the_process_report_to_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """onnxruntime would keep a number of this machine's in the user's cache, for what it sends."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    made = Converter(OPTIONS, 1)
+    try:
+        assert converted(made, documents.docx(tmp_path / "a.docx", "Report", "The keeper sleeps."))
+    finally:
+        made.close()
+    assert list(home.rglob("*")) == []
+
+
 def test_the_title_of_a_web_page_is_its_heading(converter: Converter, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("<html><head><title>Harbour  guide</title></head><body><p>x</p></body></html>")
     assert converted(converter, tmp_path / "a.html").startswith("# Harbour guide\n\n")

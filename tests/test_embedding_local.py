@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -40,6 +42,18 @@ def test_vectors_are_float32_rows_of_unit_length(local: LocalProvider) -> None:
     assert result.vectors.dtype == np.float32
     assert result.vectors.shape == (len(TEXTS), 384) == (len(TEXTS), local.dimensions)
     np.testing.assert_allclose(np.linalg.norm(result.vectors, axis=1), 1, atol=1e-6)
+
+
+def test_the_runtime_reports_to_nobody(tmp_path: Path) -> None:
+    """It would keep a number of this machine's in the user's cache, for what it sends, except in CI."""
+    code = "from anvil.embedding.local import LocalProvider as P; from anvil.config import EmbeddingSettings as S\n"
+    code += "assert P(S()).embed(['hello']).vectors.any()"
+    kept = {name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_ACTIONS", "TF_BUILD")}
+    homes = dict.fromkeys(["HOME", "USERPROFILE", "LOCALAPPDATA", "XDG_CACHE_HOME", "XDG_DATA_HOME"], str(tmp_path))
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(line, env={**kept, **homes}, capture_output=True, text=True, check=True)
+    assert "elemetry" not in done.stderr
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_no_texts_give_no_rows(local: LocalProvider) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -11,10 +12,18 @@ from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceErro
 from anvil.pulling import Pulled
 
 
+def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A SHA-256 as ``sha256sum`` prints it."""
+    if value is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", value):
+        raise click.BadParameter("A SHA-256 has 64 hexadecimal digits, as sha256sum prints them.")
+    return value
+
+
 @click.command("pull", epilog="Example: anvil pull github:acme/docs artifact:docs-index")
 @options.docs
 @options.config
 @click.option("--to", metavar="FILE", help="Where the index is put (default: where it would be built).")
+@click.option("--sha256", callback=digest, metavar="HEX", help="Refuse an index whose file has another SHA-256.")
 @click.option("--offline", is_flag=True, help="Ask nobody: what was fetched before, or nothing.")
 @options.as_json
 @options.quiet
@@ -24,6 +33,7 @@ def command(
     docs: str | None,
     config: str | None,
     to: str | None,
+    sha256: str | None,
     offline: bool,
     as_json: bool,
     quiet: bool,
@@ -54,7 +64,7 @@ def command(
                 lambda: fetch(
                     whole, head=opened.folder or Path.cwd(), offline=reason, limits=limits, progress=progress
                 ),
-                target, own is None, opened.tree,
+                target, own is None, opened.tree, sha256,
             )  # fmt: skip
         except (ArtifactRejected, FormatTooNew) as error:
             if as_json:

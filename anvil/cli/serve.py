@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
+from pathlib import Path
 
 import click
 
 from anvil.cli import options
+from anvil.errors import ConfigError
 from anvil.server.surface import SURFACES
 
 
@@ -21,17 +22,48 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     return found
 
 
+def secret(token: str | None, file: str | None) -> str | None:
+    """The token itself, or that which a file holds; None when neither is named. Raises :class:`ConfigError`."""
+    if token == "":  # a variable that is not set, most likely; it must not open the door
+        raise ConfigError("The token is empty. Give one with ANVIL_TOKEN or --token-file, or leave --token out.")
+    if file is None:
+        return token
+    if token is not None:
+        raise ConfigError("There is a token and a token file. Give one of them: ANVIL_TOKEN or ANVIL_TOKEN_FILE.")
+    try:
+        found = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise ConfigError(
+            f"The token file {file} cannot be read ({reason}). Put the token there, for this process's user to read."
+        ) from None
+    if not found:
+        raise ConfigError(f"The token file {file} is empty. Put the token there.")
+    return found
+
+
 @click.command("serve", epilog="Example: anvil serve --docs docs")
 @options.common
 @click.option(
     "--transport", type=click.Choice(["stdio", "http", "sse"]), default="stdio", show_default=True,
     help="How clients reach the server: their own pipe, streamable HTTP, or SSE for older clients.",
 )  # fmt: skip
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--host", envvar="ANVIL_HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or ANVIL_HOST)."
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any that is free.")
-@click.option("--token", metavar="TEXT", help="Bearer token that clients must send (better: ANVIL_TOKEN).")
+@click.option(
+    "--token", metavar="TEXT", envvar="ANVIL_TOKEN", help="Bearer token that clients must send (better: ANVIL_TOKEN)."
+)
+@click.option(
+    "--token-file", metavar="FILE", envvar="ANVIL_TOKEN_FILE",
+    help="File that holds the token, such as a mounted secret (or ANVIL_TOKEN_FILE).",
+)  # fmt: skip
 @click.option("--insecure", is_flag=True, help="Allow another host than loopback without a token.")
-@click.option("--allowed-host", metavar="NAME", multiple=True, help="Host name that clients may use (repeatable).")
+@click.option(
+    "--allowed-host", metavar="NAME", multiple=True, envvar="ANVIL_ALLOWED_HOST",
+    help="Host name that clients may use (repeatable; or several, separated by spaces, in ANVIL_ALLOWED_HOST).",
+)  # fmt: skip
 @click.option("--no-watch", is_flag=True, help="No file events; each answer looks for itself, as ever.")
 @click.option(
     "--log-level", type=click.Choice(["silent", "error", "warn", "info", "debug"]), default="info", show_default=True,
@@ -55,6 +87,7 @@ def command(
     host: str,
     port: int,
     token: str | None,
+    token_file: str | None,
     insecure: bool,
     allowed_host: tuple[str, ...],
     no_watch: bool,
@@ -79,7 +112,7 @@ def command(
     from anvil.server.surface import Asked, opened
 
     logs.configure(log_level, log_format)
-    access = Access(host, port, token or os.environ.get("ANVIL_TOKEN") or None, insecure, allowed_host)
+    access = Access(host, port, secret(token, token_file), insecure, allowed_host)
     asked = Asked(
         docs, index, config, provider, root, not no_watch, library_index, allow_private_urls, transport
     )

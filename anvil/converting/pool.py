@@ -29,8 +29,9 @@ START_SECONDS = 60.0
 _BOOT = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from anvil.converting.worker import main; main()"
 _PASSED_ON = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG", "LC_ALL", "HOME", "USERPROFILE")
 """Of the environment: no keys, no tokens, no proxies."""
-_ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Libraries else take memory for every processor of the machine, of which none is used here."""
+_ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ORT_DISABLE_TELEMETRY"), "1")
+"""Libraries else take memory for every processor of the machine, of which none is used here; and onnxruntime, which
+MarkItDown brings along, reports to its maker."""
 _KINDS = {"large": DocumentTooLarge, "unsupported": UnsupportedFormat}
 
 

@@ -199,8 +199,11 @@ class _Session:
 
     def __init__(self, directory: ModelDirectory) -> None:
         import numpy as np
+
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # since 1.29 it reports to its maker; this is read as it is imported
         import onnxruntime
 
+        onnxruntime.disable_telemetry_events()  # on Windows, where the variable says nothing
         path = directory.path / "model.onnx"
         options = onnxruntime.SessionOptions()
         # One thread a run and as many runs as CPUs: no synchronisation inside a layer, no spinning between

@@ -43,7 +43,7 @@ class Access:
             raise ConfigError("The token must be printable ASCII without spaces. Make another, and set ANVIL_TOKEN.")
         if not is_loopback(self.host) and not self.token and not self.insecure:
             raise ConfigError(
-                f"{self.host} can be reached from other machines. Set a token with ANVIL_TOKEN or --token, "
+                f"{self.host} can be reached from other machines. Set a token with ANVIL_TOKEN or --token-file, "
                 "or say --insecure if anybody who reaches it may read the documents."
             )
 

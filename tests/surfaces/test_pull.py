@@ -104,6 +104,18 @@ def test_pull_fills_the_place_of_the_configured_index_and_counts_what_differs(pu
     assert printed("pull", published.url, cwd=here)["index_path"] == str(here / "kept/docs.db")
 
 
+def test_pull_takes_the_index_of_a_digest_or_none(published: Server, site: Path, here: Path) -> None:
+    digest = trust.sha256(site.parent / "index.db")
+    write(here, {"docs.db": "what stood there"})
+    message = complaint("pull", published.url, "--to", "docs.db", "--sha256", "0" * 64, cwd=here, code=1)
+    assert f"has the SHA-256 {digest}, not {'0' * 64}. " in message
+    refused = printed("pull", published.url, "--to", "docs.db", "--sha256", "0" * 64, cwd=here, code=1)
+    assert refused["outcome"] == "refused"
+    assert (here / "docs.db").read_text() == "what stood there"
+    assert printed("pull", published.url, "--to", "docs.db", "--sha256", digest.upper(), cwd=here)["sha256"] == digest
+    assert "64 hexadecimal digits" in complaint("pull", published.url, "--sha256", digest[:-1], cwd=here)
+
+
 def test_pull_from_a_path(site: Path, published: Server, here: Path) -> None:
     told = printed("pull", site.parent, "--to", "x.db", cwd=here)
     assert told["origin"] == str(site.parent / "index.db") and told["fetched_at"] is None

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from anvil.server.guard import AT_ONCE, Access, Guard, host_name
 from anvil.server.http import LARGEST
 from tests.conftest import PAGES, write
 from tests.surfaces import serving
+from tests.surfaces.programs import complaint
 from tests.surfaces.serving import Process
 from tests.surfaces.test_server_stdio import INITIALIZE, call
 
@@ -163,6 +165,34 @@ def test_the_token_through_the_sdk(guarded: Process) -> None:
     client = httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"})
     with serving.connected(streamable_http_client(guarded.url, http_client=client)) as speaker:
         assert speaker.ok("search_docs", query="alert")["results"]
+
+
+def test_host_token_and_names_from_the_environment(docs: Path, tmp_path: Path) -> None:
+    """As a container is told them: the token in a file, with the line end that files have."""
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    variables = {"ANVIL_HOST": "0.0.0.0", "ANVIL_TOKEN_FILE": str(file), "ANVIL_ALLOWED_HOST": "docs.example.org docs "}
+    with serve(docs, **variables) as server:
+        assert server.url.startswith("http://0.0.0.0:") and "token=required" in server.log()
+        near = replace(server, url=server.url.replace("0.0.0.0", "127.0.0.1"))
+        for name in ("docs.example.org", "docs", "127.0.0.1", "10.1.2.3"):
+            assert post(near, INITIALIZE, Host=name, Authorization=f"Bearer {TOKEN}")[0] == 200
+        assert post(near, INITIALIZE, Host="docs.example", Authorization=f"Bearer {TOKEN}")[0] == 403
+        assert post(near, INITIALIZE)[0] == 401
+        assert TOKEN not in server.log()
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [(["--token-file", "none"], "none cannot be read ("), (["--token-file", "empty"], "empty is empty"),
+     (["--token-file", "bytes"], "it is no text"), (["--token-file", "two"], "printable ASCII without spaces"),
+     (["--token-file", "two", "--token", "x"], "Give one of them"), (["--token", ""], "The token is empty")],
+)  # fmt: skip
+def test_a_token_that_cannot_be_meant_is_an_error(tmp_path: Path, flags: list[str], told: str) -> None:
+    for name, content in {"empty": b" \n", "bytes": b"\xff\xfe", "two": b"one two\n"}.items():
+        (tmp_path / name).write_bytes(content)
+    message = complaint("serve", "--transport", "http", "--port", "0", *flags, cwd=tmp_path)
+    assert told in message and "one two" not in message
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "docs.example.org", ""])
