@@ -24,6 +24,7 @@ COMMANDS = {
     "show": "show",
     "list": "list",
     "status": "status",
+    "doctor": "doctor",
     "verify": "verify",
     "diff": "diff",
     "merge": "merge",
