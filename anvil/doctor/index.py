@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -64,11 +65,11 @@ def _shortcomings(place: Place, reader: Reader) -> Iterator[Finding]:
     if "shard" in meta:
         yield Finding("index", "wrong", f"{shown} is shard {meta['shard']} of an index, not a whole one.", build)
         return
-    try:
-        provider = embedding.provider(place.config.embedding.provider, place.config.embedding)
-        wanted = indexing.settings(provider, place.config.chunking)
-    except AnvilError:  # told under "model"
-        wanted = {}
+    wanted: dict[str, str] = {}
+    if place.problem is None:  # else what is wanted is not known
+        with contextlib.suppress(AnvilError):  # told under "model"
+            provider = embedding.provider(place.config.embedding.provider, place.config.embedding)
+            wanted = indexing.settings(provider, place.config.chunking)
     key = "embedding_model_digest"
     if wanted and wanted[key] != meta[key]:
         theirs, ours = (f"{each['embedding_model']} ({each['embedding_provider']})" for each in (meta, wanted))

@@ -90,5 +90,7 @@ def find(docs: str | None, index: str | None, config: str | None, provider: str 
             named["docs"] = os.path.abspath(docs)
         if index is not None:
             named["index"] = index if addresses.is_remote(index) else os.path.abspath(index)
+        if provider is not None:
+            named["embedding"] = replace(Config().embedding, provider=provider)
         return Place(replace(Config(), **named), Path.cwd(), str(error), given)
     return Place(settled, base, given=given)
