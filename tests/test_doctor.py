@@ -418,7 +418,8 @@ def test_a_client_is_looked_at_where_the_configuration_lies(on_path: Path, monke
 
 
 def test_servers_of_others_are_nobodys_business(project: Path) -> None:
-    servers = {"a": {"url": "http://127.0.0.1/mcp"}, "b": {"command": "/gone/other", "env": {"KEY": "sk-secret"}}, "c": 3}
+    other = {"command": "/gone/other", "env": {"KEY": "sk-secret"}}
+    servers = {"a": {"url": "http://127.0.0.1/mcp"}, "b": other, "c": 3}
     write(project, {".mcp.json": json.dumps({"mcpServers": servers})})
     assert "No client" in finding("clients").text
 
@@ -450,7 +451,7 @@ def test_hooks_in_a_folder_of_their_own(project: Path) -> None:
 def test_the_plugin(project: Path) -> None:
     write(project, {"mkdocs.yml": "site_name: x\nplugins: [search]\n"})
     assert not findings("mkdocs")
-    write(project, {"mkdocs.yml": "site_name: !ENV [NAME, x]\nplugins:\n- search\n- anvil: {enabled: !ENV [CI, false]}\n"})
+    write(project, {"mkdocs.yml": "site_name: !ENV [NAME, x]\nplugins:\n- anvil: {enabled: !ENV [CI, false]}\n"})
     assert finding("mkdocs").verdict == "ok"
     write(project, {"mkdocs.yml": "docs_dir: pages\nplugins: {anvil: {}}\n"})
     assert finding("mkdocs").verdict == "note" and "pages" in finding("mkdocs").text
