@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,6 +31,9 @@ TEXTS = [
 ]
 
 
+ROOT = Path(__file__).parent.parent
+
+
 @pytest.fixture(scope="module")
 def local() -> LocalProvider:
     return LocalProvider(EmbeddingSettings())
@@ -40,6 +45,18 @@ def test_vectors_are_float32_rows_of_unit_length(local: LocalProvider) -> None:
     assert result.vectors.dtype == np.float32
     assert result.vectors.shape == (len(TEXTS), 384) == (len(TEXTS), local.dimensions)
     np.testing.assert_allclose(np.linalg.norm(result.vectors, axis=1), 1, atol=1e-6)
+
+
+def test_the_runtime_is_told_to_keep_to_itself(tmp_path: Path) -> None:
+    """onnxruntime keeps a number of its own for each machine, by which what it sends is told apart; not here."""
+    code = (
+        "from anvil.config import EmbeddingSettings\nfrom anvil.embedding.local import LocalProvider\n"
+        "LocalProvider(EmbeddingSettings()).warm()\n"
+    )
+    homes = dict.fromkeys(("HOME", "USERPROFILE", "XDG_CACHE_HOME", "LOCALAPPDATA"), str(tmp_path))
+    quiet = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    subprocess.run([sys.executable, "-c", code], env={**quiet, **homes}, check=True, timeout=120, cwd=ROOT)
+    assert not list(tmp_path.rglob("*"))
 
 
 def test_no_texts_give_no_rows(local: LocalProvider) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from anvil import __version__
 from anvil import program as programs
 from anvil.doctor.place import Place
+from anvil.embedding.local import runtime
 from anvil.findings import Finding
 
 NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers")
@@ -86,7 +87,7 @@ def packages(place: Place) -> Iterator[Finding]:
         if any(each.startswith(f"{name}>=") for each in lacking):
             continue
         try:
-            importlib.import_module(name)
+            runtime() if name == "onnxruntime" else importlib.import_module(name)
         except Exception as error:  # what a damaged package raises is not to be foreseen
             text = f"{name} cannot be loaded ({_brief(error)})."
             yield Finding("packages", "wrong", text, shlex.join(programs.reinstall(name)))

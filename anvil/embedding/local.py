@@ -33,6 +33,9 @@ QUERY_CHARACTERS = 64
 """No token of a question is taken to be longer: a pasted book is not tokenized whole."""
 QUERY_WINDOWS = 8
 
+QUIET = {"ORT_DISABLE_TELEMETRY": "1"}
+"""For the environment: onnxruntime 1.29 and later else tells its makers over the network what it runs."""
+
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -199,8 +202,8 @@ class _Session:
 
     def __init__(self, directory: ModelDirectory) -> None:
         import numpy as np
-        import onnxruntime
 
+        onnxruntime = runtime()
         path = directory.path / "model.onnx"
         options = onnxruntime.SessionOptions()
         # One thread a run and as many runs as CPUs: no synchronisation inside a layer, no spinning between
@@ -251,6 +254,17 @@ class _Session:
         if self._dimensions is not None and len(output) < self._dimensions:
             raise ModelError(f"the model has {len(output)} dimensions, not {self._dimensions}")
         return _unit(output[: self._dimensions])
+
+
+def runtime() -> Any:
+    """onnxruntime, silenced before it is loaded: nothing leaves this machine. What a user has set for it stays."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    import onnxruntime
+
+    if QUIET.items() <= os.environ.items():
+        onnxruntime.disable_telemetry_events()  # on Windows it does not ask the environment
+    return onnxruntime
 
 
 def usable_cpus() -> int:
