@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from anvil.config import variables
@@ -65,30 +65,29 @@ def documents(place: Place) -> Iterator[Finding]:
 
 def writable(place: Place) -> Iterator[Finding]:
     """Where Anvil writes: beside the index, and in the user's cache."""
+    from anvil.store import trust
+
     found: list[Finding] = []
     if not place.remote:
         needed: Verdict = "note" if place.index.exists() else "wrong"
         found += _unwritable(place, place.index.parent, "the index cannot be built", needed)
-    found += _home()
-    if not found or found[-1].text.startswith(place.shown(place.index.parent)):
-        from anvil.store import trust
-
-        found += _unwritable(place, trust.folder(), "an index is checked anew at each start", "note")
+    cached = "an index is checked anew at each start"
+    found += _home(cached) or _unwritable(place, trust.folder(), cached, "note")
     yield from found or [Finding("folders", "ok", "The folders of the index and of the cache can be written.")]
 
 
-def _home() -> list[Finding]:
+def _home(effect: str) -> list[Finding]:
     try:
         home = Path.home()
     except RuntimeError:
-        return [Finding("folders", "note", "There is no home folder: an index is checked anew at each start.")]
+        return [Finding("folders", "note", f"There is no home folder: {effect}.")]
     if home.is_dir():
         return []
-    text = f"The home folder {home} does not exist: an index is checked anew at each start."
+    text = f"The home folder {home} does not exist: {effect}."
     return [Finding("folders", "note", text, f"mkdir -p {shlex.quote(str(home))}")]
 
 
-def _unwritable(place: Place, folder: Path, effect: str, verdict: Verdict) -> Sequence[Finding]:
+def _unwritable(place: Place, folder: Path, effect: str, verdict: Verdict) -> list[Finding]:
     """A finding when nothing can be written into a folder, or, where it is still to be made, into the one above."""
     there = next(each for each in (folder, *folder.parents) if each.exists())
     try:

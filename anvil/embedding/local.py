@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 QUERY_CHARACTERS = 64
 """No token of a question is taken to be longer: a pasted book is not tokenized whole."""
 QUERY_WINDOWS = 8
+AGAIN = "Fetch the model's files again; 'anvil doctor' has the command for the bundled one."
 
 QUIET = {"ORT_DISABLE_TELEMETRY": "1"}
 """For the environment: onnxruntime 1.29 and later else tells its makers over the network what it runs."""
@@ -177,7 +178,7 @@ class _Tokenizer:
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception
-            raise ModelError(f"{path} cannot be read ({error}). Fetch the model's files again.") from error
+            raise ModelError(f"{path} cannot be read ({error}). {AGAIN}") from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._limit = directory.settings.max_tokens - self._tokenizer.num_special_tokens_to_add(False)
@@ -216,7 +217,7 @@ class _Session:
                 str(path), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # the library's errors have no common base but Exception
-            raise ModelError(f"{path} cannot be loaded ({error}). Fetch the model's files again.") from error
+            raise ModelError(f"{path} cannot be loaded ({error}). {AGAIN}") from error
         types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
         self._inputs: dict[str, Any] = {}
         for entry in self._session.get_inputs():
