@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from anvil import addresses, reporting
 from anvil.answering import Answering
 from anvil.config import Config
+from anvil.configfile import index_file
 from anvil.errors import ArtifactError, ArtifactMissing, ConfigError, SourceError
 from anvil.models import (
     BuildReport,
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from anvil.sources import DocumentSource
     from anvil.watching import Watcher
     from anvil.workingcopy import WorkingCopy
-
-INDEX_FOLDER = ".anvil"
-INDEX_NAME = "index.db"
 
 
 class Anvil:
@@ -74,7 +72,7 @@ class Anvil:
         self.folder: Path | None = folder if folder.is_dir() else None
         """The documentation folder that a build and a check read."""
         self._following = self._follower(config, self.folder or base)
-        self.index_path = base / config.index if config.index else folder / INDEX_FOLDER / INDEX_NAME
+        self.index_path = index_file(config, base)
         self.origin = self._following.origin if self._following else None
         """Where the index is fetched from, without credentials; None for a file of one's own."""
         if self._following is not None:

@@ -55,6 +55,8 @@ def _in_project(*parts: str) -> Callable[[Path, Path, str, Mapping[str, str]], P
     return lambda project, home, platform, environment: project.joinpath(*parts)
 
 
+SERVER = "docs"
+"""The name under which clients list the server that ``anvil init`` puts in."""
 FOLDER = "${workspaceFolder}/"
 """The editors start a server in a folder of their own choice, and put the project's in here."""
 
@@ -99,10 +101,7 @@ def merged(text: str | None, client: Client, name: str, server: Mapping[str, Any
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     body = text[len(mark) :]
     try:
-        found = _Object(body, _skip(body, 0))
-        if _skip(body, found.end) != len(body):
-            raise ValueError("something follows the object")
-        servers = _Object(body, found.values[client.key][0]) if client.key in found.values else None
+        found, servers = _parsed(body, client)
         if servers is None:
             body = found.put(client.key, {name: server})
         elif name in servers.values and _value(body, *servers.values[name]) == server:
@@ -115,6 +114,26 @@ def merged(text: str | None, client: Client, name: str, server: Mapping[str, Any
             f"The file is not what {client.title} reads ({error}). Put this in yourself:\n{pasted}"
         ) from error
     return mark + body
+
+
+def listed(text: str, client: Client) -> dict[str, Any]:
+    """The servers of a client's file, by name. Raises :class:`ConfigError` for what the client cannot read either."""
+    body = text.removeprefix("\ufeff")
+    if not body.strip():
+        return {}
+    try:
+        servers = _parsed(body, client)[1]
+        return {} if servers is None else {name: _value(body, *span) for name, span in servers.values.items()}
+    except ValueError as error:
+        raise ConfigError(f"it is not what {client.title} reads: {error}") from error
+
+
+def _parsed(body: str, client: Client) -> tuple[_Object, _Object | None]:
+    """The object that a file is, and the one of its servers. ValueError for anything else."""
+    found = _Object(body, _skip(body, 0))
+    if _skip(body, found.end) != len(body):
+        raise ValueError("something follows the object")
+    return found, _Object(body, found.values[client.key][0]) if client.key in found.values else None
 
 
 def difference(old: str | None, new: str, name: str) -> str:

@@ -251,12 +251,20 @@ def configure(
     config = _merge(Config(), *beneath, "") if beneath else Config()
     config = _merge(config, file or {}, origin, "")
     said: dict[str, Any] = {}
-    for path, kind in _leaves(Config):
-        variable = "ANVIL_" + "_".join(path).upper()
+    for variable, path, kind in _variables():
         if environment and environment.get(variable):
             _put(said, path, _from_text(environment[variable], kind, variable))
     config = _merge(config, said, "the environment", "")
     return configured(config, flags or {})
+
+
+def variables() -> list[str]:
+    """The names of the environment that set something."""
+    return [variable for variable, _, _ in _variables()]
+
+
+def _variables() -> list[tuple[str, tuple[str, ...], Any]]:
+    return [("ANVIL_" + "_".join(path).upper(), path, kind) for path, kind in _leaves(Config)]
 
 
 def configured(config: Config, flags: Mapping[str, Any]) -> Config:

@@ -15,6 +15,8 @@ from anvil.config import Config, ContextOptions, configure, key_of
 from anvil.errors import ConfigError
 
 CONFIG_NAME = "anvil.toml"
+INDEX_FOLDER = ".anvil"
+INDEX_NAME = "index.db"
 CONTEXT_NAME = "mcp.config.json"
 """A file of keys for the context surface that many repositories have; other servers read it too."""
 
@@ -30,7 +32,7 @@ def load_config(
     Reads ``path``, or the nearest ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]`` from ``start`` (the
     working folder) up to the repository's root. Raises :class:`ConfigError`.
     """
-    found = Path(path) if path else _nearest_config(start or Path.cwd())
+    found = Path(path) if path else nearest_config(start or Path.cwd())
     table = _table(found)
     environment = os.environ if environment is None else environment
     base = found.resolve().parent if found else Path.cwd()
@@ -60,7 +62,7 @@ def load_context(
     folder = Path(os.path.abspath(root)) if root is not None else _nearest_root(Path.cwd())
     if not folder.is_dir():
         raise ConfigError(f"There is no folder {folder}. Name the repository with --root.")
-    found = Path(path) if path else _nearest_config(folder)
+    found = Path(path) if path else nearest_config(folder)
     beneath, notes = _context_table(folder / CONTEXT_NAME)
     config = configure(
         _table(found), os.environ, flags, origin=str(found or "the configuration"),
@@ -104,7 +106,13 @@ def _table(found: Path | None) -> Mapping[str, Any]:
     return (_own_table(table, found) or {}) if found.name == "pyproject.toml" else table
 
 
-def _nearest_config(start: Path) -> Path | None:
+def index_file(config: Config, base: Path) -> Path:
+    """Where the index of a configuration lies that names no address; ``base`` as :func:`load_config` gives it."""
+    return base / config.index if config.index else base / config.docs / INDEX_FOLDER / INDEX_NAME
+
+
+def nearest_config(start: Path) -> Path | None:
+    """The configuration file that holds for a folder: its own, or one further up within the repository."""
     for folder in (start, *start.parents):
         own = folder / CONFIG_NAME
         if own.is_file():

@@ -4,6 +4,7 @@
     ├── ConfigError            a key, value, option or argument that makes no sense
     ├── SourceError            the documents cannot be reached: no such folder, not a repository, no such commit
     ├── GitError               a repository is there, but git's data cannot be read
+    │   └── NotOwned           it belongs to another user, and git's rules forbid reading it
     ├── ModelError             the embedding model cannot be had or loaded
     ├── ProviderError          an embedding service refused or cannot be used
     ├── FetchError             an index cannot be had from where it is published
@@ -39,6 +40,14 @@ class SourceError(AnvilError):
 
 class GitError(AnvilError):
     """A repository's data cannot be read."""
+
+
+class NotOwned(GitError):
+    """A repository belongs to another user; ``mend`` is the command by which one says to trust it."""
+
+    def __init__(self, message: str, mend: str) -> None:
+        super().__init__(message)
+        self.mend = mend
 
 
 class ModelError(AnvilError):

@@ -336,6 +336,29 @@ class Repository:
 
     # --- inner -------------------------------------------------------------------------------------
 
+    def configured(self, key: str) -> str | None:
+        """What git's configuration says of a key, here or for the user; None when nothing."""
+        with failures("The configuration cannot be read"):
+            config = self._git.config
+            return config[key] if key in config else None  # noqa: SIM401 - it has no get
+
+    def attribute(self, path: str, name: str) -> str | None:
+        """The value that ``.gitattributes`` gives a file, by its path relative to ``root``; None without one."""
+        with failures("The attributes cannot be read"):
+            found = self._git.get_attr(path, name)
+            return found if isinstance(found, str) else None
+
+    @property
+    def hooks(self) -> Path:
+        """The folder of the hooks that git runs."""
+        named = self.configured("core.hooksPath")
+        return self.root / Path(named).expanduser() if named else self.common_dir / "hooks"
+
+    @property
+    def shallow(self) -> bool:
+        """Whether the clone holds the last commits only."""
+        return (self.common_dir / "shallow").exists()
+
     def _config(self, key: str) -> bool:
         with failures("The configuration cannot be read"):
             return key in self._git.config and self._git.config.get_bool(key)

@@ -145,7 +145,7 @@ def look_over(reader: Reader) -> LookedOver:
         chunks=counts["chunks"],
         windows=counts["windows"],
         characters=reader.characters(),
-        pending_vectors=counts["windows"] - counts["vectors"] if reader.has_vectors() else 0,
+        pending_vectors=reader.lacking_vectors(),
         limit=limit,
         long_sections=tuple(sorted(long_sections, key=_longest_first)),
         duplicates=tuple(sorted(twice, key=lambda spots: _longest_first(spots[0]))),

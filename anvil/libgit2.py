@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil.errors import GitError
+from anvil.errors import GitError, NotOwned
 
 if TYPE_CHECKING:
     import pygit2
@@ -23,9 +24,11 @@ def open_repository(folder: Path) -> pygit2.Repository:
     except (pygit2.GitError, KeyError, ValueError, OSError) as error:
         reason = str(error)
         if "not owned by" in reason:
-            raise GitError(
+            trust = shlex.join(["git", "config", "--global", "--add", "safe.directory", folder.as_posix()])
+            raise NotOwned(
                 f"The repository {folder} belongs to another user, so git's rules forbid reading it. "
-                f"If you trust it: git config --global --add safe.directory '{folder}'"
+                f"If you trust it: {trust}",
+                trust,
             ) from error
         if "object format" in reason:
             raise GitError(

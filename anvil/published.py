@@ -15,7 +15,7 @@ from pathlib import Path
 from anvil import freshness
 from anvil.models import Changes, Document, Scan, Skipped
 from anvil.selecting import refusal
-from anvil.sources import DocumentSource
+from anvil.sources import DocumentSource, Over
 from anvil.store import checking
 from anvil.store.digest import canonical
 from anvil.store.reading import Reader, StoredDocument
@@ -70,30 +70,14 @@ def concealed(path: str) -> str:
     return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
-class _OverTree:
-    """What both sources below say as the tree says it that they stand over."""
-
-    _tree: DocumentSource
-
-    @property
-    def root_path(self) -> str:
-        return self._tree.root_path
-
-    @property
-    def problem(self) -> str | None:
-        return self._tree.problem
-
-    def commit(self) -> str | None:
-        return self._tree.commit()
-
-
-class _Handed(_OverTree):
+class _Handed(Over):
     """See :func:`handed_over`."""
 
     name = "site"
+    left_out: frozenset[str] = frozenset()
 
     def __init__(self, pages: Iterable[Document], tree: DocumentSource, unread: frozenset[str], limit: int) -> None:
-        self._tree = tree
+        super().__init__(tree)
         self._unread = unread
         self._times: dict[str, str] = {}
         self._pages: dict[str, Document] = {}
@@ -131,36 +115,34 @@ class _Handed(_OverTree):
     ) -> dict[str, str]:
         """Of a page without a source file: the time of the newest that has one, for it has none of its own."""
         with_file = [path for path in paths if path in self._files]
-        times = self._tree.last_modified(with_file, known, since)
+        times = super().last_modified(with_file, known, since)
         newest = max(times.values(), default=NEVER)
         self._times |= {path: times.get(path, newest) for path in paths}
         return {path: self._times[path] for path in paths}
 
 
-class _Beside(_OverTree):
+class _Beside(Over):
     """See :func:`beside`."""
 
+    left_out: frozenset[str] = frozenset()
+
     def __init__(self, tree: DocumentSource, left_out: frozenset[str], index: Reader) -> None:
-        self._tree = tree
+        super().__init__(tree)
         self.left_out = left_out
         self._index = index
         self._seen: Scan | None = None
         self._shown = Scan({})
 
-    @property
-    def name(self) -> str:
-        return self._tree.name
-
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         """What the tree holds but for what is left out; the same object as long as the tree gives the same."""
-        seen = self._tree.scan(indexed)
+        seen = super().scan(indexed)
         if seen is not self._seen:
             entries = {path: blob for path, blob in seen.entries.items() if concealed(path) not in self.left_out}
             self._seen, self._shown = seen, Scan(entries, seen.skipped)
         return self._shown
 
     def read(self, path: str) -> Document | Skipped:
-        document = self._tree.read(path)
+        document = super().read(path)
         if isinstance(document, Skipped):
             return document
         page = self._index.document(path)
@@ -171,11 +153,6 @@ class _Beside(_OverTree):
         return replace(
             document, title=title, url=page.url, nav_path=page.nav_path, metadata={**kept, "rendered": False}
         )
-
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
-        return self._tree.last_modified(paths, known, since)
 
 
 def _own_title(page: StoredDocument, index: Reader) -> str | None:

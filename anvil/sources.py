@@ -93,22 +93,54 @@ def part(source: DocumentSource, shard: Shard) -> DocumentSource:
     return _Part(source, shard)
 
 
-class _Part:
-    """See :func:`part`; all but the listing is the whole source's."""
+class Over:
+    """A :class:`DocumentSource` over another one: what a subclass does not say for itself, that one says."""
 
-    def __init__(self, source: DocumentSource, shard: Shard) -> None:
+    def __init__(self, source: DocumentSource) -> None:
         self._source = source
-        self._shard = shard
-        self.name = f"{source.name}, shard {shard}"
-        self.root_path = source.root_path
-        self.left_out = source.left_out
-        self.read = source.read
-        self.commit = source.commit
-        self.last_modified = source.last_modified
+
+    @property
+    def name(self) -> str:
+        """See :class:`DocumentSource`, as for all below."""
+        return self._source.name
+
+    @property
+    def root_path(self) -> str:
+        return self._source.root_path
 
     @property
     def problem(self) -> str | None:
         return self._source.problem
+
+    @property
+    def left_out(self) -> frozenset[str] | None:
+        return self._source.left_out
+
+    def commit(self) -> str | None:
+        return self._source.commit()
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        return self._source.scan(indexed)
+
+    def read(self, path: str) -> Document | Skipped:
+        return self._source.read(path)
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        return self._source.last_modified(paths, known, since)
+
+
+class _Part(Over):
+    """See :func:`part`."""
+
+    def __init__(self, source: DocumentSource, shard: Shard) -> None:
+        super().__init__(source)
+        self._shard = shard
+
+    @property
+    def name(self) -> str:
+        return f"{self._source.name}, shard {self._shard}"
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         whole = self._source.scan(indexed)

@@ -43,12 +43,17 @@ class TrackedIndex:
 
     def adding(self) -> str:
         """What to do so that the index is in the next commit: a sentence."""
-        self.repository.reload()
-        if not self.repository.is_ignored(self.path):
+        if not self.ignored:
             return f"Run: {shlex.join(['git', 'add', self.path])}"
         if self.index.parent.name == ".anvil":
             return "Git is told to ignore it: run 'anvil init --commit-index', or choose another place with --index."
         return f"Git is told to ignore it: 'git check-ignore -v {shlex.quote(self.path)}' names the rule to take out."
+
+    @property
+    def ignored(self) -> bool:
+        """Whether git is told to leave it out."""
+        self.repository.reload()
+        return self.repository.is_ignored(self.path)
 
     def is_staged(self) -> bool:
         """Whether the file that lies in the folder is the one that would be committed."""
@@ -115,6 +120,15 @@ class TrackedIndex:
             raise ArtifactMissing(
                 f"{self.path} is kept by Git LFS and is not here. Run 'git lfs fetch', and try again."
             ) from None
+
+
+def is_pointer(file: Path) -> bool:
+    """Whether a file is what Git LFS leaves in the place of one that it has not fetched."""
+    try:
+        with file.open("rb") as opened:
+            return _POINTER.match(opened.read(_POINTER_SIZE)) is not None
+    except OSError:
+        return False
 
 
 def _hashed(file: Path, whole: hashlib._Hash) -> str:

@@ -124,7 +124,7 @@ class WorkingCopy:
             elif self._copy is None:
                 self._pending = int(self.reader.meta()["needs_reembed"])
             else:
-                self._pending = self._copy.lacking_vectors() if self._copy.has_vectors() else 0
+                self._pending = self._copy.lacking_vectors()
         return self._pending
 
     # --- bringing it up to date --------------------------------------------------------------------------

@@ -17,15 +17,16 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 FLOORS = (
-    {"errors", "models", "status", "holdings"},
+    {"errors", "models", "status", "holdings", "findings"},
     {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
      "passages", "manifest", "addresses", "sharding", "config", "freshness", "history", "trees", "selecting",
      "attributes", "anchors", "filters", "pieces"},
     {"git", "libgit2", "tracked", "sources", "working_tree", "footprint", "configfile", "clients", "watching",
-     "embedding", "store", "fetching", "converting", "webdocuments"},
+     "embedding", "store", "fetching", "converting", "webdocuments",
+     "program"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
      "comparing", "health", "merging", "following", "pulling", "api", "opening", "outline", "published", "context",
-     "ingesting", "librarysearch", "folders", "surroundings", "library"},
+     "ingesting", "librarysearch", "folders", "surroundings", "library", "doctor"},
     {"cli", "ci", "server", "__main__"},
 )  # fmt: skip
 """Ground to roof: a module imports from its own floor and those below."""
@@ -38,7 +39,7 @@ DOORS = {
     "tokenizers": ("anvil.embedding.local",),
     "huggingface_hub": ("anvil.embedding",),
     "openai": ("anvil.embedding.openai",),
-    "yaml": ("anvil.frontmatter",),
+    "yaml": ("anvil.frontmatter", "anvil.doctor.setups"),
     "click": ("anvil.cli",),
     "rich": ("anvil.cli",),
     "numpy": (

@@ -88,6 +88,18 @@ def test_pages_of_a_pdf_and_slides_keep_their_numbers(converter: Converter, tmp_
     assert [piece.page for piece in pieces] == [1, 2] and "beta" in pieces[1].text
 
 
+def test_what_converts_leaves_nothing_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MarkItDown brings onnxruntime along, which keeps a number of this machine for what it tells its makers."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(home))
+    own = Converter(OPTIONS, 1)
+    assert "page" in converted(own, documents.pdf(tmp_path / "a.pdf", ["page"]))
+    own.close()
+    assert not list(home.rglob("*"))
+
+
 def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     text = "\ufeff---\na: 1\n---\r\n# H\n\n\n\ttext  \n"

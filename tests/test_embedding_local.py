@@ -31,6 +31,9 @@ TEXTS = [
 ]
 
 
+ROOT = Path(__file__).parent.parent
+
+
 @pytest.fixture(scope="module")
 def local() -> LocalProvider:
     return LocalProvider(EmbeddingSettings())

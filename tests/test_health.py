@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from anvil.embedding import EmbeddingProvider
 from anvil.health import Health
 from anvil.store import checking
 from anvil.vectors import nearest_pairs
+from anvil.workingcopy import WorkingCopy
 from tests.conftest import PAGES, write
 
 SAME = "This paragraph stands in more than one place, word for word, and is long enough to be worth the telling.\n"
@@ -36,6 +38,16 @@ def test_good_pages_have_nothing_to_mend(docs: Path, local: EmbeddingProvider) -
     assert found.windows >= 13 and found.characters > 3000
     assert found.long_sections == found.duplicates == found.near_duplicates == ()
     assert found.without_headings == found.empty_pages == ()
+
+
+def test_vectors_that_are_still_to_be_made_are_counted(docs: Path, local: EmbeddingProvider) -> None:
+    """Of a chunk that is not yet cut into windows one is, as an answer says it, too."""
+    tree = sources.working_tree(docs, SourceOptions())
+    with contextlib.closing(WorkingCopy(docs.parent / "none.db", tree, local, behind=True)) as copy:
+        copy.begin_empty(ChunkingOptions())
+        copy.read_some(99)
+        found = health.examine(copy.reader)
+        assert found.pending_vectors == found.chunks == copy.pending == 13 and found.windows == 0
 
 
 def test_sections_over_the_limit_are_named_longest_first(docs: Path, keywords: EmbeddingProvider) -> None:

@@ -15,6 +15,7 @@ from anvil import __version__
 from anvil.errors import AnvilError
 
 OK, NO, ERROR = 0, 1, 2
+WAYS_OUT = "Use --debug to see where, or 'anvil doctor' to see what is wrong."
 
 COMMANDS = {
     "build": "build",
@@ -24,6 +25,7 @@ COMMANDS = {
     "show": "show",
     "list": "list",
     "status": "status",
+    "doctor": "doctor",
     "verify": "verify",
     "diff": "diff",
     "merge": "merge",
@@ -90,7 +92,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if debug:
             raise
-        more = "" if isinstance(error, AnvilError) else f" ({type(error).__name__}). Use --debug to see where."
+        more = "" if isinstance(error, AnvilError) else f" ({type(error).__name__}). {WAYS_OUT}"
         print(f"anvil: {error}{more}", file=sys.stderr)
         return ERROR
     return result if isinstance(result, int) else OK

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
-import sys
-import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from anvil import attributes
 from anvil.cli import ERROR, OK, options, output
 
 if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider
     from anvil.git import Repository
-
-ATTRIBUTES = ".gitattributes"
 
 
 @click.group("git", epilog="Example: anvil git install --index docs.anvil.db")
@@ -34,16 +30,14 @@ def command() -> None:
 @click.option("--lfs", is_flag=True, help="The index is kept by Git LFS, which unpacks and packs it around a merge.")
 def install(docs: str | None, index: str | None, config: str | None, lfs: bool) -> None:
     """Name the drivers of the index in .gitattributes, which is committed, and define them in this clone."""
-    from anvil import attributes
-
     repository, path = _place(docs, index, config)
     line = attributes.line(path)
-    file = repository.root / ATTRIBUTES
+    file = repository.root / attributes.FILE
     if _edit(file, attributes.with_line(_text(file), line)):
-        click.echo(f"Added '{line}' to {ATTRIBUTES}. Commit it: it is for everybody.")
+        click.echo(f"Added '{line}' to {attributes.FILE}. Commit it: it is for everybody.")
     else:
-        click.echo(f"{ATTRIBUTES} has its line already.")
-    repository.configure(_drivers(_program(), path if lfs else None))
+        click.echo(f"{attributes.FILE} has its line already.")
+    repository.configure(attributes.drivers(_program(), path if lfs else None))
     click.echo("Defined the drivers in this clone. Each other clone needs 'anvil git install' once, too.")
 
 
@@ -53,14 +47,12 @@ def install(docs: str | None, index: str | None, config: str | None, lfs: bool) 
 @options.config
 def uninstall(docs: str | None, index: str | None, config: str | None) -> None:
     """Take out what 'anvil git install' put in: the line, and the drivers of this clone."""
-    from anvil import attributes
-
     repository, path = _place(docs, index, config)
     line = attributes.line(path)
-    file = repository.root / ATTRIBUTES
+    file = repository.root / attributes.FILE
     if _edit(file, attributes.without_line(_text(file), line)):
-        click.echo(f"Took '{line}' out of {ATTRIBUTES}.")
-    repository.configure(dict.fromkeys(_drivers("")))
+        click.echo(f"Took '{line}' out of {attributes.FILE}.")
+    repository.configure(dict.fromkeys(attributes.drivers("")))
     click.echo("The drivers are no longer defined in this clone.")
 
 
@@ -133,39 +125,15 @@ def _place(docs: str | None, index: str | None, config: str | None) -> tuple[Rep
     with anvil.open(docs, index, config=config) as opened:
         tracked = TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
     if "\n" in tracked.path:
-        raise ConfigError(f"{tracked.path!r} cannot be named in {ATTRIBUTES}. Choose another place with --index.")
+        raise ConfigError(f"{tracked.path!r} cannot be named in {attributes.FILE}. Choose another place with --index.")
     return tracked.repository, tracked.path
-
-
-def _drivers(program: str, kept_by_lfs: str | None = None) -> dict[str, str]:
-    """Git's configuration of the two drivers; ``program`` as the shell is to read it. Git hands the driver of a file
-    that LFS keeps its pointers, so there LFS's own is put around ours; it knows nothing of the file's path."""
-    merge = f"{program.replace('%', '%%')} git merge-driver %O %A %B"
-    if kept_by_lfs is None:
-        merge += " %P"
-    else:
-        inner = f"{merge} {shlex.quote(kept_by_lfs.replace('%', '%%'))} && cp %A %D"
-        merge = (
-            "git lfs merge-driver --ancestor %O --current %A --other %B --marker-size %L --output %A --program "
-            + shlex.quote(inner).replace("%", "%%")
-        )
-    return {
-        "diff.anvil.textconv": f"{program} git textconv",
-        "diff.anvil.cachetextconv": "true",
-        "diff.anvil.binary": "true",
-        "diff.anvil.xfuncname": "^[^ ].*",
-        "merge.anvil.name": "the index of the merged pages",
-        "merge.anvil.driver": merge,
-    }
 
 
 def _program() -> str:
     """This ``anvil``, spelled out for the shell that git runs: it may not be on the PATH of an editor's git."""
-    name = "anvil.exe" if os.name == "nt" else "anvil"
-    own = Path(sys.argv[0]).resolve()
-    found = next((each for each in (own, Path(sysconfig.get_path("scripts"), name)) if each.name == name), None)
-    if found is None or not found.is_file():
-        found = Path(shutil.which("anvil") or "anvil")
+    from anvil import program
+
+    found = program.script() or program.on_path() or Path("anvil")
     return shlex.quote(found.as_posix())
 
 

@@ -8,14 +8,10 @@ from pathlib import Path
 
 import click
 
-from anvil.api import INDEX_FOLDER, INDEX_NAME
 from anvil.cli import options
-from anvil.clients import CLIENTS, Client, difference, entry, merged, path_of
-from anvil.configfile import CONFIG_NAME
+from anvil.clients import CLIENTS, SERVER, Client, difference, entry, merged, path_of
+from anvil.configfile import CONFIG_NAME, INDEX_FOLDER, INDEX_NAME
 from anvil.errors import ConfigError
-
-SERVER = "docs"
-"""The name under which clients list the server."""
 
 TEMPLATE = """\
 # Anvil: the documentation index. All keys, with their defaults where commented out.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anvil.context.answers import TaskItem
 from anvil.cutting import LINE_END
-from anvil.models import Document, Scan, Skipped, Task
-
-if TYPE_CHECKING:
-    from anvil.sources import DocumentSource
+from anvil.models import Document, Skipped, Task
+from anvil.sources import Over
 
 KEY = "anvil.tasks"
 """Where a document's metadata holds them."""
@@ -21,39 +19,8 @@ _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
 _MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
 
 
-class TaskedDocuments:
-    """A :class:`DocumentSource` whose documents bring their check boxes along."""
-
-    def __init__(self, source: DocumentSource) -> None:
-        self._source = source
-
-    @property
-    def name(self) -> str:
-        """See :class:`DocumentSource`, as for all below."""
-        return self._source.name
-
-    @property
-    def root_path(self) -> str:
-        return self._source.root_path
-
-    @property
-    def problem(self) -> str | None:
-        return self._source.problem
-
-    @property
-    def left_out(self) -> frozenset[str] | None:
-        return self._source.left_out
-
-    def commit(self) -> str | None:
-        return self._source.commit()
-
-    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        return self._source.scan(indexed)
-
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
-        return self._source.last_modified(paths, known, since)
+class TaskedDocuments(Over):
+    """Documents that bring their check boxes along."""
 
     def read(self, path: str) -> Document | Skipped:
         found = self.plain(path)
@@ -68,7 +35,7 @@ class TaskedDocuments:
 
     def plain(self, path: str) -> Document | Skipped:
         """The document alone, not taken apart."""
-        return self._source.read(path)
+        return super().read(path)
 
 
 def stored(task: Task, line: str) -> list[Any]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil.config import LibraryOptions
+from anvil.embedding.local import QUIET
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.pieces import Piece
 
@@ -96,7 +97,7 @@ class _Process:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-X", "utf8", "-c", _BOOT, json.dumps(paths), str(options.convert_memory_bytes)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **_ALONE},
+            env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **_ALONE, **QUIET},
             start_new_session=True,  # an interrupt from the keyboard is for us
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )  # fmt: skip

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 QUERY_CHARACTERS = 64
 """No token of a question is taken to be longer: a pasted book is not tokenized whole."""
 QUERY_WINDOWS = 8
+AGAIN = "Fetch the model's files again; 'anvil doctor' has the command for the bundled one."
+
+QUIET = {"ORT_DISABLE_TELEMETRY": "1"}
+"""For the environment: onnxruntime 1.29 and later else tells its makers over the network what it runs."""
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -174,7 +178,7 @@ class _Tokenizer:
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception
-            raise ModelError(f"{path} cannot be read ({error}). Fetch the model's files again.") from error
+            raise ModelError(f"{path} cannot be read ({error}). {AGAIN}") from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._limit = directory.settings.max_tokens - self._tokenizer.num_special_tokens_to_add(False)
@@ -200,10 +204,7 @@ class _Session:
     def __init__(self, directory: ModelDirectory) -> None:
         import numpy as np
 
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # since 1.29 it reports to its maker; this is read as it is imported
-        import onnxruntime
-
-        onnxruntime.disable_telemetry_events()  # on Windows, where the variable says nothing
+        onnxruntime = runtime()
         path = directory.path / "model.onnx"
         options = onnxruntime.SessionOptions()
         # One thread a run and as many runs as CPUs: no synchronisation inside a layer, no spinning between
@@ -216,7 +217,7 @@ class _Session:
                 str(path), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # the library's errors have no common base but Exception
-            raise ModelError(f"{path} cannot be loaded ({error}). Fetch the model's files again.") from error
+            raise ModelError(f"{path} cannot be loaded ({error}). {AGAIN}") from error
         types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
         self._inputs: dict[str, Any] = {}
         for entry in self._session.get_inputs():
@@ -254,6 +255,17 @@ class _Session:
         if self._dimensions is not None and len(output) < self._dimensions:
             raise ModelError(f"the model has {len(output)} dimensions, not {self._dimensions}")
         return _unit(output[: self._dimensions])
+
+
+def runtime() -> Any:
+    """onnxruntime, silenced before it is loaded: nothing leaves this machine. What a user has set for it stays."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    import onnxruntime
+
+    if QUIET.items() <= os.environ.items():
+        onnxruntime.disable_telemetry_events()  # on Windows it does not ask the environment
+    return onnxruntime
 
 
 def usable_cpus() -> int:

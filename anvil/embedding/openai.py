@@ -72,6 +72,10 @@ class OpenAIProvider:
         self._connected: Any = None
         self._key = ""
 
+    def connect(self) -> None:
+        """Get ready without asking anything of the service. Raises ProviderError: no key, no package."""
+        self._client()
+
     def warm(self) -> None:
         """Nothing: the service is ready or not."""
 
@@ -180,7 +184,7 @@ class OpenAIProvider:
     def _client(self) -> Any:
         with self._lock:
             if self._connected is None:
-                self._key = self._settings.api_key or os.environ.get("OPENAI_API_KEY", "")
+                self._key = api_key(self._settings)
                 if not self._key:
                     raise ProviderError("OpenAI API key required. Set embedding.apiKey or OPENAI_API_KEY.")
                 self._connected = _library().OpenAI(
@@ -202,6 +206,11 @@ class OpenAIProvider:
         said = " ".join(str(body.get("message") or "").split())[:300]
         said = _KEY_LIKE.sub("[key]", said.replace(self._key, "[key]"))
         return f"OpenAI answered HTTP {status}" + (f": {said}" if said else "")
+
+
+def api_key(settings: EmbeddingSettings) -> str:
+    """The key, from the settings or the environment; empty when there is none."""
+    return settings.api_key or os.environ.get("OPENAI_API_KEY", "")
 
 
 def retry_after(header: str | None) -> float | None:

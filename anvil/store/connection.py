@@ -13,6 +13,7 @@ import urllib.parse
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 
@@ -41,23 +42,33 @@ def vector_table(dimensions: int) -> str:
     )
 
 
+class Kind(NamedTuple):
+    """What a file is, and what to do when it cannot be used, or not be written where it lies."""
+
+    name: str
+    restore: str
+    elsewhere: str
+
+
+INDEX = Kind("an index", "Build it again with 'anvil build --force'.", "choose another place with --index")
+
+
 @contextlib.contextmanager
-def translated(path: str | os.PathLike[str]) -> Iterator[None]:
+def translated(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[None]:
     """Turn SQLite's exceptions about ``path`` into Anvil's."""
     try:
         yield
     except (apsw.NotADBError, apsw.CorruptError, apsw.FormatError) as error:
         raise ArtifactRejected(
-            f"{path} is damaged or not an index ({error}). Build it again with 'anvil build --force'."
+            f"{path} is damaged or not {kind.name} ({error}). {kind.restore}"
         ) from error
     except apsw.FullError as error:
-        raise BuildError(f"The disk is full while writing {path}. Free some space and build again.") from error
+        raise BuildError(f"The disk is full while writing {path}. Free some space and try again.") from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexBusy(f"Another process is writing {path}. Try again when it has finished.") from error
     except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
         raise BuildError(
-            f"{path} cannot be written ({error}). Check the folder's permissions, or choose another place "
-            "with --index."
+            f"{path} cannot be written ({error}). Check the folder's permissions, or {kind.elsewhere}."
         ) from error
 
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import apsw
 
-from anvil.errors import ArtifactRejected, BuildError, FormatTooNew, IndexBusy
+from anvil.errors import ArtifactRejected, BuildError, FormatTooNew
 from anvil.store import connection as connections
 
 APPLICATION_ID = 0x414E566C  # "ANVl": an artifact's is in capitals
@@ -25,6 +25,7 @@ PATIENCE = 60.0
 CHECKPOINT = 2_000
 """Pages in the write-ahead log from which on it is worked into the file."""
 PAGE_SIZE = 8192
+LIBRARY = connections.Kind("a library", "Put a copy back, or move it away and ingest again.", "set library.index")
 
 T = TypeVar("T")
 
@@ -67,23 +68,9 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
     return handle
 
 
-@contextlib.contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translated(path: Path) -> contextlib.AbstractContextManager[None]:
     """Turn SQLite's exceptions about a library into Anvil's."""
-    try:
-        yield
-    except (apsw.NotADBError, apsw.CorruptError, apsw.FormatError) as error:
-        raise ArtifactRejected(
-            f"{path} is damaged or not a library ({error}). Put a copy back, or move it away and ingest again."
-        ) from error
-    except apsw.FullError as error:
-        raise BuildError(f"The disk is full while writing {path}. Free some space and try again.") from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise IndexBusy(f"Other processes keep writing {path}. Try again when they have finished.") from error
-    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
-        raise BuildError(
-            f"{path} cannot be written ({error}). Check the folder's permissions, or set library.index."
-        ) from error
+    return connections.translated(path, LIBRARY)
 
 
 @contextlib.contextmanager

@@ -119,6 +119,17 @@ def _chunk(row: Sequence[Any]) -> StoredChunk:
     return StoredChunk(id_, document, ordinal, title, content, start, place)
 
 
+OWN_WINDOWS = (
+    f"SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {identity.WINDOW_BITS} "
+    f"AND (c.id << {identity.WINDOW_BITS}) + {(1 << identity.WINDOW_BITS) - 1}"
+)
+"""The windows of a chunk ``c``, as a subquery that conditions can be added to."""
+UNCUT = f"NOT EXISTS ({OWN_WINDOWS})"
+"""That a chunk ``c`` has none."""
+BARE_WINDOW = "NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id)"
+"""That a window ``w`` has no vector."""
+
+
 class Reader:
     """Questions to one index file."""
 
@@ -152,6 +163,16 @@ class Reader:
     def has_vectors(self) -> bool:
         """Whether there is a vector table at all."""
         return bool(self._one("SELECT count(*) FROM sqlite_schema WHERE name = 'vectors'"))
+
+    def lacking_vectors(self) -> int:
+        """Windows without a vector, and chunks without a window; 0 where there is no vector table."""
+        if not self.has_vectors():
+            return 0
+        return int(self._one(f"SELECT count(*) FROM windows w WHERE {BARE_WINDOW}")) + self.count_without_windows()
+
+    def count_without_windows(self) -> int:
+        """How many chunks have no window."""
+        return int(self._one(f"SELECT count(*) FROM chunks c WHERE {UNCUT}"))
 
     # --- documents --------------------------------------------------------------------------------------
 

@@ -28,16 +28,16 @@ def sha256(path: Path) -> str:
 
 def is_known(digest: str) -> bool:
     """Whether a file of this SHA-256 passed the check of this Anvil before."""
-    return (_folder() / _name(digest)).is_file()
+    return (folder() / _name(digest)).is_file()
 
 
 def remember(digest: str) -> None:
     """Note that a file of this SHA-256 passed."""
-    folder = _folder()
+    kept = folder()
     with contextlib.suppress(OSError):  # a read-only home: the next time is a check again
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / _name(digest)).touch()
-        names = sorted(os.scandir(folder), key=lambda entry: entry.stat().st_mtime_ns)
+        kept.mkdir(parents=True, exist_ok=True)
+        (kept / _name(digest)).touch()
+        names = sorted(os.scandir(kept), key=lambda entry: entry.stat().st_mtime_ns)
         for entry in names[:-KEPT]:
             os.unlink(entry.path)
 
@@ -46,7 +46,8 @@ def _name(digest: str) -> str:
     return f"{digest}-{__version__}"
 
 
-def _folder() -> Path:
+def folder() -> Path:
+    """Where it is remembered: in the user's cache folder."""
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("anvil", appauthor=False)) / "checked"

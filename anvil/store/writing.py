@@ -18,25 +18,16 @@ from anvil.models import Chunk, Document, ParsedPage, Window
 from anvil.store import connection as connections
 from anvil.store import identity
 from anvil.store.digest import canonical, document_digests, index_digest
-from anvil.store.reading import Reader
+from anvil.store.reading import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 DEFAULT_LIBRARY = "default"
-_LAST_WINDOW = (1 << identity.WINDOW_BITS) - 1
-"""The highest number that a chunk's window can have."""
 SETTINGS = ("format_version", "chunking", "embedding_provider", "embedding_model", "embedding_model_digest",
             "embedding_dimensions", "windows")  # fmt: skip
 """The manifest's keys that decide what the rows look like; they are part of the digest."""
-
-
-_UNCUT = (
-    f"NOT EXISTS (SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {identity.WINDOW_BITS} "
-    f"AND (c.id << {identity.WINDOW_BITS}) + {(1 << identity.WINDOW_BITS) - 1})"
-)
-
 
 INSERT_CHUNK = f"INSERT INTO chunks VALUES ({', '.join('?' * 14)})"
 
@@ -155,14 +146,10 @@ class Writer(Reader):
         """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that have no window."""
         return list(
             self.connection.execute(
-                f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND {_UNCUT} ORDER BY id LIMIT ?",
+                f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND {UNCUT} ORDER BY id LIMIT ?",
                 (after, limit),
             )
         )
-
-    def count_without_windows(self) -> int:
-        """How many chunks have no window."""
-        return int(self._one(f"SELECT count(*) FROM chunks c WHERE {_UNCUT}"))
 
     def put_windows(self, chunk: int, windows: Sequence[Window]) -> list[int]:
         """Store a chunk's windows; their ids."""
@@ -182,32 +169,18 @@ class Writer(Reader):
         return list(
             self.connection.execute(
                 f'SELECT id, id >> {identity.WINDOW_BITS}, start, "end" FROM windows w '
-                "WHERE NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id) ORDER BY id"
+                f"WHERE {BARE_WINDOW} ORDER BY id"
             )
         )
 
     def chunks_without_vectors(self, after: int, limit: int) -> list[tuple[int, str, str, str]]:
         """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that lack windows, or
         whose windows lack vectors."""
-        span = f"BETWEEN c.id << {identity.WINDOW_BITS} AND (c.id << {identity.WINDOW_BITS}) + {_LAST_WINDOW}"
         return list(
             self.connection.execute(
-                "SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND ("
-                f"NOT EXISTS (SELECT 1 FROM windows w WHERE w.id {span}) OR EXISTS (SELECT 1 FROM windows w "
-                f"WHERE w.id {span} AND NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id))) "
-                "ORDER BY id LIMIT ?",
+                f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND ({UNCUT} "
+                f"OR EXISTS ({OWN_WINDOWS} AND {BARE_WINDOW})) ORDER BY id LIMIT ?",
                 (after, limit),
-            )
-        )
-
-    def lacking_vectors(self) -> int:
-        """Windows without a vector, and chunks without a window."""
-        return int(
-            self._one(
-                "SELECT (SELECT count(*) FROM windows w WHERE NOT EXISTS "
-                "(SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id)) + "
-                "(SELECT count(*) FROM chunks c WHERE NOT EXISTS (SELECT 1 FROM windows w WHERE w.id BETWEEN "
-                f"c.id << {identity.WINDOW_BITS} AND (c.id << {identity.WINDOW_BITS}) + {_LAST_WINDOW}))"
             )
         )
 

@@ -21,6 +21,7 @@ from anvil.store import describing
 from tests.conftest import PAGES, write
 from tests.publishing import serving
 from tests.repositories import commit, isolated, run
+from tests.surfaces import installed
 from tests.surfaces.actions import OFFLINE, STANDS, Job
 from tests.surfaces.programs import program
 
@@ -35,10 +36,7 @@ NewJob = Callable[..., Job]
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Anvil as a wheel, for the action's input ``package``."""
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-I", "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*command, "-w", str(folder), str(ROOT)], check=True, timeout=120, cwd=folder)
-    return str(next(folder.glob("anvil_docs-*.whl")))
+    return str(installed.wheel(tmp_path_factory.mktemp("wheel")))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,145 @@
+"""The index: whether it can be used, says what the documents say, and what git does with it."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from anvil.doctor.place import Place
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, FormatTooNew, GitError, SourceError
+from anvil.findings import Finding
+
+if TYPE_CHECKING:
+    from anvil.store.reading import Reader
+    from anvil.tracked import TrackedIndex
+
+PLACE = ("--docs", "--index", "--config")
+
+
+def examine(place: Place) -> Iterator[Finding]:
+    """The file, as if it came from a stranger, and then against the documents."""
+    from anvil import tracked
+    from anvil.store import checking
+
+    path, shown = place.index, place.shown(place.index)
+    if tracked.is_pointer(path):
+        yield Finding("index", "wrong", f"{shown} is kept by Git LFS, and was not fetched.", "git lfs pull")
+        return
+    try:
+        reader = checking.open_checked(path)
+    except ArtifactMissing:
+        yield _missing(place)
+    except FormatTooNew as error:
+        yield Finding("index", "wrong", f"{error} Or build it anew with this version:", place.build("--force"))
+    except ArtifactError as error:
+        yield Finding("index", "wrong", str(error), None if place.remote else place.build("--force"))
+    else:
+        with reader:
+            found = list(_shortcomings(place, reader))
+            meta, counts = reader.meta(), reader.counts()
+        held = f"{counts['documents']:,} pages in {counts['chunks']:,} chunks, built {meta['last_index_timestamp']}"
+        fresh = ", fresh" if place.folder.is_dir() else ""
+        yield from found or [Finding("index", "ok", f"{shown} is sound{fresh}: {held}.")]
+
+
+def _missing(place: Place) -> Finding:
+    shown = place.shown(place.index)
+    if place.remote:
+        command = place.anvil("status", options=PLACE)
+        return Finding("index", "note", "The index is published elsewhere, and was not fetched yet.", command)
+    if place.folder.is_dir():
+        text = f"There is no index at {shown} yet. The first question builds it; so does this:"
+        return Finding("index", "note", text, place.build())
+    return Finding("index", "wrong", f"There is neither an index at {shown} nor a folder to build it from.")
+
+
+def _shortcomings(place: Place, reader: Reader) -> Iterator[Finding]:
+    from anvil import embedding, freshness, indexing, published
+
+    meta, shown = reader.meta(), place.shown(place.index)
+    elsewhere = place.remote or reader.left_out() is not None  # or with a site, under settings of its own
+    build = None if elsewhere else place.build()
+    if "shard" in meta:
+        yield Finding("index", "wrong", f"{shown} is shard {meta['shard']} of an index, not a whole one.", build)
+        return
+    wanted: dict[str, str] = {}
+    if place.problem is None:  # else what is wanted is not known
+        with contextlib.suppress(AnvilError):  # told under "model"
+            provider = embedding.provider(place.config.embedding.provider, place.config.embedding)
+            wanted = indexing.settings(provider, place.config.chunking)
+    key = "embedding_model_digest"
+    if wanted and wanted[key] != meta[key]:
+        theirs, ours = (f"{each['embedding_model']} ({each['embedding_provider']})" for each in (meta, wanted))
+        text = f"The vectors of {shown} are of {theirs}, the configuration says {ours}: keywords alone are searched."
+        yield Finding("index", "wrong", text, build)
+    elif build and any(meta.get(name) != value for name, value in wanted.items()):
+        yield Finding("index", "note", f"{shown} was built with other settings than the configuration's.", build)
+    elif meta["needs_reembed"] != "0":
+        yield Finding("index", "note", f"{meta['needs_reembed']} passages of {shown} have no vector yet.", build)
+    if place.folder.is_dir():
+        indexed = reader.blob_ids()
+        entries = published.beside(place.documents, reader).scan(indexed).entries
+        changes = freshness.compare(indexed, entries)
+        if changes:
+            kinds = {"changed": changes.changed, "added": changes.added, "removed": changes.removed}
+            told = ", ".join(f"{len(paths)} {kind}" for kind, paths in kinds.items() if paths)
+            text = f"{shown} is stale: {told}. Answers are brought up to date each time; this keeps it:"
+            yield Finding("index", "note", text if build else f"{shown} is stale: {told}.", build)
+
+
+def in_git(place: Place) -> Iterator[Finding]:
+    """Whether git holds the index or leaves it out, and whether it can show and merge it."""
+    from anvil.tracked import TrackedIndex
+
+    if place.remote:
+        return
+    try:
+        tracked = TrackedIndex(place.index, place.folder if place.folder.is_dir() else place.index.parent)
+        entry = tracked.repository.entry(tracked.path)
+        ignored = tracked.ignored
+    except (GitError, SourceError):  # told under "git", or there is no repository
+        return
+    add = shlex.join(["git", "add", place.shown(place.index)])
+    if entry is None:
+        if ignored:
+            yield Finding("index in git", "ok", "Git leaves it out: each machine builds its own.")
+        elif place.index.exists():
+            text = f"Git neither holds {tracked.path} nor is told to leave it out. To commit it:"
+            yield Finding("index in git", "note", text, add)
+    elif entry.kind == "conflict":
+        text = f"{tracked.path} is in conflict. Resolve the pages first; then:"
+        yield Finding("index in git", "wrong", text, f"{place.build('--staged')} && {add}")
+    elif not tracked.is_staged():
+        text = f"{tracked.path} in the folder is not the one that git holds. To commit it:"
+        yield Finding("index in git", "note", text, add)
+        yield from _drivers(place, tracked)
+    else:
+        yield from list(_drivers(place, tracked)) or [
+            Finding("index in git", "ok", f"Git holds {tracked.path}, and can show and merge it.")
+        ]
+
+
+def _drivers(place: Place, tracked: TrackedIndex) -> Iterator[Finding]:
+    """What lacks of that which ``anvil git install`` sets up."""
+    from anvil import attributes
+
+    repository, path = tracked.repository, tracked.path
+    if repository.attribute(path, "merge") != "anvil":
+        text = f"Git does not know how to show and to merge {path}: two branches that edit pages conflict in it."
+        yield Finding("index in git", "note", text, place.anvil("git", "install", options=PLACE))
+        return
+    own = {key: repository.configured(key) for key in attributes.drivers("")}
+    lfs = "git lfs merge-driver" in (own["merge.anvil.driver"] or "")
+    install = place.anvil("git", "install", *(["--lfs"] if lfs else []), options=PLACE)
+    told = (own["diff.anvil.textconv"] or "").removesuffix(" git textconv")
+    if not told:
+        text = f"{attributes.FILE} names drivers for {path} that this clone does not define."
+        yield Finding("index in git", "wrong", text, install)
+    elif shutil.which(" ".join(shlex.split(told))) is None:
+        yield Finding("index in git", "wrong", f"The drivers of {path} call {told}, which is not there.", install)
+    elif own != attributes.drivers(told, path if lfs else None):
+        text = f"The drivers of {path} are defined otherwise than this version does."
+        yield Finding("index in git", "note", text, install)

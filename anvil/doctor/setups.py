@@ -1,0 +1,119 @@
+"""pre-commit and MkDocs, where a project uses Anvil through them."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from anvil import program
+from anvil.doctor.installation import extra
+from anvil.doctor.place import Place
+from anvil.errors import ConfigError, GitError, SourceError
+from anvil.findings import Finding
+
+HOOKS = ("anvil-check", "anvil-build")
+PRE_COMMIT = ".pre-commit-config.yaml"
+
+
+def pre_commit(place: Place) -> Iterator[Finding]:
+    """Hooks of ours that are configured: whether they run, and whether they can pass."""
+    from anvil.git import Repository
+    from anvil.tracked import TrackedIndex
+
+    try:
+        repository = Repository.discover(place.project)
+    except GitError:  # told under "git"
+        return
+    file = repository.root / PRE_COMMIT if repository else None
+    if repository is None or file is None or not file.is_file():
+        return
+    try:
+        written = _read(file)
+    except ConfigError as error:
+        yield Finding("pre-commit", "wrong", f"{place.shown(file)} {error}")
+        return
+    configured = [hook.get("id") for each in _list(written, "repos") for hook in _list(each, "hooks")]
+    ours = [name for name in HOOKS if name in configured]
+    if not ours:
+        return
+    found = False
+    hook = repository.hooks / "pre-commit"
+    if not hook.is_file() or "pre-commit" not in hook.read_text("utf-8", "replace"):
+        text = f"{' and '.join(ours)} stand in {place.shown(file)}, but this clone runs no hooks of pre-commit."
+        yield Finding("pre-commit", "wrong", text, _install(repository.root))
+        found = True
+    try:
+        tracked = TrackedIndex(place.index, place.folder)
+        ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
+    except SourceError as error:
+        yield Finding("pre-commit", "wrong", f"{ours[0]} cannot pass: {error}")
+        return
+    if ignored:
+        text = f"{ours[0]} looks at the index as git holds it, but git is told to leave {tracked.path} out."
+        add = shlex.join(["git", "add", place.shown(place.index.parent)])
+        init = place.at_project(place.anvil("init", "--commit-index", options=("--docs",)))
+        yield Finding("pre-commit", "wrong", text, f"{init} && {place.build()} && {add}")
+    elif not found:
+        yield Finding("pre-commit", "ok", f"{' and '.join(ours)} run before each commit.")
+
+
+def _install(root: Path) -> str:
+    """The command that has pre-commit run its hooks in this clone."""
+    where = "" if root == Path.cwd() else f"cd {shlex.quote(str(root))} && "
+    if shutil.which("pre-commit"):
+        return f"{where}pre-commit install"
+    run = shlex.join([sys.executable, "-m", "pre_commit", "install"])
+    if find_spec("pre_commit"):
+        return f"{where}{run}"
+    return f"{where}{shlex.join(program.install(['pre-commit']))} && {run}"
+
+
+def mkdocs(place: Place) -> Iterator[Finding]:
+    """The plugin, where ``mkdocs.yml`` names it."""
+    file = place.project / "mkdocs.yml"
+    if not file.is_file():
+        return
+    try:
+        written = _read(file)
+    except ConfigError as error:
+        yield Finding("mkdocs", "wrong", f"{place.shown(file)} {error}")
+        return
+    plugins = written.get("plugins") if isinstance(written, dict) else None
+    names = [name for each in plugins or () for name in (each if isinstance(each, dict) else [each])]
+    if "anvil" not in names:
+        return
+    missing = [name for name in ("mkdocs", "markdownify") if find_spec(name) is None]
+    if missing:
+        text = f"{place.shown(file)} names the plugin, but {' and '.join(missing)} is not installed beside it."
+        yield Finding("mkdocs", "wrong", text, shlex.join(extra("mkdocs")))
+    folder = file.parent / str(written.get("docs_dir") or "docs")
+    if folder.resolve() != place.folder.resolve():
+        text = f"The site is made of {place.shown(folder)}, the configuration here names {place.shown(place.folder)}."
+        yield Finding("mkdocs", "note", f"{text} Set docs to the same folder in both.")
+    elif not missing:
+        yield Finding("mkdocs", "ok", f"{place.shown(file)} names the plugin, and it can run.")
+
+
+def _list(table: Any, key: str) -> list[dict[str, Any]]:
+    """The tables in a list of a table; none where it is written otherwise."""
+    found = table.get(key) if isinstance(table, dict) else None
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _read(file: Path) -> Any:
+    """What a YAML file says; values under tags of a program's own, such as ``!ENV``, are left out. ConfigError."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_multi_constructor("", lambda loader, tag, node: None)
+    try:
+        return yaml.load(file.read_text("utf-8"), Loader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"cannot be read: {' '.join(str(error).split())[:200]}. Correct it.") from error
