@@ -38,7 +38,8 @@ def document_digests(connection: apsw.Connection, document: int | None = None) -
     # A chunk must lie in its document's range and name it: one that strays to another is missed, and so noticed.
     for id_, *parts in connection.execute(
         f"SELECT id, {_spelled(_DOCUMENT)}, "
-        f"(SELECT group_concat({_spelled(_SECTION)}, char(10) ORDER BY ordinal) FROM sections WHERE document_id = d.id), "
+        f"(SELECT group_concat({_spelled(_SECTION)}, char(10) ORDER BY ordinal) FROM sections s "
+        "WHERE s.document_id = d.id), "
         f"(SELECT group_concat({_spelled(_CHUNK)}, char(10) ORDER BY ordinal) FROM chunks c "
         f"WHERE c.id BETWEEN d.id << {identity.CHUNK_BITS} AND ((d.id + 1) << {identity.CHUNK_BITS}) - 1 "
         "AND +c.document_id = d.id) FROM documents d WHERE id BETWEEN ? AND ? ORDER BY id",
