@@ -85,7 +85,7 @@ def build(
                     report, outcome="built", index_path=str(index), reused=report.windows, reasons=tuple(reasons)
                 )
 
-        writer = Writer(connection.open_scratch())
+        writer = Writer(connection.open_scratch(), searchable=False)
         opened.callback(writer.close)
         caches = [] if force else [*dict.fromkeys([*([standing] if standing else []), *older.values()])]
         if standing and not force:

@@ -24,6 +24,9 @@ from anvil.store.writing import Writer
 
 LOCK = ".lock"
 FRESH = ".new"
+GATHERED = 16 << 20
+"""Bytes of the keyword index that are gathered before they are written: 2,000 pages or so, else pieces of a megabyte
+are written and joined again and again, and leave empty pages behind."""
 
 
 @contextlib.contextmanager
@@ -168,6 +171,7 @@ class Publication:
                 self._copy("documents", "id")
                 self._copy("sections", "document_id, ordinal")
                 self._copy("chunks", "id")
+                source.execute("INSERT INTO fresh.chunks_fts (chunks_fts, rank) VALUES ('hashsize', ?)", (GATHERED,))
                 source.execute("INSERT INTO fresh.chunks_fts (chunks_fts) VALUES ('rebuild')")
                 source.execute("INSERT INTO fresh.chunks_fts (chunks_fts) VALUES ('optimize')")
         with self._complaints():

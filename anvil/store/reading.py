@@ -351,6 +351,8 @@ class Reader:
 
     def vectors(self) -> Iterator[tuple[int, bytes]]:
         """(window id, int8 vector) of all that have one, by id; from sqlite-vec's own storage, as :meth:`matrix`."""
+        if not self.has_vectors():
+            return
         size = int(self.meta()["embedding_dimensions"])
 
         @lru_cache(64)  # neighbours lie in one group, or nearly so
