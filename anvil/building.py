@@ -85,7 +85,7 @@ def build(
                     report, outcome="built", index_path=str(index), reused=report.windows, reasons=tuple(reasons)
                 )
 
-        writer = Writer(connection.open_scratch())
+        writer = Writer(connection.open_scratch(), searchable=False)
         opened.callback(writer.close)
         caches = [] if force else [*dict.fromkeys([*([standing] if standing else []), *older.values()])]
         if standing and not force:
@@ -97,14 +97,14 @@ def build(
         writer.set_meta({"anvil_version": __version__, "shard": shard})
         indexer = Indexer(writer, provider, options, caches, progress)
         first = changes = freshness.compare(writer.identities(), scan.entries)
-        if provider.dimensions and (changes.added or changes.changed):
-            opened.enter_context(_warming(provider))
         for _ in range(ROUNDS):
             indexer.update(source, scan.entries, changes)
             scan = source.scan(writer.identities())
             changes = freshness.compare(writer.identities(), scan.entries)
             if not changes:
                 break
+        if provider.dimensions and (first.added or first.changed):
+            opened.enter_context(_warming(provider))
         publication = publishing.Publication(writer, index)
         publication.write_text()
         indexer.embed()
@@ -123,7 +123,7 @@ def build(
 
 @contextlib.contextmanager
 def _warming(provider: EmbeddingProvider) -> Iterator[None]:
-    """Let the model load on another core while the documents are read."""
+    """Let the model load on another core while SQLite writes the text: reading and importing want the same lock."""
 
     def warm() -> None:
         with contextlib.suppress(AnvilError):  # embedding, which follows, will say it

@@ -29,30 +29,23 @@ def canonical(value: Any) -> str:
 
 
 def _spelled(columns: tuple[str, ...]) -> str:
-    return " || ',' || ".join(f"quote({column})" for column in columns)
+    return f"concat_ws(',', {', '.join(f'quote({column})' for column in columns)})"
 
 
 def document_digests(connection: apsw.Connection, document: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """(id, digest) of one document or of all, by id: over its row, its sections and its chunks (by their hashes)."""
+    """(id, digest) of one document or of all, by id: over its row, its sections and its chunks in their order."""
     first, last = (document, document) if document is not None else (0, (1 << identity.DOCUMENT_BITS) - 1)
-    sections = dict(
-        connection.execute(
-            f"SELECT document_id, group_concat({_spelled(_SECTION)}, char(10) ORDER BY ordinal) FROM sections "
-            "WHERE document_id BETWEEN ? AND ? GROUP BY 1",
-            (first, last),
-        )
-    )
-    chunks = dict(
-        connection.execute(
-            f"SELECT document_id, group_concat({_spelled(_CHUNK)}, char(10) ORDER BY ordinal) FROM chunks "
-            "WHERE id BETWEEN ? AND ? GROUP BY 1",
-            (identity.chunk_range(first)[0], identity.chunk_range(last)[1]),
-        )
-    )
-    for id_, row in connection.execute(
-        f"SELECT id, {_spelled(_DOCUMENT)} FROM documents WHERE id BETWEEN ? AND ? ORDER BY id", (first, last)
+    # A chunk must lie in its document's range and name it: one that strays to another is missed, and so noticed.
+    for id_, *parts in connection.execute(
+        f"SELECT id, {_spelled(_DOCUMENT)}, "
+        f"(SELECT group_concat({_spelled(_SECTION)}, char(10) ORDER BY ordinal) FROM sections s "
+        "WHERE s.document_id = d.id), "
+        f"(SELECT group_concat({_spelled(_CHUNK)}, char(10) ORDER BY ordinal) FROM chunks c "
+        f"WHERE c.id BETWEEN d.id << {identity.CHUNK_BITS} AND ((d.id + 1) << {identity.CHUNK_BITS}) - 1 "
+        "AND +c.document_id = d.id) FROM documents d WHERE id BETWEEN ? AND ? ORDER BY id",
+        (first, last),
     ):
-        text = f"{row}\n\n{sections.get(id_, '')}\n\n{chunks.get(id_, '')}"
+        text = "\n\n".join(part or "" for part in parts)
         yield id_, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 

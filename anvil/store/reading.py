@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -368,6 +369,21 @@ class Reader:
     def vector(self, window: int) -> bytes:
         """The stored int8 vector of a window."""
         return bytes(self._one("SELECT embedding FROM vectors WHERE id = ?", window))
+
+    def vectors(self) -> Iterator[tuple[int, bytes]]:
+        """(window id, int8 vector) of all that have one, by id; from sqlite-vec's own storage, as :meth:`matrix`."""
+        if not self.has_vectors():
+            return
+        size = int(self.meta()["embedding_dimensions"])
+
+        @lru_cache(64)  # neighbours lie in one group, or nearly so
+        def group(number: int) -> bytes:
+            return bytes(self._one("SELECT vectors FROM vectors_vector_chunks00 WHERE rowid = ?", number))
+
+        for window, number, place in self.connection.execute(
+            "SELECT rowid, chunk_id, chunk_offset FROM vectors_rowids ORDER BY rowid"
+        ):
+            yield window, group(number)[place * size : (place + 1) * size]
 
 
 def _varints(block: bytes) -> list[int]:

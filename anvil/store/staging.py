@@ -6,7 +6,7 @@ grows, in a temporary file of SQLite's own, so that a document of any size takes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +64,3 @@ class Stage(Writer):
             "INSERT INTO documents VALUES (0, '', ?, '', '', '', '', x'', 0, '', NULL, NULL, '{}', x'')", (source,)
         )
 
-    def vectors(self) -> Iterator[tuple[int, bytes]]:
-        """(window id, int8 vector) of all windows that have one, by id."""
-        if self.has_vectors():
-            yield from self.connection.execute("SELECT id, embedding FROM vectors ORDER BY id")

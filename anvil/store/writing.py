@@ -21,6 +21,7 @@ from anvil.store.digest import canonical, document_digests, index_digest
 from anvil.store.reading import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
 
 if TYPE_CHECKING:
+    import apsw
     import numpy as np
     from numpy.typing import NDArray
 
@@ -47,7 +48,15 @@ def title_of(document: Document, page: ParsedPage) -> str:
 
 
 class Writer(Reader):
-    """Questions and changes to one working copy."""
+    """Questions and changes to one working copy.
+
+    ``searchable`` is False for one that is only published: its keyword index is left alone, since publishing makes a
+    new one.
+    """
+
+    def __init__(self, connection: apsw.Connection, searchable: bool = True) -> None:
+        super().__init__(connection)
+        self._searchable = searchable
 
     @contextlib.contextmanager
     def atomic(self) -> Iterator[None]:
@@ -102,10 +111,11 @@ class Writer(Reader):
             rows.append(chunk_values(row, key, id_, title, chunk))
         rows.sort()
         self.connection.executemany(INSERT_CHUNK, rows)
-        self.connection.executemany(
-            "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) VALUES (?, ?, ?, ?, ?)",
-            ((row[0], title, row[4], row[13], row[12]) for row in rows),
-        )
+        if self._searchable:
+            self.connection.executemany(
+                "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) VALUES (?, ?, ?, ?, ?)",
+                ((row[0], title, row[4], row[13], row[12]) for row in rows),
+            )
         for _, digest in document_digests(self.connection, id_):
             self.connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, id_))
         return id_
@@ -118,11 +128,12 @@ class Writer(Reader):
         if id_ is None:
             return None
         chunk_range = identity.chunk_range(id_)
-        self.connection.execute(
-            "INSERT INTO chunks_fts (chunks_fts, rowid, title, heading_path, content, terms) "
-            "SELECT 'delete', id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
-            chunk_range,
-        )
+        if self._searchable:
+            self.connection.execute(
+                "INSERT INTO chunks_fts (chunks_fts, rowid, title, heading_path, content, terms) "
+                "SELECT 'delete', id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
+                chunk_range,
+            )
         self._drop_windows(*identity.window_range(*chunk_range))
         self.connection.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", chunk_range)
         self.connection.execute("DELETE FROM sections WHERE document_id = ?", (id_,))
