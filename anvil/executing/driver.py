@@ -41,7 +41,7 @@ def main() -> None:
     except _Refused as refused:
         _say(target, {"refused": str(refused)})
     except Exception as error:  # Ray raises its own, gRPC's, the system's and, from its depths, bare errors
-        _say(target, {"error": _first_line(error)})
+        _say(target, {"error": _brief(error)})
 
 
 class _Refused(Exception):
@@ -116,9 +116,9 @@ def _say_vectors(target: BinaryIO, found: dict[str, Any]) -> None:
     target.flush()
 
 
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+def _brief(error: BaseException) -> str:
+    told = " ".join(str(error).split())
+    return f"{type(error).__name__}: {told[:400]}" if told else type(error).__name__
 
 
 def _last_line(error: BaseException) -> str:
