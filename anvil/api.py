@@ -284,24 +284,26 @@ class Anvil:
         previous: Sequence[str | os.PathLike[str]] = (),
         source: DocumentSource | None = None,
         shard: str | None = None,
+        executor: str | None = None,
     ) -> BuildReport:
         """Bring the index file in line with the documents; it is not written when it is already.
 
         ``force`` does all anew. ``previous``: further indexes whose vectors may be taken over. ``source``: other
         documents than the working tree's, such as the staged ones. ``shard``, such as ``3/8``: that share of them
-        only, for :func:`anvil.merging.join`. Raises :class:`BuildError`.
+        only, for :func:`anvil.merging.join`. ``executor``, such as ``ray://head:10001``: the cluster that embeds them.
+        Raises :class:`BuildError`.
         """
         paths = [Path(path) for path in previous]
-        return self._index(force, paths, source or self.tree, self._progress, None, shard)
+        return self._index(force, paths, source or self.tree, self._progress, None, shard, executor)
 
     def _first_index(self, progress: Progress, patience: float | None) -> BuildReport:
         return self._index(False, (), self.source, progress, patience)
 
     def _index(
         self, force: bool, previous: Sequence[Path], source: DocumentSource | None, progress: Progress,
-        patience: float | None, shard: str | None = None,
+        patience: float | None, shard: str | None = None, executor: str | None = None,
     ) -> BuildReport:  # fmt: skip
-        from anvil import building
+        from anvil import building, executing
         from anvil.sharding import Shard
         from anvil.store import publishing
 
@@ -320,6 +322,7 @@ class Anvil:
             return building.build(
                 source, self.index_path, self.provider, self.config.chunking, previous=previous, force=force,
                 shard=Shard.parse(shard) if shard is not None else None, progress=progress,
+                executor=executing.executor(executor, self.provider, self.config.embedding) if executor else None,
                 **({} if patience is None else {"patience": patience}),
             )  # fmt: skip
 

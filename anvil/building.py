@@ -26,6 +26,7 @@ from anvil.store.writing import Writer
 
 if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider
+    from anvil.executing import Executor
     from anvil.sources import DocumentSource
 
 ROUNDS = 5
@@ -43,13 +44,14 @@ def build(
     shard: Shard | None = None,
     progress: Progress = silent,
     patience: float = 600.0,
+    executor: Executor | None = None,
 ) -> BuildReport:
     """Make the index at ``index`` say what ``source`` says; nothing is written when it does already.
 
     ``previous`` are further artifacts whose vectors may be taken over; one that cannot be used is named in
     the report's reasons. Where there is no index yet, the first of them is begun from. ``force`` does all anew,
     vectors included. ``shard``: its pages only; the index says so. Another process that builds the same index is
-    waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised.
+    waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised. ``executor``: where texts are embedded.
     Raises :class:`BuildError` and :class:`SourceError`; then the file at ``index`` is what it was.
     """
     started = time.perf_counter()
@@ -95,7 +97,7 @@ def build(
             connection.lay_out(writer.connection, provider.dimensions)
             writer.set_meta(wanted)
         writer.set_meta({"anvil_version": __version__, "shard": shard})
-        indexer = Indexer(writer, provider, options, caches, progress)
+        indexer = Indexer(writer, provider, options, caches, progress, executor)
         first = changes = freshness.compare(writer.identities(), scan.entries)
         for _ in range(ROUNDS):
             indexer.update(source, scan.entries, changes)
@@ -108,6 +110,7 @@ def build(
         publication = publishing.Publication(writer, index)
         publication.write_text()
         indexer.embed()
+        reasons += executor.notes if executor else ()
         progress("writing", 0, 1)
         digest = writer.seal()
         publication.finish()

@@ -5,12 +5,16 @@ The same :class:`Indexer` serves a build and a server's working copy, so both sa
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 from anvil import chunking
 from anvil.chunking import Chunking
+from anvil.executing import Here
 from anvil.models import Changes, Progress, Skipped, Window, silent
 from anvil.store.connection import FORMAT_VERSION
 from anvil.store.digest import canonical
@@ -18,13 +22,12 @@ from anvil.store.identity import window_key
 from anvil.store.writing import SETTINGS, Writer, quantized
 
 if TYPE_CHECKING:
-    from anvil.embedding import EmbeddingProvider
+    from anvil.embedding import Embedded, EmbeddingProvider
+    from anvil.executing import Executor
     from anvil.sources import DocumentSource
 
 OVERLAP = 32
 """Tokens that neighbouring windows share."""
-BATCH = 512
-"""Windows embedded at once: enough to keep all cores busy, few enough to keep memory flat."""
 
 
 def settings(provider: EmbeddingProvider, options: Chunking) -> dict[str, str]:
@@ -68,8 +71,9 @@ class Tally:
 class Indexer:
     """Keeps one working copy in line with a source.
 
-    ``caches`` are indexes whose vectors may be taken over: the artifact that stands, downloaded ones. ``batch``: how
-    many windows are embedded between two words to ``progress``, which may raise to call it off.
+    ``caches`` are indexes whose vectors may be taken over: the artifact that stands, downloaded ones. ``executor``:
+    where windows are embedded, here when there is none. After each of its batches a word goes to ``progress``, which
+    may raise to call it off.
     """
 
     def __init__(
@@ -79,9 +83,9 @@ class Indexer:
         options: Chunking,
         caches: Sequence[Cache] = (),
         progress: Progress = silent,
-        batch: int = BATCH,
+        executor: Executor | None = None,
     ) -> None:
-        self._batch = batch
+        self._executor = executor or Here(provider)
         self.writer = writer
         self.provider = provider
         self.options = options
@@ -128,57 +132,71 @@ class Indexer:
         if not self.provider.dimensions:
             return
         total = self.writer.count_without_windows()
-        with self.writer.atomic():
-            self._vectors(self._retries())
-            for done, batch in self._new_windows():
-                self._vectors(batch)
+        waiting: deque[tuple[int, dict[str, list[int]]]] = deque()
+        with self.writer.atomic(), closing(self._executor.embed(self._missing(waiting, total))) as answers:
+            for made in answers:
+                done, missing = waiting.popleft()
+                self._keep(missing, made)
                 self.progress("embedding", done, total)
 
-    def _retries(self) -> list[tuple[int, str]]:
-        """Windows that stand without a vector: an earlier run could not embed them."""
+    def _missing(self, waiting: deque[tuple[int, dict[str, list[int]]]], total: int) -> Iterator[list[str]]:
+        """Batches of texts to embed. Each is remembered in ``waiting``: chunks done with it, and text -> windows.
+        What a cache knows is put in place at once."""
+        for done, batch in chain(self._retries(), self._new_windows()):
+            known: list[tuple[int, bytes]] = []
+            missing: dict[str, list[int]] = {}
+            for window, text in batch:
+                vector = self._cached(window_key(text))
+                if vector is None:
+                    missing.setdefault(text, []).append(window)
+                else:
+                    known.append((window, vector))
+            self.tally.reused += len(known)
+            self.writer.put_vectors(sorted(known))
+            if missing:
+                waiting.append((done, missing))
+                yield list(missing)
+            else:
+                self.progress("embedding", done, total)
+
+    def _retries(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
+        """Batches of windows that stand without a vector: an earlier run could not embed them."""
         spans = self.writer.windows_without_vectors()
-        chunks = self.writer.chunks({chunk for _, chunk, _, _ in spans})
-        found = []
-        for window, row, start, end in spans:
-            chunk = chunks[row]
-            header = chunking.header(chunk.title, chunk.metadata.heading_path)
-            found.append((window, chunking.window_text(header, chunk.content[start:end])))
-        return found
+        for first in range(0, len(spans), self._executor.batch):
+            part = spans[first : first + self._executor.batch]
+            chunks = self.writer.chunks({chunk for _, chunk, _, _ in part})
+            batch = []
+            for window, row, start, end in part:
+                chunk = chunks[row]
+                header = chunking.header(chunk.title, chunk.metadata.heading_path)
+                batch.append((window, chunking.window_text(header, chunk.content[start:end])))
+            yield 0, batch
 
     def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
         """Batches of (window id, text) of chunks that had no windows, with the number of chunks behind them."""
         after, done, batch = -1, 0, []
-        while rows := self.writer.chunks_without_windows(after, max(self._batch // 4, 1)):
+        while rows := self.writer.chunks_without_windows(after, max(self._executor.batch // 4, 1)):
             for (row, *_), made in zip(rows, cut(rows, self.provider), strict=True):
                 ids = self.writer.put_windows(row, made)
                 batch += [(id_, window.text) for id_, window in zip(ids, made, strict=True)]
                 done += 1
-                if len(batch) >= self._batch:
+                if len(batch) >= self._executor.batch:
                     yield done, batch
                     batch = []
             after = rows[-1][0]
         if batch:
             yield done, batch
 
-    def _vectors(self, batch: Sequence[tuple[int, str]]) -> None:
-        known: list[tuple[int, bytes]] = []
-        missing: dict[str, list[int]] = {}
-        for window, text in batch:
-            vector = self._cached(window_key(text))
-            if vector is None:
-                missing.setdefault(text, []).append(window)
+    def _keep(self, missing: Mapping[str, Sequence[int]], made: Embedded) -> None:
+        """Put the vectors of texts, in order, to the windows that have them."""
+        vectors: list[tuple[int, bytes]] = []
+        for number, (vector, windows) in enumerate(zip(quantized(made.vectors), missing.values(), strict=True)):
+            if number in made.failed:
+                self._fail(windows, made.failed[number])
             else:
-                known.append((window, vector))
-        self.tally.reused += len(known)
-        if missing:
-            made = self.provider.embed(list(missing))
-            for number, (vector, windows) in enumerate(zip(quantized(made.vectors), missing.values(), strict=True)):
-                if number in made.failed:
-                    self._fail(windows, made.failed[number])
-                else:
-                    known += [(window, vector) for window in windows]
-                    self.tally.embedded += 1
-        self.writer.put_vectors(sorted(known))
+                vectors += [(window, vector) for window in windows]
+                self.tally.embedded += 1
+        self.writer.put_vectors(sorted(vectors))
 
     def _cached(self, key: bytes) -> bytes | None:
         if self._keys is None:  # most builds that change nothing else never come here

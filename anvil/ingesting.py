@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from anvil.config import ChunkingOptions
 from anvil.errors import AnvilError, DocumentRejected
+from anvil.executing import Here
 from anvil.indexing import Cache, Indexer
 from anvil.pieces import Cutter, Piece
 from anvil.store.staging import Particulars, Stage
@@ -128,7 +129,7 @@ class Preparation:
                 stage.add(chunks, particulars.source, particulars.title, piece.page)
             stage.placeholder(particulars.source)
             caches = [former] if former else []
-            indexer = Indexer(stage, self._provider, self._chunking, caches, check, BATCH)
+            indexer = Indexer(stage, self._provider, self._chunking, caches, check, Here(self._provider, BATCH))
             indexer.embed()
         except BaseException:
             stage.close()

@@ -12,6 +12,9 @@ from anvil.models import BuildReport
 @options.common
 @options.tree
 @click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
+@click.option(
+    "--executor", metavar="ADDRESS", help="A Ray cluster that embeds: ray://HOST:10001, ray://auto or ray://local."
+)
 @click.option("--tracked", is_flag=True, help="With --staged: exit with 1 until the index is staged as it was built.")
 @click.option("--force", is_flag=True, help="Do all anew, vectors included.")
 @click.option("--previous", metavar="FILE", multiple=True, help="An index whose vectors may be reused (repeatable).")
@@ -25,6 +28,7 @@ def command(
     staged: bool,
     ref: str | None,
     shard: str | None,
+    executor: str | None,
     tracked: bool,
     force: bool,
     previous: tuple[str, ...],
@@ -37,7 +41,7 @@ def command(
     with output.progress(quiet) as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
         source = options.documents(opened, staged, ref)
         in_git = options.in_git(opened, staged) if tracked else None
-        report = opened.index(force=force, previous=previous, source=source, shard=shard)
+        report = opened.index(force=force, previous=previous, source=source, shard=shard, executor=executor)
         waiting = in_git.adding() if in_git is not None and not in_git.is_staged() else None
     if as_json:
         output.print_json(report)
