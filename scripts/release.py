@@ -136,7 +136,7 @@ def bill(wheel: Path, file: Path) -> None:
         uv = [sys.executable, "-m", "uv"]
         subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, environment], check=True)
         subprocess.run([*uv, "pip", "install", "--quiet", "--python", environment, wheel], check=True)
-        script = [sys.executable, str(ROOT / "scripts" / "sbom.py"), str(environment), str(file)]
+        script = [sys.executable, str(ROOT / "scripts" / "sbom.py"), str(wheel), str(environment), str(file)]
         subprocess.run(script, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": epoch()})
 
 

@@ -1,6 +1,6 @@
 """The bill of materials of a release, CycloneDX 1.6: the package, what it needs to run, and the model inside.
 
-    python scripts/sbom.py ENVIRONMENT FILE      ENVIRONMENT: a virtual environment with the wheel installed
+    python scripts/sbom.py WHEEL ENVIRONMENT FILE      ENVIRONMENT: a virtual environment with the wheel installed
 
 What it needs is what is installed there, followed from requirement to requirement, without extras; so it is true for
 the Python and the system of that environment. The same environment gives the same bytes.
@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import uuid
+import zipfile
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from importlib.metadata import Distribution, distributions
@@ -44,13 +45,16 @@ REFERENCES = {
 }
 
 
-def bill(found_there: Iterable[Distribution]) -> Bom:
-    """The bill of the package among what is installed. KeyError when it, or something it needs, is not there."""
-    installed = {canonicalize_name(each.metadata["Name"]): each for each in found_there}
+def bill(wheel: Path, packages: Iterable[Distribution]) -> Bom:
+    """The bill of a wheel of ours that is among the packages installed. KeyError when what it needs is not there."""
+    installed: dict[str, Distribution] = {}
+    for package in packages:  # the first on the path is the one that is imported
+        installed.setdefault(canonicalize_name(package.metadata["Name"]), package)
     needs = closure(NAME, installed)
     parts = {name: component(installed[name]) for name in needs}
-    root, model = parts.pop(NAME), bundled(installed[NAME])
+    root, model = parts.pop(NAME), bundled(wheel)
     root.type = ComponentType.APPLICATION
+    root.hashes.add(digest(wheel.read_bytes()))
     root.external_references.update(
         ExternalReference(type=kind, url=XsUri(URLS[name])) for name, kind in REFERENCES.items()
     )
@@ -87,38 +91,44 @@ def closure(root: str, installed: Mapping[str, Distribution]) -> dict[str, list[
 
 def component(distribution: Distribution) -> Component:
     """A package as a component, with the licence that it declares."""
-    metadata = distribution.metadata
-    name = canonicalize_name(metadata["Name"])
+    metadata = distribution.metadata.json
+    name = canonicalize_name(distribution.metadata["Name"])
     purl = PackageURL("pypi", name=name, version=distribution.version)
-    said = metadata.get("License-Expression") or metadata.get("License") or ""
+    said = str(metadata.get("license_expression") or metadata.get("license") or "")
     if not said or len(said) > 100:  # nothing, or a licence's whole text: what it is classified as
-        classified = metadata.get_all("Classifier") or ()
+        classified = metadata.get("classifier", ())
         said = " and ".join(sorted(each.split(" :: ")[-1] for each in classified if each.startswith("License ::")))
     licenses = [LICENSES.make_from_string(said)] if said else []
     return Component(
-        name=name, version=distribution.version, description=metadata.get("Summary"), purl=purl,
+        name=name, version=distribution.version, description=str(metadata.get("summary", "")), purl=purl,
         bom_ref=str(purl), licenses=licenses,
     )  # fmt: skip
 
 
-def bundled(package: Distribution) -> Component:
-    """The embedding model that lies in the package."""
-    folder = Path(str(package.locate_file("anvil/embedding/model")))
-    described = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    content = hashlib.sha256((folder / "model.onnx").read_bytes()).hexdigest()
+def bundled(wheel: Path) -> Component:
+    """The embedding model that lies in the wheel."""
+    folder = "anvil/embedding/model"
+    with zipfile.ZipFile(wheel) as archive:
+        described = json.loads(archive.read(f"{folder}/model.json"))
+        content = archive.read(f"{folder}/model.onnx")
     purl = PackageURL("huggingface", "sentence-transformers", described["name"])
     return Component(
         name=described["name"], version=described["digest"][:12], type=ComponentType.MACHINE_LEARNING_MODEL,
         description="The embedding model that the package carries.", purl=purl,
-        bom_ref=str(purl), hashes=[HashType(alg=HashAlgorithm.SHA_256, content=content)],
+        bom_ref=str(purl), hashes=[digest(content)],
         licenses=[LICENSES.make_from_string("Apache-2.0")],
         pedigree=Pedigree(notes="Converted to 8 bits by scripts/convert_model.py; see MODEL_CARD.md beside it."),
         properties=[
-            Property(name="anvil:model:file", value="anvil/embedding/model/model.onnx"),
+            Property(name="anvil:model:file", value=f"{folder}/model.onnx"),
             Property(name="anvil:model:digest", value=described["digest"]),
             Property(name="anvil:model:source_sha256", value=described["source_sha256"]),
         ],
     )  # fmt: skip
+
+
+def digest(content: bytes) -> HashType:
+    """SHA-256 of bytes."""
+    return HashType(alg=HashAlgorithm.SHA_256, content=hashlib.sha256(content).hexdigest())
 
 
 def text(found: Bom) -> str:
@@ -133,6 +143,7 @@ def installed_in(environment: Path) -> Iterable[Distribution]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("Usage: python scripts/sbom.py ENVIRONMENT FILE")
-    Path(sys.argv[2]).write_text(text(bill(installed_in(Path(sys.argv[1])))), encoding="utf-8", newline="\n")
+    if len(sys.argv) != 4:
+        sys.exit("Usage: python scripts/sbom.py WHEEL ENVIRONMENT FILE")
+    made = bill(Path(sys.argv[1]), installed_in(Path(sys.argv[2])))
+    Path(sys.argv[3]).write_text(text(made), encoding="utf-8", newline="\n")
