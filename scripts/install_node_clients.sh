@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Install the MCP clients that tests/surfaces drives the server with: the official conformance suite (and the Node 22
-# it needs), the Inspector and mcporter. They go into a cache folder, once; a second run only looks.
+# Install what tests/surfaces drives the server with: the official conformance suite (and the Node 22 it needs), the
+# Inspector, mcporter, and the validator of bundles. They go into a cache folder, once; a second run only looks.
 #
 #   scripts/install_node_clients.sh            into ~/.cache/anvil/node-clients
 #   ANVIL_NODE_CLIENTS=FOLDER scripts/...      into another folder
@@ -9,7 +9,9 @@
 set -euo pipefail
 
 folder=${ANVIL_NODE_CLIENTS:-${XDG_CACHE_HOME:-$HOME/.cache}/anvil/node-clients}
-packages=(node@22 @modelcontextprotocol/conformance @modelcontextprotocol/inspector mcporter)
+packages=(
+  node@22 @modelcontextprotocol/conformance @modelcontextprotocol/inspector mcporter @anthropic-ai/mcpb
+)
 
 if ! command -v npm >/dev/null; then
   echo "There is no npm here: the Node clients are not installed."

@@ -57,7 +57,7 @@ DOORS = {
     "watchfiles": ("anvil.watching",),
     "mkdocs": (),
 }
-ANYWHERE = set(sys.stdlib_module_names) | {"anvil", "tomli", "typing_extensions"}
+ANYWHERE = set(sys.stdlib_module_names) | {"anvil", "tomli", "tomllib", "typing_extensions"}
 
 
 def imports(module: str, path: Path) -> Iterator[tuple[str, int]]:

@@ -21,7 +21,7 @@ from anvil.store import describing
 from tests.conftest import PAGES, write
 from tests.publishing import serving
 from tests.repositories import commit, isolated, run
-from tests.surfaces import installed
+from tests.surfaces.installed import wheel as built
 from tests.surfaces.actions import OFFLINE, STANDS, Job
 from tests.surfaces.programs import program
 
@@ -36,7 +36,7 @@ NewJob = Callable[..., Job]
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Anvil as a wheel, for the action's input ``package``."""
-    return str(installed.wheel(tmp_path_factory.mktemp("wheel")))
+    return str(built(tmp_path_factory.mktemp("wheel")))
 
 
 @pytest.fixture(scope="session")
