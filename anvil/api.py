@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from anvil.following import Following
     from anvil.health import Health
     from anvil.pages import Outline
+    from anvil.remotecopy import Remote
     from anvil.searching import Explained
     from anvil.sources import DocumentSource
     from anvil.watching import Watcher
@@ -79,6 +80,13 @@ class Anvil:
         """Where the index is fetched from, without credentials; None for a file of one's own."""
         if self._following is not None:
             self.index_path = self._following.path
+        self._remote: Remote | None = None
+        if addresses.is_milvus(config.index or ""):
+            from anvil.remotecopy import Remote
+
+            address = addresses.milvus(config.index or "")
+            self._remote, self.origin = Remote(address, base), address.shown
+            self.index_path = base / address.collection  # stands for it; there is no such file
         self._source: DocumentSource | None = None
         self._index_only = index_only
         self._undecided = index_only and self._following is not None  # until the index is here
@@ -86,7 +94,7 @@ class Anvil:
         self._answering = Answering(
             self._ready, self._working_copy, self._first_index, self._rebuildable, config.chunking,
             background=background, ahead=self._ahead,
-            watcher=self._watcher if watch and not (self._following and self.folder is None) else None,
+            watcher=self._watcher if watch and not (self.origin and self.folder is None) else None,
         )  # fmt: skip
 
     # --- collaborators -----------------------------------------------------------------------------------
@@ -112,7 +120,7 @@ class Anvil:
 
     def _follower(self, config: Config, head: Path) -> Following | None:
         """Whoever keeps an index from elsewhere at hand."""
-        if not addresses.is_remote(config.index or ""):
+        if not addresses.is_remote(config.index or "") or addresses.is_milvus(config.index or ""):
             return None
         from anvil.following import Following
 
@@ -131,8 +139,11 @@ class Anvil:
         if self.tree is None or self._undecided:
             return False
         try:
-            with checking.open_checked(self.index_path) as reader:
-                indexed = reader.blob_ids()
+            if self._remote is not None:
+                indexed = self._remote.reader().blob_ids()
+            else:
+                with checking.open_checked(self.index_path) as reader:
+                    indexed = reader.blob_ids()
         except ArtifactError:
             return False  # whoever asks it will be told why
         found = self.tree.scan(indexed).entries
@@ -153,19 +164,23 @@ class Anvil:
         if self._undecided:
             self._undecided = False
             self.__dict__.pop("docs_root", None)  # whatever it was taken for: now there is an index to decide by
+        if self._remote is not None:
+            return self._remote.copy(
+                self.index_path, self.source, self.provider, self._progress, behind=self._background
+            )
         return WorkingCopy(self.index_path, self.source, self.provider, self._progress, behind=self._background)
 
     def _watcher(self, moved: Callable[[], None]) -> Watcher:
         from anvil.watching import Watcher
 
-        folder = self.folder if self._following is not None else self.docs_root
+        folder = self.folder if self.origin is not None else self.docs_root
         if folder is not None:
             return Watcher(folder, moved)
         return Watcher(self.index_path.parent, moved, deep=False)  # who knows what else lies beside an index
 
     def _rebuildable(self, error: ArtifactError) -> bool:
         """Whether an index may be built where none can be used: never over a file that somebody named."""
-        if self.source is None or self._following is not None:
+        if self.source is None or self.origin is not None:
             return False
         return isinstance(error, ArtifactMissing) or not self.config.index
 
@@ -276,6 +291,8 @@ class Anvil:
         """What is worth mending in the pages. Nobody else waits while they are compared with one another."""
         from anvil import health
 
+        if self._remote is not None:
+            raise ConfigError(f"Health is told of an index file, not of {self.origin}. Open the file it was made from.")
         return self._answering.answer(lambda copy: health.look_over(copy.reader)).judged()
 
     # --- building ----------------------------------------------------------------------------------------
@@ -309,10 +326,8 @@ class Anvil:
 
         if source is None:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
-        if self._following is not None:
-            raise ConfigError(
-                f"The index comes from {self.origin} and is not built here. Name a file with --index."
-            )
+        if self.origin is not None:
+            raise ConfigError(f"The index comes from {self.origin} and is not built here. Name a file with --index.")
         # A server's answers do not wait for a build; what is built is a file of its own, behind a lock of its own.
         with nullcontext() if self._background else self._answering.lock:
             self._usable()
@@ -343,6 +358,8 @@ class Anvil:
         with self._answering.lock:
             self._usable()
             self._there(self.folder if source is None else None)
+            if self._remote is not None and index is None:
+                return published.compared(self._remote.reader(), chosen)
             return published.differences(self.index_path if index is None else Path(index), chosen)
 
     # --- life --------------------------------------------------------------------------------------------
@@ -372,6 +389,8 @@ class Anvil:
         if self._following is not None:
             self._following.close()
         self._answering.close()
+        if self._remote is not None:
+            self._remote.close()
         if self._provider is not None:
             self._provider.close()
 

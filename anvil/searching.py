@@ -128,6 +128,10 @@ class Searcher:
         """Whether questions can be compared with the vectors here."""
         return self._why_not is None
 
+    def warm(self) -> None:
+        """Make what a first question would wait for."""
+        len(self.table.rows)
+
     def forget_vectors(self) -> None:
         """The reader holds other vectors now, of the same chunks."""
         self._table = None
