@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 TOKENS = 400
 """Tokens in a bucket of the vocabulary, about."""
-ASKED = 64
-"""Vectors of the index that stand for questions: how far is the mean of the best windows above that of all?"""
+SAMPLE = 512
+"""Chunks of several windows of which a reader keeps the vectors: how far is the best of them above their mean?"""
 GRACE = 2.0
 """Seconds that the former generation is left to whoever is reading it."""
 CHUNKS = 200
@@ -83,6 +83,7 @@ class _Export:
         self._reader, self._target, self._progress = reader, target, progress
         self._meta, self._counts = reader.meta(), reader.counts()
         self._stem = Stemmer(reader.connection)
+        self._rows: NDArray[np.int64] = np.empty(0, np.int64)
 
     def run(self) -> None:
         windows, table = self._vectors()
@@ -157,8 +158,8 @@ class _Export:
             })  # fmt: skip
             if number % CHUNKS == 0:
                 self._progress("exporting vectors", number, len(ids))
-        chunks = np.sort(np.array(self._reader.places(), np.int64)[:, 0])
-        table = VectorTable(vectors, np.searchsorted(chunks, rows), chunks >> identity.CHUNK_BITS)
+        self._rows = np.sort(np.array(self._reader.places(), np.int64)[:, 0])
+        table = VectorTable(vectors, np.searchsorted(self._rows, rows), self._rows >> identity.CHUNK_BITS)
         for document, mean in zip(*table.centroids, strict=True):
             if mean.any():
                 self._target.put("pages", {"id": int(document), "document": int(document), "vector": mean})
@@ -172,21 +173,20 @@ class _Export:
             buckets[layout.bucket(token, len(buckets))][token] = frequency
         for number, bucket in enumerate(buckets):
             self._target.put_text(layout.WORDS, number, json.dumps(bucket, ensure_ascii=False, separators=(",", ":")))
-        mean, offset = _mean(table) if table is not None else (np.empty(0), 0.0)
         about = reading.About(
-            self._meta, self._counts, self._reader.average_length(), len(buckets), tuple(mean.tolist()), offset
-        )
+            self._meta, self._counts, self._reader.average_length(), len(buckets),
+            *(((), 0.0, (), 0.0) if table is None else self._mean(table)),
+        )  # fmt: skip
         self._target.put_text(layout.ABOUT, 0, json.dumps({"layout": layout.LAYOUT, **asdict(about)}))
 
-
-def _mean(table: VectorTable) -> tuple[NDArray[np.float64], float]:
-    """What gives the mean nearness of a question to all chunks: a vector to multiply it with, and what to add."""
-    middle = table.middle()
-    above = []
-    for row in table.rows[:: max(len(table.rows) // ASKED, 1)][:ASKED]:
-        question = row.astype(np.float32) / max(float(np.linalg.norm(row.astype(np.float32))), 1e-9)
-        above.append(float(table.near(question).mean(dtype=np.float64)) - float(middle @ question))
-    return middle, float(np.mean(above))
+    def _mean(self, table: VectorTable) -> tuple[tuple[float, ...], float, tuple[int, ...], float]:
+        """What gives the mean nearness of a question to all chunks; see :class:`anvil.milvus.reading.About`."""
+        rows, several = self._rows, table.several()
+        sample = several[np.linspace(0, len(several) - 1, min(SAMPLE, len(several))).astype(np.int64)]
+        return (
+            tuple(table.middle().tolist()), len(several) / len(rows), tuple(rows[sample].tolist()),
+            1 - table.holding / len(rows),
+        )  # fmt: skip
 
 
 def _fitting(words: str) -> str:

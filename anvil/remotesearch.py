@@ -7,13 +7,15 @@ whole is the list of pages.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from anvil import globs, lexicon, ranking
 from anvil.milvus import layout
+from anvil.milvus.reading import Words
 from anvil.overlaid import Overlaid
 from anvil.searching import DIGITS, Phrases, Searcher, _Scored
 from anvil.store import connection, identity
@@ -52,6 +54,8 @@ class RemoteSearcher(Searcher):
         self._sizes = np.array([size for _, _, size in listed], np.int64)
         self._rank = {int(id_): rank for rank, id_ in enumerate(self._ids)}
         self._centroids: dict[int, NDArray[np.float32]] = {}
+        self._holding: dict[str, _Holders] = {}
+        self._sample: VectorTable | None = None
         self._above: tuple[list[int], VectorTable] | None = None
         super().__init__(reader, provider)  # type: ignore[arg-type]
 
@@ -124,8 +128,9 @@ class RemoteSearcher(Searcher):
 
     def _phrases(self, query: lexicon.Query) -> Phrases:
         found: Phrases = {}
+        self._holding = {}
         for text, weight in query.phrases.items():
-            holders = self._holders(text)
+            holders = self._holding[text] = self._holders(text)
             if count := len(holders.seen):
                 found[text] = (holders, weight * ranking.idf(count, self._size(None)))
         return found
@@ -134,7 +139,7 @@ class RemoteSearcher(Searcher):
         named = self.reader.below.matching(self._tokens([text]), PHRASED, layout.within(None, self.reader.masked))
         if self.reader.above is not None:
             named += self.reader.above.holding(lexicon.literal(text), PHRASED)
-        holders = _Holders(self, self._tokens([text]))
+        holders = _Holders(self._words, self.stem(text))
         holders.seen = {row for row, held in holders.held(named).items() if held}
         return holders
 
@@ -151,34 +156,33 @@ class RemoteSearcher(Searcher):
 
     def _keyword_scores(self, rows: Sequence[int], wanted: Sequence[str]) -> dict[int, float]:
         """BM25 as the keyword index of a file computes it, to choose whom it would choose."""
-        terms = [(self.stem(each), self._idf(each)) for each in dict.fromkeys(wanted)]
-        columns, texts = self.columns(rows), self.reader.searched_text(rows)
+        terms = [(tokens, self._idf(each)) for each in dict.fromkeys(wanted) if (tokens := self.stem(each))]
         found = {}
-        for row in rows:
-            norm = ranking.K1 * (1 - ranking.B + ranking.B * texts[row].length / max(self.average, 1.0))
+        for row, (columns, length) in self._words(rows).items():
+            norm = ranking.K1 * (1 - ranking.B + ranking.B * length / max(self.average, 1.0))
+            counts = [Counter(column.split()) for column in columns]
             score = 0.0
             for tokens, idf in terms:
-                phrase = " ".join(tokens)
-                frequency = sum(
-                    weight * _count(column, f" {phrase} ")
-                    for weight, column in zip(ranking.FIELD_WEIGHTS, columns[row], strict=True)
-                )
-                score += idf * frequency * (ranking.K1 + 1) / (frequency + norm)
+                frequency = 0.0
+                for weight, column, count in zip(ranking.FIELD_WEIGHTS, columns, counts, strict=True):
+                    held = count[tokens[0]] if len(tokens) == 1 else column.count(f" {' '.join(tokens)} ")
+                    frequency += weight * held
+                if frequency:
+                    score += idf * frequency * (ranking.K1 + 1) / (frequency + norm)
             found[row] = score
         return found
 
     def _idf(self, word: str) -> float:
-        count = self._frequency(word) if len(self.stem(word)) == 1 else len(self._holders(word).seen)
+        count = len(self._holding[word].seen) if word in self._holding else self._frequency(word)
         return max(float(np.log((self._size(None) - count + 0.5) / (count + 0.5))), 1e-6)
 
-    def columns(self, rows: Collection[int]) -> Mapping[int, tuple[str, ...]]:
-        """Row -> the tokens of title, breadcrumb, content and derived terms, each column between blanks."""
+    def _words(self, rows: Collection[int]) -> dict[int, Words]:
         below = [row for row in rows if not self.reader.is_above(row >> identity.CHUNK_BITS)]
-        found = self.reader.below.columns(below)
+        found = self.reader.below.words(below)
         if self.reader.above is not None and len(below) < len(rows):
             for row, text in self.reader.above.searched_text(set(rows) - set(below)).items():
                 said = (text.title, text.heading_path, text.content, text.terms)
-                found[row] = tuple(f" {' '.join(self.stem(each))} " for each in said)
+                found[row] = Words(tuple(f" {' '.join(self.stem(each))} " for each in said), text.length)
         return found
 
     def _places_of(self, rows: list[int]) -> set[int]:
@@ -204,9 +208,8 @@ class RemoteSearcher(Searcher):
         if allowed is not None:
             peak = max([peak, *self._exact(vector, self._named_near(vector, None, count), pages=True).values()])
         places = self._placed(named | _best(near, count))
-        about = self.reader.below.about
         values = np.array([near[row] for row in self.rows.tolist()], np.float64)
-        return places, ranking.above_mean(values, float(np.dot(about.mean, vector)) + about.offset, peak)
+        return places, ranking.above_mean(values, self._mean(vector), peak)
 
     def _semantic(
         self, vector: NDArray[np.float32], allowed: NDArray[np.bool_] | None, top_k: int
@@ -266,6 +269,18 @@ class RemoteSearcher(Searcher):
             found |= {row: value for row, value in zip(above, values.tolist(), strict=True) if row in rows}
         return found
 
+    def _mean(self, vector: NDArray[np.float32]) -> float:
+        """The mean nearness of all chunks as they were exported."""
+        about = self.reader.below.about
+        above = 0.0
+        if about.sample:
+            if self._sample is None:
+                owners, vectors = self.reader.below.vectors(about.sample)
+                rows = np.array(about.sample, np.int64)
+                self._sample = VectorTable(vectors, np.searchsorted(rows, owners), rows)
+            above = float(self._sample.best(vector).mean(dtype=np.float64) - self._sample.middle(0.0) @ vector)
+        return float(np.dot(about.mean, vector)) + about.several * above - about.lacking
+
     def _means(self, documents: set[int]) -> Mapping[int, NDArray[np.float32]]:
         if len(self._centroids) > REMEMBERED:
             self._centroids.clear()
@@ -286,21 +301,16 @@ class RemoteSearcher(Searcher):
 class _Holders:
     """The chunks that hold a phrase: those seen, and whichever is asked for."""
 
-    def __init__(self, searcher: RemoteSearcher, tokens: Sequence[str]) -> None:
-        self._searcher, self._phrase = searcher, f" {' '.join(tokens)} "
+    def __init__(self, words: Callable[[Collection[int]], dict[int, Words]], tokens: Sequence[str]) -> None:
+        self._words, self._phrase = words, f" {' '.join(tokens)} "
         self.seen: set[int] = set()
 
     def held(self, rows: Collection[int]) -> dict[int, bool]:
         """Row -> whether it holds the phrase."""
-        return {row: any(self._phrase in each for each in said) for row, said in self._searcher.columns(rows).items()}
+        return {row: any(self._phrase in each for each in said.columns) for row, said in self._words(rows).items()}
 
     def __contains__(self, row: object) -> bool:
-        return row in self.seen or (isinstance(row, int) and self.held([row])[row])
-
-
-def _count(column: str, phrase: str) -> int:
-    """How often tokens stand in a column, both between blanks; neighbours share one."""
-    return column.replace(" ", "  ").count(phrase) if phrase.count(" ") == 2 else column.count(phrase)
+        return row in self.seen or (isinstance(row, int) and self.held([row]).get(row, False))
 
 
 def _best(scores: Mapping[int, float], count: int) -> set[int]:

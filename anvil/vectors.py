@@ -94,15 +94,24 @@ class VectorTable:
         """The documents (n,) and the mean vector of each, a unit vector or zeros (n, dimensions)."""
         return self._documents, self._centroids
 
-    def middle(self) -> NDArray[np.float64]:
-        """The vector whose product with a question is about the mean of :meth:`near`: of chunks of one window exactly,
-        for of several the best counts there, and the mean of them here."""
+    def middle(self, page_weight: float = PAGE_WEIGHT) -> NDArray[np.float64]:
+        """The vector whose product with a question is the mean of :meth:`near` (without pages, of :meth:`best`) over
+        the chunks that have vectors, were the mean of a chunk's windows what counts, and not the best of them."""
         found = np.zeros(self.rows.shape[1])
         weights = self._scale / np.repeat(self._lengths(), self._lengths())
         for first in range(0, len(self.rows), BLOCK):
             found += weights[first : first + BLOCK] @ self.rows[first : first + BLOCK].astype(np.float32)
         pages = np.bincount(self._page, minlength=len(self._centroids)) @ self._centroids.astype(np.float64)
-        return np.asarray((found + PAGE_WEIGHT * pages) / max(self._chunks, 1))
+        return np.asarray((found + page_weight * pages) / max(self._chunks, 1))
+
+    @property
+    def holding(self) -> int:
+        """How many chunks have rows."""
+        return len(self._owners)
+
+    def several(self) -> NDArray[np.intp]:
+        """The chunks that have more than one row."""
+        return np.asarray(self._owners[self._lengths() > 1])
 
     def _lengths(self) -> NDArray[np.intp]:
         """How many rows each chunk has that has any."""

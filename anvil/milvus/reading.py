@@ -10,7 +10,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.milvus import layout, writing
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+T = TypeVar("T")
 BATCH = 500
 """Rows asked for at once."""
 KEPT = 2048
 """Chunks, and of each kind of vector as many, that are kept."""
 _FIELDS = ["document", "ordinal", "heading_level", "start", "start_line", "end_line", "char_count", "length", "windows",
-          "long", "path", "title", "heading_path", "url", "last_modified", "content", "terms", "words"]  # fmt: skip
+          "long", "path", "title", "heading_path", "url", "last_modified", "content", "terms"]  # fmt: skip
+_WORDS = ["words", "length"]
 
 
 class PageEntry(NamedTuple):
@@ -41,17 +44,30 @@ class PageEntry(NamedTuple):
     characters: int
 
 
+class Words(NamedTuple):
+    """The tokens of a chunk's title, breadcrumb, content and derived terms, each column between blanks, and how many
+    they are."""
+
+    columns: tuple[str, ...]
+    length: int
+
+
 @dataclass(frozen=True, slots=True)
 class About:
-    """What an index in Milvus says of itself. ``mean`` and ``offset``: the mean of what a question has in common with
-    all chunks is its product with ``mean``, and ``offset``."""
+    """What an index in Milvus says of itself.
+
+    The mean nearness of a question to all chunks is its product with ``mean``, and, for the ``several`` (a share) that
+    have more windows than one, how far the best of them is above their mean, as in the ``sample`` (chunk rows), less
+    the share ``lacking`` vectors."""
 
     meta: dict[str, str]
     counts: dict[str, int]
     average: float
     buckets: int
     mean: tuple[float, ...]
-    offset: float
+    several: float
+    sample: tuple[int, ...]
+    lacking: float
 
 
 class MilvusReader:
@@ -62,6 +78,7 @@ class MilvusReader:
         self.client, self.generation = client, generation
         self.about = self._about()
         self._chunks: dict[int, dict[str, Any]] = {}
+        self._words: dict[int, Words] = {}
         self._frequencies: dict[int, dict[str, int]] = {}
 
     def close(self) -> None:
@@ -108,7 +125,8 @@ class MilvusReader:
             return About(
                 {str(key): str(value) for key, value in said["meta"].items()},
                 {str(key): int(value) for key, value in said["counts"].items()},
-                float(said["average"]), int(said["buckets"]), tuple(map(float, said["mean"])), float(said["offset"]),
+                float(said["average"]), int(said["buckets"]), tuple(map(float, said["mean"])),
+                float(said["several"]), tuple(map(int, said["sample"])), float(said["lacking"]),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError, Gone) as error:
             raise ArtifactRejected(
@@ -217,9 +235,9 @@ class MilvusReader:
         """Rows of the chunks that Milvus' BM25 finds to fit some tokens best."""
         found = self.client.ask(
             "search", f"{self.generation}_chunks", data=[" ".join(tokens)], anns_field="bm25", limit=limit,
-            filter=within, output_fields=_FIELDS, search_params={"metric_type": "BM25"},
+            filter=within, output_fields=_WORDS, search_params={"metric_type": "BM25"},
         )[0]  # fmt: skip
-        self._keep({int(hit["id"]): dict(hit["entity"]) for hit in found if not hit["entity"]["long"]})
+        _keep(self._words, {int(hit["id"]): _words(hit["entity"]) for hit in found})
         return [int(hit["id"]) for hit in found]
 
     def nearest(self, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
@@ -234,7 +252,7 @@ class MilvusReader:
     def _near(self, kind: str, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
         found = self.client.ask(
             "search", f"{self.generation}_{kind}", data=[vector], anns_field="vector", limit=limit, filter=within,
-            search_params={"metric_type": "COSINE", "params": {"ef": max(2 * limit, 128)}},
+            output_fields=["document"], search_params={"metric_type": "COSINE", "params": {"ef": max(2 * limit, 128)}},
         )[0]  # fmt: skip
         return [(int(hit["id"]), float(hit["distance"])) for hit in found]
 
@@ -265,23 +283,20 @@ class MilvusReader:
         long = [row for row, fields in new.items() if fields["long"]]
         for row, text in self._texts(layout.TEXT, long).items():
             new[row]["content"], new[row]["terms"] = json.loads(text)
-        self._keep(new)
+        _keep(self._chunks, new)
         found |= new
         if len(found) < len(set(wanted)):
             raise ArtifactRejected(f"{self.client.shown} lacks some of its rows. Export it again.")
         return {row: found[row] for row in wanted}
 
-    def _keep(self, chunks: Mapping[int, dict[str, Any]]) -> None:
-        if len(self._chunks) + len(chunks) > KEPT:
-            self._chunks.clear()
-        self._chunks.update(list(chunks.items())[:KEPT])
-
-    def columns(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        """Row -> the tokens of title, breadcrumb, content and derived terms, each column between blanks."""
-        return {
-            row: tuple(f" {column.strip()} " for column in f"{c['words']} ".split(layout.APART))
-            for row, c in self.entities(rows).items()
-        }
+    def words(self, rows: Iterable[int]) -> dict[int, Words]:
+        """Row -> its words, of those that are there."""
+        wanted = list(rows)
+        found = {row: self._words[row] for row in wanted if row in self._words}
+        lacking = self._rows("chunks", (row for row in wanted if row not in found), _WORDS)
+        new = {row: _words(fields) for row, fields in lacking.items()}
+        _keep(self._words, new)
+        return {**found, **new}
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
         """Row -> what of it is searched; the length is the keyword index's own count."""
@@ -298,6 +313,18 @@ class MilvusReader:
                                   c["char_count"], c["start_line"], c["end_line"], c["url"] or None)  # fmt: skip
             found[row] = StoredChunk(row, c["document"], c["ordinal"], c["title"], c["content"], c["start"], place)
         return found
+
+
+def _words(fields: Mapping[str, Any]) -> Words:
+    columns = f"{fields['words']} ".split(layout.APART)
+    return Words(tuple(f" {column.strip()} " for column in columns), int(fields["length"]))
+
+
+def _keep(cache: dict[int, T], new: Mapping[int, T]) -> None:
+    """Keep what was fetched; when it is much, forget the rest."""
+    if len(cache) + len(new) > KEPT:
+        cache.clear()
+    cache.update(islice(new.items(), KEPT))
 
 
 def opened(client: Client) -> MilvusReader:
