@@ -74,19 +74,13 @@ class Anvil:
             )
         self.folder: Path | None = folder if folder.is_dir() else None
         """The documentation folder that a build and a check read."""
-        self._following = self._follower(config, self.folder or base)
+        self._following, self._remote = self._elsewhere(config.index or "", base)
         self.index_path = base / config.index if config.index else folder / INDEX_FOLDER / INDEX_NAME
-        self.origin = self._following.origin if self._following else None
-        """Where the index is fetched from, without credentials; None for a file of one's own."""
-        if self._following is not None:
-            self.index_path = self._following.path
-        self._remote: Remote | None = None
-        if addresses.is_milvus(config.index or ""):
-            from anvil.remotecopy import Remote
-
-            address = addresses.milvus(config.index or "")
-            self._remote, self.origin = Remote(address, base), address.shown
-            self.index_path = base / address.collection  # stands for it; there is no such file
+        elsewhere = self._following or self._remote
+        self.origin = elsewhere.origin if elsewhere else None
+        """Where the index is fetched from, or asked, without credentials; None for a file of one's own."""
+        if elsewhere is not None:
+            self.index_path = elsewhere.path
         self._source: DocumentSource | None = None
         self._index_only = index_only
         self._undecided = index_only and self._following is not None  # until the index is here
@@ -118,13 +112,17 @@ class Anvil:
         """The documents that answers are compared with, or None when there is only an index."""
         return self.tree if self.docs_root is not None else None
 
-    def _follower(self, config: Config, head: Path) -> Following | None:
-        """Whoever keeps an index from elsewhere at hand."""
-        if not addresses.is_remote(config.index or "") or addresses.is_milvus(config.index or ""):
-            return None
+    def _elsewhere(self, index: str, base: Path) -> tuple[Following | None, Remote | None]:
+        """Whoever keeps an index from elsewhere at hand, or asks it there."""
+        if not addresses.is_remote(index):
+            return None, None
+        if addresses.is_milvus(index):
+            from anvil.remotecopy import Remote
+
+            return None, Remote(index, base)
         from anvil.following import Following
 
-        return Following(config.index or "", config.fetch, head, lambda: self._answering.look())
+        return Following(index, self.config.fetch, self.folder or base, lambda: self._answering.look()), None
 
     def _ahead(self, patient: bool) -> None:
         if self._following is not None and not self._answering.closed:
@@ -139,11 +137,8 @@ class Anvil:
         if self.tree is None or self._undecided:
             return False
         try:
-            if self._remote is not None:
-                indexed = self._remote.reader().blob_ids()
-            else:
-                with checking.open_checked(self.index_path) as reader:
-                    indexed = reader.blob_ids()
+            with self._remote or checking.open_checked(self.index_path) as reader:
+                indexed = reader.blob_ids()
         except ArtifactError:
             return False  # whoever asks it will be told why
         found = self.tree.scan(indexed).entries
@@ -165,9 +160,7 @@ class Anvil:
             self._undecided = False
             self.__dict__.pop("docs_root", None)  # whatever it was taken for: now there is an index to decide by
         if self._remote is not None:
-            return self._remote.copy(
-                self.index_path, self.source, self.provider, self._progress, behind=self._background
-            )
+            return self._remote.copy(self.source, self.provider, self._progress, self._background)
         return WorkingCopy(self.index_path, self.source, self.provider, self._progress, behind=self._background)
 
     def _watcher(self, moved: Callable[[], None]) -> Watcher:
@@ -359,7 +352,8 @@ class Anvil:
             self._usable()
             self._there(self.folder if source is None else None)
             if self._remote is not None and index is None:
-                return published.compared(self._remote.reader(), chosen)
+                with self._remote as reader:
+                    return published.compared(reader, chosen)
             return published.differences(self.index_path if index is None else Path(index), chosen)
 
     # --- life --------------------------------------------------------------------------------------------
@@ -386,13 +380,9 @@ class Anvil:
 
     def close(self) -> None:
         """Stop what runs behind; let go of files and model. A second call does nothing."""
-        if self._following is not None:
-            self._following.close()
-        self._answering.close()
-        if self._remote is not None:
-            self._remote.close()
-        if self._provider is not None:
-            self._provider.close()
+        for each in (self._following, self._answering, self._remote, self._provider):
+            if each is not None:
+                each.close()
 
     def __enter__(self) -> Anvil:
         return self

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
-import apsw
-
 from anvil.milvus.reading import MilvusReader
 from anvil.models import PageChunk, Section
-from anvil.store import identity
+from anvil.store import connection, identity
 from anvil.store.reading import SearchedText, StoredChunk, StoredDocument
 from anvil.store.writing import Writer
 
@@ -21,8 +19,8 @@ from anvil.store.writing import Writer
 class Overlay(Writer):
     """The pages that moved on. A page has the id that it has on the server, a new one an id that none has there."""
 
-    def __init__(self, connection: apsw.Connection, below: MilvusReader) -> None:
-        super().__init__(connection)
+    def __init__(self, below: MilvusReader) -> None:
+        super().__init__(connection.open_scratch(":memory:"))
         self._below = below
 
     def new_id(self, library: str, path: str) -> int:

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil import published
-from anvil.addresses import MilvusAddress
+from anvil import addresses, published
 from anvil.indexing import Indexer
 from anvil.milvus import reading, writing
 from anvil.milvus.client import Client
@@ -31,8 +30,13 @@ if TYPE_CHECKING:
 class Remote:
     """One collection, and the reader of its generation now: the same object as long as it is the same generation."""
 
-    def __init__(self, address: MilvusAddress, folder: Path) -> None:
+    def __init__(self, source: str, folder: Path) -> None:
+        """``folder``: where it is asked from, and the path of a Milvus Lite file starts."""
+        address = addresses.milvus(source)
         self.client = Client(address, folder)
+        self.origin = address.shown
+        self.path = folder / address.collection
+        """Stands for it where a path is wanted; there is no such file."""
         self._reader: MilvusReader | None = None
 
     def reader(self) -> MilvusReader:
@@ -45,10 +49,16 @@ class Remote:
         return self._reader
 
     def copy(
-        self, place: Path, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, behind: bool
+        self, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, behind: bool
     ) -> RemoteCopy:
         """What answers from it; see :class:`RemoteCopy`."""
-        return RemoteCopy(self, place, source, provider, progress, behind=behind)
+        return RemoteCopy(self, source, provider, progress, behind=behind)
+
+    def __enter__(self) -> MilvusReader:
+        return self.reader()
+
+    def __exit__(self, *_: object) -> None:
+        """The connection stays."""
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -63,17 +73,16 @@ class RemoteCopy(WorkingCopy):
     _copy: Overlay | None
 
     def __init__(
-        self, remote: Remote, place: Path, source: DocumentSource | None, provider: EmbeddingProvider,
+        self, remote: Remote, source: DocumentSource | None, provider: EmbeddingProvider,
         progress: Progress = silent, *, behind: bool = False,
     ) -> None:  # fmt: skip
-        """``place``: a path that stands for it, in the folder it is served from."""
-        super().__init__(place, source, provider, progress, behind=behind)
+        super().__init__(remote.path, source, provider, progress, behind=behind)
         self._remote = remote
         self._overlaid: Overlaid | None = None
 
     @property
     def where(self) -> str:
-        return self._remote.client.shown
+        return self._remote.origin
 
     @property
     def size(self) -> int:
@@ -125,7 +134,7 @@ class RemoteCopy(WorkingCopy):
         assert self._artifact is not None
         if self._copy is None:
             meta = self._artifact.meta()
-            copy = Overlay(connection.open_scratch(":memory:"), self._artifact)
+            copy = Overlay(self._artifact)
             connection.lay_out(copy.connection, int(meta["embedding_dimensions"]))
             copy.set_meta({key: meta[key] for key in (*SETTINGS, "commit") if key in meta})
             copy.seal()
