@@ -130,7 +130,7 @@ def _library() -> type[MilvusClient]:
         raise ConfigError(
             "An index in Milvus needs pymilvus. Install it with: pip install 'anvil-docs[milvus]'"
         ) from error
-    for name in ("pymilvus", "pymilvus.milvus_client", "milvus_lite"):
+    for name in ("pymilvus", "pymilvus.milvus_client", "milvus_lite", "grpc"):
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
