@@ -18,7 +18,10 @@ FILES = (".db", ".sqlite", ".sqlite3")
 PLACES = ("index.json", "anvil/index.json", "index.db", "anvil/index.db")
 """Where an index is looked for below a folder or a site, in this order."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_REMOTE = re.compile(r"(https?://|github:)", re.IGNORECASE)
+_REMOTE = re.compile(r"(https?://|github:|milvus(\+https|\+lite)?:)", re.IGNORECASE)
+_MILVUS = re.compile(r"milvus(?P<kind>\+https|\+lite)?:(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_COLLECTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+MILVUS_FORMS = "milvus://HOST:19530/COLLECTION, milvus+https://HOST/COLLECTION, or milvus+lite:FILE.db/COLLECTION"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _GITHUB = re.compile(
     r"github:(?P<owner>[A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/(?P<repository>[A-Za-z0-9._-]{1,100})"
@@ -75,17 +78,77 @@ class GitHubAddress:
         return f"{self.owner}/{self.repository}"
 
 
+@dataclass(frozen=True, slots=True)
+class MilvusAddress:
+    """A collection of a Milvus server at ``uri``, in ``database`` (empty: the default one); or, with ``lite``, of the
+    Milvus Lite file that ``uri`` is the path of."""
+
+    uri: str
+    collection: str
+    database: str = ""
+    lite: bool = False
+
+    @property
+    def shown(self) -> str:
+        if self.lite:
+            return f"milvus+lite:{self.uri}/{self.collection}"
+        scheme, _, host = self.uri.partition("://")
+        within = f"{self.database}/" if self.database else ""
+        return f"milvus{'+https' if scheme == 'https' else ''}://{host}/{within}{self.collection}"
+
+
 Address = LocalPath | WebAddress | GitHubAddress
 
 
 def is_remote(source: str) -> bool:
-    """Whether this names something that has to be fetched, rather than a path."""
+    """Whether this names something that lies elsewhere, rather than a path."""
     return bool(_REMOTE.match(source))
+
+
+def is_milvus(source: str) -> bool:
+    """Whether this names a collection in Milvus, which is asked where it is and not fetched."""
+    return bool(_MILVUS.match(source.strip()))
+
+
+def milvus(source: str) -> MilvusAddress:
+    """The collection that ``source`` spells: ``milvus://HOST:PORT[/DATABASE]/COLLECTION``, over TLS
+    ``milvus+https://...``, in a file of Milvus Lite ``milvus+lite:FILE.db/COLLECTION`` or
+    ``milvus:///FILE.db/COLLECTION``. Raises :class:`ConfigError`, which never repeats a credential.
+    """
+    found = _MILVUS.fullmatch(source.strip())
+    if not found:
+        raise ConfigError(f"That is not an address of Milvus. Write {MILVUS_FORMS}.")
+    kind, rest = (found["kind"] or "").lower(), found["rest"]
+    where, _, collection = rest.rpartition("/")
+    if not _COLLECTION.fullmatch(collection):
+        raise ConfigError(
+            f"An address of Milvus ends in the collection's name, of letters, digits and underscores: {MILVUS_FORMS}."
+        )
+    if kind == "+lite" or (not kind and where.startswith("///")):
+        file = where[2:] if where.startswith("///") else where
+        if not file.lower().endswith(".db"):
+            raise ConfigError(f"A file of Milvus Lite ends in .db. Write {MILVUS_FORMS}.")
+        return MilvusAddress(file, collection, lite=True)
+    try:
+        parts = urllib.parse.urlsplit(("https:" if kind else "http:") + where)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urllib.parse.urlsplit("")
+    if parts.username or parts.password:
+        raise ConfigError("An address of Milvus has no credentials. Set ANVIL_MILVUS_TOKEN to USER:PASSWORD or a key.")
+    database = parts.path.strip("/")
+    if not host or parts.query or parts.fragment or (database and not _COLLECTION.fullmatch(database)):
+        raise ConfigError(f"That is not an address of Milvus. Write {MILVUS_FORMS}.")
+    named = f"[{host}]" if ":" in host else host
+    port = port or (443 if kind else 19530)
+    return MilvusAddress(f"{parts.scheme}://{named}:{port}", collection, database)
 
 
 def parse(source: str) -> Address:
     """The address that ``source`` spells. Raises :class:`ConfigError`, which never repeats a credential."""
     source = source.strip()
+    if is_milvus(source):
+        raise ConfigError("An index in Milvus is asked where it is, with --index; it is not fetched as a file.")
     if source.lower().startswith("github:"):
         return _github(source)
     if is_remote(source):

@@ -228,7 +228,7 @@ class Answering:
             self.question("warm", "hybrid")
             with self.lock:
                 if self._semantic and not self.closed:
-                    len(copy.searcher.table.rows)
+                    copy.searcher.warm()
         except AnvilError as error:  # each question says so itself
             logger.debug("Nothing was opened ahead of the first question: %s", error)
         finally:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from anvil.following import Following
     from anvil.health import Health
     from anvil.pages import Outline
+    from anvil.remotecopy import Remote
     from anvil.searching import Explained
     from anvil.sources import DocumentSource
     from anvil.watching import Watcher
@@ -71,12 +72,13 @@ class Anvil:
             )
         self.folder: Path | None = folder if folder.is_dir() else None
         """The documentation folder that a build and a check read."""
-        self._following = self._follower(config, self.folder or base)
+        self._following, self._remote = self._elsewhere(config.index or "", base)
         self.index_path = index_file(config, base)
-        self.origin = self._following.origin if self._following else None
-        """Where the index is fetched from, without credentials; None for a file of one's own."""
-        if self._following is not None:
-            self.index_path = self._following.path
+        elsewhere = self._following or self._remote
+        self.origin = elsewhere.origin if elsewhere else None
+        """Where the index is fetched from, or asked, without credentials; None for a file of one's own."""
+        if elsewhere is not None:
+            self.index_path = elsewhere.path
         self._source: DocumentSource | None = None
         self._index_only = index_only
         self._undecided = index_only and self._following is not None  # until the index is here
@@ -84,7 +86,7 @@ class Anvil:
         self._answering = Answering(
             self._ready, self._working_copy, self._first_index, self._rebuildable, config.chunking,
             background=background, ahead=self._ahead,
-            watcher=self._watcher if watch and not (self._following and self.folder is None) else None,
+            watcher=self._watcher if watch and not (self.origin and self.folder is None) else None,
         )  # fmt: skip
 
     # --- collaborators -----------------------------------------------------------------------------------
@@ -108,13 +110,17 @@ class Anvil:
         """The documents that answers are compared with, or None when there is only an index."""
         return self.tree if self.docs_root is not None else None
 
-    def _follower(self, config: Config, head: Path) -> Following | None:
-        """Whoever keeps an index from elsewhere at hand."""
-        if not addresses.is_remote(config.index or ""):
-            return None
+    def _elsewhere(self, index: str, base: Path) -> tuple[Following | None, Remote | None]:
+        """Whoever keeps an index from elsewhere at hand, or asks it there."""
+        if not addresses.is_remote(index):
+            return None, None
+        if addresses.is_milvus(index):
+            from anvil.remotecopy import Remote
+
+            return None, Remote(index, base)
         from anvil.following import Following
 
-        return Following(config.index or "", config.fetch, head, lambda: self._answering.look())
+        return Following(index, self.config.fetch, self.folder or base, lambda: self._answering.look()), None
 
     def _ahead(self, patient: bool) -> None:
         if self._following is not None and not self._answering.closed:
@@ -129,7 +135,7 @@ class Anvil:
         if self.tree is None or self._undecided:
             return False
         try:
-            with checking.open_checked(self.index_path) as reader:
+            with self._remote or checking.open_checked(self.index_path) as reader:
                 indexed = reader.blob_ids()
         except ArtifactError:
             return False  # whoever asks it will be told why
@@ -151,19 +157,21 @@ class Anvil:
         if self._undecided:
             self._undecided = False
             self.__dict__.pop("docs_root", None)  # whatever it was taken for: now there is an index to decide by
+        if self._remote is not None:
+            return self._remote.copy(self.source, self.provider, self._progress, self._background)
         return WorkingCopy(self.index_path, self.source, self.provider, self._progress, behind=self._background)
 
     def _watcher(self, moved: Callable[[], None]) -> Watcher:
         from anvil.watching import Watcher
 
-        folder = self.folder if self._following is not None else self.docs_root
+        folder = self.folder if self.origin is not None else self.docs_root
         if folder is not None:
             return Watcher(folder, moved)
         return Watcher(self.index_path.parent, moved, deep=False)  # who knows what else lies beside an index
 
     def _rebuildable(self, error: ArtifactError) -> bool:
         """Whether an index may be built where none can be used: never over a file that somebody named."""
-        if self.source is None or self._following is not None:
+        if self.source is None or self.origin is not None:
             return False
         return isinstance(error, ArtifactMissing) or not self.config.index
 
@@ -274,6 +282,8 @@ class Anvil:
         """What is worth mending in the pages. Nobody else waits while they are compared with one another."""
         from anvil import health
 
+        if self._remote is not None:
+            raise ConfigError(f"Health is told of an index file, not of {self.origin}. Open the file it was made from.")
         return self._answering.answer(lambda copy: health.look_over(copy.reader)).judged()
 
     # --- building ----------------------------------------------------------------------------------------
@@ -309,10 +319,8 @@ class Anvil:
 
         if source is None:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
-        if self._following is not None:
-            raise ConfigError(
-                f"The index comes from {self.origin} and is not built here. Name a file with --index."
-            )
+        if self.origin is not None:
+            raise ConfigError(f"The index comes from {self.origin} and is not built here. Name a file with --index.")
         # A server's answers do not wait for a build; what is built is a file of its own, behind a lock of its own.
         with nullcontext() if self._background else self._answering.lock:
             self._usable()
@@ -344,6 +352,9 @@ class Anvil:
         with self._answering.lock:
             self._usable()
             self._there(self.folder if source is None else None)
+            if self._remote is not None and index is None:
+                with self._remote as reader:
+                    return published.compared(reader, chosen)
             return published.differences(self.index_path if index is None else Path(index), chosen)
 
     # --- life --------------------------------------------------------------------------------------------
@@ -370,11 +381,9 @@ class Anvil:
 
     def close(self) -> None:
         """Stop what runs behind; let go of files and model. A second call does nothing."""
-        if self._following is not None:
-            self._following.close()
-        self._answering.close()
-        if self._provider is not None:
-            self._provider.close()
+        for each in (self._following, self._answering, self._remote, self._provider):
+            if each is not None:
+                each.close()
 
     def __enter__(self) -> Anvil:
         return self

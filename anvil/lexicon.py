@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -126,3 +126,8 @@ def _add(query: Query, word: str, weight: float, stem: Stem) -> None:
 def literal(text: str) -> str:
     """A word or phrase as FTS5 wants it: in double quotes nothing is syntax."""
     return '"' + text.replace('"', '""') + '"'
+
+
+def any_of(wanted: Iterable[str]) -> str:
+    """Words and phrases as an FTS5 expression that one of them satisfies."""
+    return " OR ".join(map(literal, wanted))

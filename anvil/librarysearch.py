@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anvil import ranking
+from anvil import lexicon, ranking
 from anvil.errors import ConfigError
 from anvil.filters import Filter
 from anvil.holdings import Passages
@@ -157,10 +157,10 @@ class LibrarySearcher(Searcher):
             self._filters[wanted] = allowed
         return self._filters[wanted]
 
-    def _matching(self, expression: str, count: int, allowed: NDArray[np.bool_] | None) -> list[int]:
+    def _matching(self, wanted: Sequence[str], count: int, allowed: NDArray[np.bool_] | None) -> list[int]:
         if allowed is None:
-            return super()._matching(expression, count, None)
-        return self.reader.matching_within(expression, ranking.FIELD_WEIGHTS, count, self._filter)
+            return super()._matching(wanted, count, None)
+        return self.reader.matching_within(lexicon.any_of(wanted), ranking.FIELD_WEIGHTS, count, self._filter)
 
     def _places_of(self, rows: list[int]) -> set[int]:
         return {int(place) for place in np.searchsorted(self.rows, rows)}

@@ -20,7 +20,8 @@ from anvil.models import (
     SectionText,
 )
 from anvil.selecting import is_unicode
-from anvil.store.reading import Reader, StoredDocument, section_url
+from anvil.store.asked import Asked
+from anvil.store.reading import StoredDocument, section_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def _inside(path: str, outside: NotFound) -> str:
     return "" if plain == "." else plain
 
 
-def _document(reader: Reader, file_path: str, docs_root: Path | None) -> StoredDocument:
+def _document(reader: Asked, file_path: str, docs_root: Path | None) -> StoredDocument:
     document = _stored(reader, file_path)  # as listed, whatever the name looks like
     path = file_path if document else normalised(file_path, docs_root)
     document = document or _stored(reader, path)
@@ -71,29 +72,29 @@ def _document(reader: Reader, file_path: str, docs_root: Path | None) -> StoredD
     return document
 
 
-def _stored(reader: Reader, path: str) -> StoredDocument | None:
+def _stored(reader: Asked, path: str) -> StoredDocument | None:
     return reader.document(path) if is_unicode(path) else None
 
 
-def get_page(reader: Reader, file_path: str, docs_root: Path | None = None) -> Page:
+def get_page(reader: Asked, file_path: str, docs_root: Path | None = None) -> Page:
     """A page with its chunks in document order. Raises :class:`NotFound`, naming the closest paths."""
     return _page(reader, _document(reader, file_path, docs_root))
 
 
-def outline(reader: Reader, file_path: str, docs_root: Path | None = None) -> Outline:
+def outline(reader: Asked, file_path: str, docs_root: Path | None = None) -> Outline:
     """A page with its sections. Raises :class:`NotFound`, naming the closest paths."""
     document = _document(reader, file_path, docs_root)
     return Outline(_page(reader, document), reader.sections(document.id), document.url)
 
 
-def _page(reader: Reader, document: StoredDocument) -> Page:
+def _page(reader: Asked, document: StoredDocument) -> Page:
     chunks = reader.page_chunks(document.id)
     total = sum(chunk.char_count for chunk in chunks)
     return Page(document.file_path, document.title, document.last_modified, total, chunks)
 
 
 def get_section(
-    reader: Reader,
+    reader: Asked,
     file_path: str,
     heading_path: str,
     include_children: bool = False,
@@ -122,7 +123,7 @@ def get_section(
     return SectionText(content, place)
 
 
-def headings(reader: Reader, file_path: str, docs_root: Path | None = None) -> tuple[str, ...]:
+def headings(reader: Asked, file_path: str, docs_root: Path | None = None) -> tuple[str, ...]:
     """The breadcrumbs of a page's sections, in order. Raises :class:`NotFound`, naming the closest paths."""
     return tuple(section.heading_path for section in reader.sections(_document(reader, file_path, docs_root).id))
 
@@ -154,15 +155,16 @@ def closest_headings(wanted: str, sections: tuple[Section, ...]) -> list[str]:
     return list(dict.fromkeys(ranked))[:3]
 
 
-def list_pages(reader: Reader, prefix: str | None = None) -> PageList:
+def list_pages(reader: Asked, prefix: str | None = None) -> PageList:
     """All pages, or those in the folder ``prefix`` (``epics`` and ``epics/`` mean the same), sorted by path."""
     folder = posixpath.normpath((prefix or "").strip("/") or ".")
     folder = "" if folder == "." else folder
     if not is_unicode(folder):
         return PageList((), 0)
-    sizes, headings = reader.page_sizes(), reader.top_headings()
+    documents = list(reader.documents(folder))
+    sizes, headings = reader.page_sizes(), reader.top_headings([document.id for document in documents])
     pages = []
-    for document in reader.documents(folder):
+    for document in documents:
         count, chars = sizes.get(document.id, (0, 0))
         pages.append(
             PageSummary(document.file_path, document.title, headings.get(document.id, ()), count, chars,
@@ -171,7 +173,7 @@ def list_pages(reader: Reader, prefix: str | None = None) -> PageList:
     return PageList(tuple(pages), len(pages))
 
 
-def breadcrumb(reader: Reader, file_path: str, heading: str, docs_root: Path | None = None) -> str:
+def breadcrumb(reader: Asked, file_path: str, heading: str, docs_root: Path | None = None) -> str:
     """The exact breadcrumb that ``heading`` means: itself, else the section with that anchor, else the only one
     that ends in it. Given back as it is when nothing fits."""
     document = _document(reader, file_path, docs_root)

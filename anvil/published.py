@@ -17,8 +17,9 @@ from anvil.models import Changes, Document, Scan, Skipped
 from anvil.selecting import refusal
 from anvil.sources import DocumentSource, Over
 from anvil.store import checking
+from anvil.store.asked import Asked
 from anvil.store.digest import canonical
-from anvil.store.reading import Reader, StoredDocument
+from anvil.store.reading import StoredDocument
 
 NEVER = "1970-01-01T00:00:00Z"
 SITE_KEYS = ("edit_url",)
@@ -38,7 +39,7 @@ def handed_over(
     return _Handed(pages, tree, frozenset(unread), limit)
 
 
-def beside(tree: DocumentSource, index: Reader) -> DocumentSource:
+def beside(tree: DocumentSource, index: Asked) -> DocumentSource:
     """``tree`` as the site sees it that ``index`` was made with; ``tree`` itself when there is no such site.
 
     Files that the site leaves out are none of its documents. A page that changed is read from its file, keeps its
@@ -55,8 +56,13 @@ def differences(index: Path, tree: DocumentSource) -> Changes:
     """
     with checking.open_checked(index) as reader:
         checking.refuse_part(reader, index)
-        indexed = reader.blob_ids()
-        return freshness.compare(indexed, beside(tree, reader).scan(indexed).entries)
+        return compared(reader, tree)
+
+
+def compared(index: Asked, tree: DocumentSource) -> Changes:
+    """How the documents of ``tree`` differ from an index that is open."""
+    indexed = index.blob_ids()
+    return freshness.compare(indexed, beside(tree, index).scan(indexed).entries)
 
 
 def fingerprint(page: Document) -> str:
@@ -126,7 +132,7 @@ class _Beside(Over):
 
     left_out: frozenset[str] = frozenset()
 
-    def __init__(self, tree: DocumentSource, left_out: frozenset[str], index: Reader) -> None:
+    def __init__(self, tree: DocumentSource, left_out: frozenset[str], index: Asked) -> None:
         super().__init__(tree)
         self.left_out = left_out
         self._index = index
@@ -155,7 +161,7 @@ class _Beside(Over):
         )
 
 
-def _own_title(page: StoredDocument, index: Reader) -> str | None:
+def _own_title(page: StoredDocument, index: Asked) -> str | None:
     """The title that a page's file gives it: that of the front matter, else its first h1."""
     h1 = (section.title for section in index.sections(page.id) if section.heading_level == 1)
     return page.metadata.get("title") or next(h1, None)

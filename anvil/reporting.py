@@ -36,23 +36,21 @@ def status(
     """Everything one wants to know when answers look wrong. ``started``: the program's start, by ``time.monotonic``;
     ``origin``: where the index was fetched from, and ``notes`` on that."""
     from anvil import git
-    from anvil.store.connection import signature
-
     meta, own = copy.reader.meta(), copy.artifact_meta
     counts = copy.reader.counts()
     stale = copy.stale
     index = copy.index
     place = docs_root or index.parent
     artifact = own and ArtifactStatus(
-        origin or str(index), own["digest"], own.get("commit"), own["last_index_timestamp"],
+        origin or copy.where, own["digest"], own.get("commit"), own["last_index_timestamp"],
         git.distance(place, own["commit"]) if own.get("commit") else None,
         " ".join([*notes, *_refreshed(copy.beyond_artifact)]) or None,
     )  # fmt: skip
     return Status(
         ServerStatus(__version__, round(time.monotonic() - started, 3), str(docs_root) if docs_root else None),
         IndexStatus(
-            counts["documents"], counts["chunks"], meta["last_index_timestamp"], str(index),
-            (signature(index) or (0, 0))[1],
+            counts["documents"], counts["chunks"], meta["last_index_timestamp"], copy.where,
+            copy.size,
             artifact or None,
             StaleCounts(len(stale.changed), len(stale.added), len(stale.removed)),
             copy.pending,

@@ -6,7 +6,7 @@ made one. Filters narrow what may be a candidate, so they never cost a result th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,8 @@ class Explained:
     parts: tuple[ScoreParts, ...]
 
 
+Phrases = dict[str, tuple[Container[int], float]]
+"""Phrases that occur: text -> (the rows that hold it, weight)."""
 _Scored = tuple[float, int, list[float]]
 """A score, a place, and the score's parts before the page's: words, heading, vectors."""
 
@@ -87,7 +89,7 @@ class Searcher:
     def __init__(self, reader: Reader, provider: EmbeddingProvider) -> None:
         self.reader = reader
         self.provider = provider
-        self.stem = Stemmer(reader.connection)
+        self.stem = self._stemmer()
         self._place: dict[int, int] = {}
         self.rows, self.documents = self._loaded()
         """Chunk row and document of each place."""
@@ -96,6 +98,9 @@ class Searcher:
         self._texts: dict[int, SearchedText] = {}
         self._table: VectorTable | None = None
         self._why_not = self._obstacle()
+
+    def _stemmer(self) -> Stemmer:
+        return Stemmer(self.reader.connection)
 
     def _loaded(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         places = np.array(self.reader.places(), np.int64).reshape(-1, 2)
@@ -122,6 +127,10 @@ class Searcher:
     def semantic(self) -> bool:
         """Whether questions can be compared with the vectors here."""
         return self._why_not is None
+
+    def warm(self) -> None:
+        """Make what a first question would wait for."""
+        len(self.table.rows)
 
     def forget_vectors(self) -> None:
         """The reader holds other vectors now, of the same chunks."""
@@ -150,7 +159,7 @@ class Searcher:
         if mode == "semantic" and self._why_not:
             raise ConfigError(self._why_not)
         allowed = self._allowed(file_filter, paths)
-        total = len(self.rows) if allowed is None else int(allowed.sum())
+        total = self._size(allowed)
         notes = [self._why_not] if self._why_not and mode == "hybrid" else []
         vector = None
         if mode != "keyword" and not self._why_not and total:
@@ -166,13 +175,16 @@ class Searcher:
         elif mode == "semantic" and vector is not None:
             scored = self._semantic(vector, allowed, top_k)
         else:
-            if vector is not None and not len(self.table.rows):
+            if vector is not None and not self._has_vectors():
                 vector = None  # none is made yet: they would only make all chunks equal
             scored = self._ranked(query, vector, allowed, CANDIDATES)
         scored = [each for each in scored if threshold <= 0 or each[0] >= threshold][:top_k]
         rows = tuple(int(self.rows[place]) for _, place, _ in scored)
         hits = self._hits(rows, [score for score, _, _ in scored], query, max_chars)
         return Found(hits, total, tuple(notes), rows, tuple(_parts(score, summands) for score, _, summands in scored))
+
+    def _has_vectors(self) -> bool:
+        return bool(len(self.table.rows))
 
     # --- candidates and scores -----------------------------------------------------------------------------
 
@@ -189,6 +201,10 @@ class Searcher:
         ]
         return np.isin(self.documents, np.array(chosen, np.int64))
 
+    def _size(self, allowed: NDArray[np.bool_] | None) -> int:
+        """How many chunks are let through."""
+        return len(self.rows) if allowed is None else int(allowed.sum())
+
     def _semantic(
         self, vector: NDArray[np.float32], allowed: NDArray[np.bool_] | None, top_k: int
     ) -> list[_Scored]:
@@ -204,25 +220,19 @@ class Searcher:
         query = lexicon.analysed(text, self.stem)
         frequencies = {token: self._frequency(word) for token, (_, word) in query.terms.items()}
         weights = {
-            token: weight * ranking.idf(frequencies[token], len(self.rows))
+            token: weight * ranking.idf(frequencies[token], self._size(None))
             for token, (weight, _) in query.terms.items()
             if frequencies[token]
         }
         phrases = self._phrases(query)
-        candidates = self._keyword_candidates(query, frequencies, weights, phrases, allowed, count)
-        dense = None
-        if vector is not None:
-            near = self.table.near(vector).astype(np.float64).round(DIGITS)
-            dense = ranking.above_mean(near, float(near.mean()), float(near.max()))
-            candidates |= _best_places(near, allowed, count)
-        places = np.array(sorted(candidates), np.intp)
+        places, dense = self._candidates(query, frequencies, weights, phrases, vector, allowed, count)
         if not len(places):
             return []
         lexical, coverage = self._lexical(places, weights, phrases)
         if vector is None:  # without vectors, what holds none of the words is no result
             held = lexical > 0
             places, lexical, coverage = places[held], lexical[held], coverage[held]
-        scores, summands = ranking.fused(lexical, coverage, dense[places] if dense is not None else None)
+        scores, summands = ranking.fused(lexical, coverage, dense)
         found = scores.tolist()
         if dense is not None:
             found = ranking.lifted(found, self.documents[places].tolist())
@@ -230,33 +240,53 @@ class Searcher:
         ranked = zip(rounded, places.tolist(), summands.tolist(), strict=True)
         return sorted(ranked, key=lambda each: (-each[0], each[1]))
 
+    def _candidates(
+        self,
+        query: lexicon.Query,
+        frequencies: dict[str, int],
+        weights: dict[str, float],
+        phrases: Phrases,
+        vector: NDArray[np.float32] | None,
+        allowed: NDArray[np.bool_] | None,
+        count: int,
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
+        """The places that words and vectors name, ascending, and how near each is, in 0..1; None without a vector."""
+        named = self._keyword_candidates(query, frequencies, weights, phrases, allowed, count)
+        if vector is None:
+            return np.array(sorted(named), np.intp), None
+        near = self.table.near(vector).astype(np.float64).round(DIGITS)
+        places = np.array(sorted(named | _best_places(near, allowed, count)), np.intp)
+        return places, ranking.above_mean(near[places], float(near.mean()), float(near.max()))
+
     def _keyword_candidates(
         self,
         query: lexicon.Query,
         frequencies: dict[str, int],
         weights: dict[str, float],
-        phrases: dict[str, tuple[frozenset[int], float]],
+        phrases: Phrases,
         allowed: NDArray[np.bool_] | None,
         count: int,
     ) -> set[int]:
-        total = len(self.rows) if allowed is None else int(allowed.sum())
-        if total <= SMALL:
-            return set(np.arange(len(self.rows)) if allowed is None else np.flatnonzero(allowed))
+        if self._size(allowed) <= SMALL:
+            return self._everything(allowed)
         tokens = sorted(weights, key=lambda token: (frequencies[token], token))
-        words = [lexicon.literal(query.terms[token][1]) for token in tokens]
+        words = [query.terms[token][1] for token in tokens]
         costs = np.cumsum([frequencies[token] for token in tokens])
         few = max(int((costs <= (POSTINGS if allowed is None else FILTERED_POSTINGS)).sum()), 1)
         rows: list[int] = []
         for some in sorted({min(few, len(words)), len(words)}):  # all words, when the rare ones name too few
-            expression = " OR ".join([*words[:some], *map(lexicon.literal, phrases)])
-            if expression and len(rows) < min(count, ENOUGH):
-                rows = self._matching(expression, count, allowed)
+            wanted = [*words[:some], *phrases]
+            if wanted and len(rows) < min(count, ENOUGH):
+                rows = self._matching(wanted, count, allowed)
         return self._places_of(rows)
 
-    def _matching(self, expression: str, count: int, allowed: NDArray[np.bool_] | None) -> list[int]:
-        """Rows of the allowed chunks that fit an expression best."""
+    def _everything(self, allowed: NDArray[np.bool_] | None) -> set[int]:
+        return set(np.arange(len(self.rows)) if allowed is None else np.flatnonzero(allowed))
+
+    def _matching(self, wanted: Sequence[str], count: int, allowed: NDArray[np.bool_] | None) -> list[int]:
+        """Rows of the allowed chunks that fit some words and phrases best."""
         documents = None if allowed is None else np.unique(self.documents[allowed]).tolist()
-        return self.reader.matching(expression, ranking.FIELD_WEIGHTS, count, documents)
+        return self.reader.matching(lexicon.any_of(wanted), ranking.FIELD_WEIGHTS, count, documents)
 
     def _places_of(self, rows: list[int]) -> set[int]:
         return {self._place[row] for row in rows}
@@ -266,20 +296,20 @@ class Searcher:
             self._frequencies[word] = self.reader.frequency(lexicon.literal(word))
         return self._frequencies[word]
 
-    def _phrases(self, query: lexicon.Query) -> dict[str, tuple[frozenset[int], float]]:
+    def _phrases(self, query: lexicon.Query) -> Phrases:
         """The phrases that occur: text -> (rows that hold it, weight)."""
-        found = {}
+        found: Phrases = {}
         for text, weight in query.phrases.items():
             rows = frozenset(self.reader.holding(lexicon.literal(text), 1000))
             if rows:
-                found[text] = (rows, weight * ranking.idf(len(rows), len(self.rows)))
+                found[text] = (rows, weight * ranking.idf(len(rows), self._size(None)))
         return found
 
     def _lexical(
         self,
         places: NDArray[np.intp],
         weights: dict[str, float],
-        phrases: dict[str, tuple[frozenset[int], float]],
+        phrases: Phrases,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         rows = self.rows[places].tolist()
         unknown = [row for row in rows if row not in self._texts]

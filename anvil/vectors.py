@@ -38,8 +38,10 @@ class VectorTable:
         documents: NDArray[np.int64],
         before: VectorTable | None = None,
         changed: NDArray[np.int64] | None = None,
+        centroids: Mapping[int, NDArray[np.float32]] | None = None,
     ) -> None:
-        """``before``: a table of other documents or the same; what it knows of those not ``changed`` is taken over."""
+        """``before``: a table of other documents or the same; what it knows of those not ``changed`` is taken over.
+        ``centroids``: where only some chunks of each document are here, the documents' mean vectors."""
         if len(owners) and (owners[1:] < owners[:-1]).any():
             order = np.argsort(owners, kind="stable")
             rows, owners = rows[order], owners[order]
@@ -60,6 +62,11 @@ class VectorTable:
             if changed is not None:
                 unknown |= np.isin(self._documents, changed)
             self._centroids[~unknown] = before._centroids[place[~unknown]]
+        if centroids is not None:
+            unknown[:] = False
+            for at, document in enumerate(self._documents.tolist()):
+                if document in centroids:
+                    self._centroids[at] = centroids[document]
         self._fill_means(np.searchsorted(owners, np.append(pages, len(documents))), np.flatnonzero(unknown))
 
     def _fill_means(self, bounds: NDArray[np.intp], wanted: NDArray[np.intp]) -> None:
@@ -81,6 +88,34 @@ class VectorTable:
         if len(self.rows):
             found[self._owners] = np.maximum.reduceat(_dots(self.rows, query) * self._scale, self._starts)
         return found
+
+    @property
+    def centroids(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The documents (n,) and the mean vector of each, a unit vector or zeros (n, dimensions)."""
+        return self._documents, self._centroids
+
+    def middle(self, page_weight: float = PAGE_WEIGHT) -> NDArray[np.float64]:
+        """The vector whose product with a question is the mean of :meth:`near` (without pages, of :meth:`best`) over
+        the chunks that have vectors, were the mean of a chunk's windows what counts, and not the best of them."""
+        found = np.zeros(self.rows.shape[1])
+        weights = self._scale / np.repeat(self._lengths(), self._lengths())
+        for first in range(0, len(self.rows), BLOCK):
+            found += weights[first : first + BLOCK] @ self.rows[first : first + BLOCK].astype(np.float32)
+        pages = np.bincount(self._page, minlength=len(self._centroids)) @ self._centroids.astype(np.float64)
+        return np.asarray((found + page_weight * pages) / max(self._chunks, 1))
+
+    @property
+    def holding(self) -> int:
+        """How many chunks have rows."""
+        return len(self._owners)
+
+    def several(self) -> NDArray[np.intp]:
+        """The chunks that have more than one row."""
+        return np.asarray(self._owners[self._lengths() > 1])
+
+    def _lengths(self) -> NDArray[np.intp]:
+        """How many rows each chunk has that has any."""
+        return np.diff(np.append(self._starts, len(self.rows)))
 
     def near(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each chunk's best cosine and, weighted, its page's: of equal sections, the one in a page on the subject."""

@@ -67,6 +67,16 @@ class WorkingCopy:
     # --- what is answered from ---------------------------------------------------------------------------
 
     @property
+    def where(self) -> str:
+        """Where the index lies, as it may be printed."""
+        return str(self.index)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the index file; 0 when there is none."""
+        return (signature(self.index) or (0, 0))[1]
+
+    @property
     def reader(self) -> Reader:
         """What is answered from. :meth:`refresh` or :meth:`begin_empty` comes first."""
         reader = self._copy or self._artifact

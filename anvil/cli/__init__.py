@@ -30,6 +30,7 @@ COMMANDS = {
     "diff": "diff",
     "merge": "merge",
     "pull": "pull",
+    "export": "export",
     "git": "git",
     "init": "init",
     "ci": "ci",

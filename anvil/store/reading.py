@@ -220,6 +220,13 @@ class Reader:
         )
         return tuple(PageChunk(*row) for row in rows)
 
+    def chunk_rows(self, document_id: int) -> list[int]:
+        """The rows of a document's chunks, in its own order."""
+        rows = self.connection.execute(
+            "SELECT id FROM chunks WHERE id BETWEEN ? AND ? ORDER BY ordinal", identity.chunk_range(document_id)
+        )
+        return [row for (row,) in rows]
+
     def sections(self, document_id: int) -> tuple[Section, ...]:
         """A document's sections in its own order."""
         rows = self.connection.execute(
@@ -244,12 +251,13 @@ class Reader:
         """Characters of all text."""
         return int(self._one("SELECT coalesce(sum(char_count), 0) FROM chunks"))
 
-    def top_headings(self) -> dict[int, tuple[str, ...]]:
+    def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """Document id -> its h1 and h2 texts in order."""
         found: dict[int, list[tuple[str, int]]] = {}
         for document, path, level in self.connection.execute(
-            "SELECT document_id, heading_path, heading_level FROM sections "
-            "WHERE heading_level BETWEEN 1 AND 2 ORDER BY 1, ordinal"
+            "SELECT document_id, heading_path, heading_level FROM sections WHERE heading_level BETWEEN 1 AND 2 "
+            "AND document_id IN (SELECT value FROM json_each(?)) ORDER BY 1, ordinal",
+            (json.dumps(list(documents)),),
         ):
             found.setdefault(document, []).append((path, level))
         return {document: tuple(section_titles(paths)) for document, paths in found.items()}
@@ -290,6 +298,16 @@ class Reader:
     def frequency(self, expression: str) -> int:
         """How many chunks fit an FTS5 expression."""
         return int(self._one("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", expression))
+
+    def vocabulary(self) -> Iterator[tuple[str, int]]:
+        """Each token of the keyword index, and how many chunks hold it; ascending."""
+        self.connection.pragma("query_only", False)  # of this connection; the file is open for reading only
+        self.connection.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'chunks_fts', 'row')")
+        try:
+            yield from self.connection.execute("SELECT term, doc FROM temp.vocabulary")
+        finally:
+            self.connection.execute("DROP TABLE temp.vocabulary")
+            self.connection.pragma("query_only", True)
 
     def average_length(self) -> float:
         """Words a chunk in all indexed columns, from FTS5's own averages record: rows, then tokens a column."""
@@ -337,7 +355,12 @@ class Reader:
         )
 
     def matrix(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-        """All vectors: the chunk row of each (n,), int8 (n, dimensions); in the order of the file.
+        """All vectors: the chunk row of each (n,), int8 (n, dimensions); in the order of the file."""
+        windows, vectors = self.window_vectors()
+        return windows >> identity.WINDOW_BITS, vectors
+
+    def window_vectors(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """All vectors: the window of each (n,), int8 (n, dimensions); in the order of the file.
 
         Reads sqlite-vec's own storage, whose definitions are checked with the rest of the schema: a scan of
         the virtual table takes fifteen times as long.
@@ -354,7 +377,7 @@ class Reader:
             ids.append(np.frombuffer(rowids, np.int64)[valid])
             vectors.append(np.frombuffer(blob, np.int8).reshape(-1, dimensions)[valid])
         empty = np.empty((0, dimensions), np.int8)
-        return np.concatenate(ids) >> identity.WINDOW_BITS, np.concatenate([empty, *vectors])
+        return np.concatenate(ids), np.concatenate([empty, *vectors])
 
     # --- reuse ----------------------------------------------------------------------------------------------
 

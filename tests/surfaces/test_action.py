@@ -21,8 +21,8 @@ from anvil.store import describing
 from tests.conftest import PAGES, write
 from tests.publishing import serving
 from tests.repositories import commit, isolated, run
-from tests.surfaces.installed import wheel as built
 from tests.surfaces.actions import OFFLINE, STANDS, Job
+from tests.surfaces.installed import wheel as built
 from tests.surfaces.programs import program
 
 __all__ = ["isolated"]

@@ -22,8 +22,8 @@ from tests.repositories import commit, run
 from tests.surfaces.programs import complaint, environment, inside, printed, program
 
 COMMANDS = [
-    "build", "index", "check", "search", "show", "list", "status", "doctor", "verify", "diff", "merge", "pull", "git",
-    "init", "ci", "serve", "ui", "context", "ingest",
+    "build", "index", "check", "search", "show", "list", "status", "doctor", "verify", "diff", "merge", "pull",
+    "export", "git", "init", "ci", "serve", "ui", "context", "ingest",
 ]  # fmt: skip
 isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
 

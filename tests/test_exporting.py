@@ -1,0 +1,188 @@
+"""From a file into Milvus: whole, once, and never half."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+
+from anvil import addresses, exporting
+from anvil.building import build
+from anvil.config import ChunkingOptions
+from anvil.embedding import EmbeddingProvider
+from anvil.errors import ArtifactMissing, ArtifactRejected, FetchError, FormatTooNew
+from anvil.milvus import layout, reading, writing
+from anvil.milvus.client import Client
+from anvil.sharding import Shard
+from anvil.sources import working_tree
+from anvil.store import checking
+from tests.conftest import PAGES, write
+from tests.milvuses import Words, built, pages
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    made = Client(addresses.milvus("milvus+lite:lite.db/docs"), tmp_path)
+    yield made
+    made.close()
+
+
+def export(index: Path, client: Client) -> exporting.Exported:
+    return exporting.export(index, client, grace=0)
+
+
+STRANGE = {
+    "it's \"50%\" or document > 0.md": "# Quotes ' \" % \\ {x}\n\nA page whose name is an expression: wombat.\n",
+    "a\\b.md": "# Backslash\n\nAnother page, of numbats.\n",
+    "中文/文档.md": "# 配置\n\n服务器的配置文件在这里。\n",
+    "long.md": "# Long\n\n" + "".join(f"ärmel-{n} " for n in range(9000)) + "\n",
+    "empty.md": "",
+}
+
+
+def test_all_that_a_file_says_is_said_by_milvus(tmp_path: Path, client: Client) -> None:
+    write(tmp_path / "docs", {**PAGES, **STRANGE})
+    index = tmp_path / "index.db"
+    build(working_tree(tmp_path / "docs"), index, Words(), ChunkingOptions(max_chunk_size=100_000))
+    told: list[str] = []
+    done = exporting.export(index, client, lambda stage, *_: told.append(stage), grace=0)
+    with checking.open_checked(index) as file:
+        there = reading.opened(client)
+        assert (done.outcome, done.pages, done.chunks, done.digest) == (
+            "exported", file.counts()["documents"], file.counts()["chunks"], file.meta()["digest"]
+        )  # fmt: skip
+        assert there.meta() == file.meta() and there.counts() == file.counts()
+        assert there.blob_ids() == file.blob_ids() and there.times() == file.times()
+        assert list(there.documents()) == list(file.documents())
+        assert list(there.documents("guides")) == list(file.documents("guides")) != []
+        empty = {entry.id: (0, 0) for entry in there.pages.values() if not entry.chunks}
+        assert there.page_sizes() == {**file.page_sizes(), **empty} and empty
+        rows = [row for row, _ in file.places()]
+        assert there.chunks(rows) == file.chunks(rows) and there.searched_text(rows) == file.searched_text(rows)
+        for document in file.documents():
+            assert there.document(document.file_path) == document
+            assert there.page_chunks(document.id) == file.page_chunks(document.id)
+            assert there.sections(document.id) == file.sections(document.id)
+            headings = file.top_headings([document.id]).get(document.id, ())
+            assert there.top_headings([document.id]) == {document.id: headings}
+        vocabulary = dict(file.vocabulary())
+        assert there.frequencies(vocabulary) == vocabulary and there.frequencies(["nowhere"]) == {"nowhere": 0}
+        owners, vectors = there.vectors(rows)
+        ids, own = file.window_vectors()
+        order = ids.argsort()
+        assert (owners == ids[order] >> 12).all() and (vectors == own[order]).all() and len(vectors) > len(rows)
+        assert there.document("nowhere.md") is None and there.average_length() == file.average_length()
+    assert any(len(chunk.content.encode()) > layout.LONGEST for chunk in there.page_chunks(there.pages["long.md"].id))
+    assert told
+
+
+def test_the_same_file_again_is_nothing_to_do(tmp_path: Path, client: Client) -> None:
+    index = built(tmp_path, PAGES)
+    first, collections = export(index, client), sorted(client.ask("list_collections"))
+    again = export(index, client)
+    assert (first.outcome, again.outcome) == ("exported", "unchanged") and first.generation == again.generation
+    assert sorted(client.ask("list_collections")) == collections
+    assert len(collections) == 4
+
+
+def test_a_newer_file_takes_the_place_of_the_older(tmp_path: Path, client: Client) -> None:
+    older = export(built(tmp_path, PAGES), client)
+    newer = export(built(tmp_path, {**PAGES, "new.md": "# New\n\nA new page on dugongs.\n"}), client)
+    assert newer.outcome == "exported" and newer.generation != older.generation
+    assert writing.generations(client) == {newer.generation}
+    assert "new.md" in reading.opened(client).pages
+
+
+def test_an_export_that_breaks_off_leaves_the_old_one_answering(
+    tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = export(built(tmp_path, PAGES), client)
+    newer = built(tmp_path, {**PAGES, "new.md": "# New\n\nA new page on dugongs.\n"})
+    for step in ("put", "finish"):
+        with monkeypatch.context() as patched:
+            patched.setattr(writing.Generation, step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+            with pytest.raises(KeyboardInterrupt):
+                export(newer, client)
+        assert len(writing.generations(client)) == 2
+        assert "new.md" not in reading.opened(client).pages and writing.pointed(client) == older.generation
+    assert export(newer, client).outcome == "exported"
+    assert len(writing.generations(client)) == 1 and "new.md" in reading.opened(client).pages
+
+
+def test_rows_that_did_not_arrive_are_missed(tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = writing.Generation._send
+
+    def losing(self: writing.Generation, kind: str) -> None:
+        if kind == "chunks" and self._rows[kind]:
+            self._rows[kind].pop()
+            self.written[kind] += 1
+        send(self, kind)
+
+    monkeypatch.setattr(writing.Generation, "_send", losing)
+    with pytest.raises(FetchError, match="Export again"):
+        export(built(tmp_path, PAGES), client)
+    assert writing.pointed(client) is None
+
+
+def test_a_name_that_is_somebody_elses_is_left_alone(tmp_path: Path, client: Client) -> None:
+    index = built(tmp_path, PAGES)
+    client.ask("create_collection", "docs", schema=layout.schema("parts", 0))
+    with pytest.raises(ArtifactRejected, match="Anvil did not make"):
+        export(index, client)
+    client.ask("drop_collection", "docs")
+    client.ask("create_collection", "theirs", schema=layout.schema("parts", 0))
+    client.ask("create_alias", "theirs", "docs")
+    with pytest.raises(ArtifactRejected, match="Anvil did not make"):
+        export(index, client)
+    assert client.ask("list_collections") == ["theirs"]
+
+
+def test_what_is_not_there_not_whole_or_too_new_is_one_sentence_each(tmp_path: Path, client: Client) -> None:
+    with pytest.raises(ArtifactMissing, match="anvil export --to"):
+        reading.opened(client)
+    made = export(built(tmp_path, PAGES), client)
+    row = layout.part(layout.ABOUT, 0)
+    for said, error, words in (
+        ({"layout": layout.LAYOUT + 1}, FormatTooNew, "newer Anvil"),
+        ({"layout": 0}, ArtifactRejected, "old layout"),
+        ({"layout": layout.LAYOUT, "meta": []}, ArtifactRejected, "not a whole one"),
+        ([], ArtifactRejected, "not a whole one"),
+    ):
+        about = {"id": row, "text": f"1\n{json.dumps(said)}", "vector": [0.0, 0.0]}
+        client.ask("upsert", f"{made.generation}_parts", [about])
+        with pytest.raises(error, match=words):
+            reading.opened(client)
+    client.ask("drop_collection", f"{made.generation}_parts")
+    with pytest.raises(ArtifactRejected, match="not a whole one"):
+        reading.opened(client)
+
+
+def test_a_shard_is_no_index(tmp_path: Path, client: Client, keywords: EmbeddingProvider) -> None:
+    write(tmp_path / "docs", PAGES)
+    index = tmp_path / "shard.db"
+    build(working_tree(tmp_path / "docs"), index, keywords, ChunkingOptions(), shard=Shard.parse("1/2"))
+    with pytest.raises(ArtifactRejected, match="shard"):
+        export(index, client)
+
+
+def test_an_index_without_vectors_is_exported_too(tmp_path: Path, client: Client, keywords: EmbeddingProvider) -> None:
+    done = export(built(tmp_path, pages(4), keywords), client)
+    assert done.vectors == 0 and done.chunks > 0 and reading.opened(client).counts()["vectors"] == 0
+
+
+def test_a_text_that_no_field_holds_is_named_with_its_page(client: Client) -> None:
+    making = writing.Generation(client, layout.generation("docs", "d", "c"), 0)
+    with pytest.raises(FetchError, match=r"title of wide\.md has 70,000 bytes"):
+        making.put("chunks", {"id": 1, "path": "wide.md", "title": "ä" * 35_000})
+
+
+def test_pages_have_the_ids_that_the_file_gives_them(tmp_path: Path, client: Client) -> None:
+    index = built(tmp_path, PAGES)
+    done = export(index, client)
+    with checking.open_checked(index) as file:
+        rows = client.ask("query", f"{done.generation}_chunks", filter="", output_fields=["id"], limit=1000)
+        assert sorted(row["id"] for row in rows) == sorted(row for row, _ in file.places())
+        assert [astuple(document) for document in file.documents()]
