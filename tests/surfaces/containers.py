@@ -105,9 +105,10 @@ def started(
     said = image.settings
     user, _, group = said.user.partition(":")
     variables = {**said.environment, **(environment or {})}
+    # --kill-child again: the kernel forgets it when the user changes.
     line = [
         "setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs", "--inh-caps=-all",
-        "--bounding-set=-all", "env", "-i", f"--chdir={said.folder}",
+        "--bounding-set=-all", "--pdeathsig=KILL", "env", "-i", f"--chdir={said.folder}",
         *(f"{key}={value}" for key, value in variables.items()),
     ]  # fmt: skip
     begin = said.entrypoint if entrypoint is None else entrypoint
