@@ -76,6 +76,14 @@ class Container:
             assert self.process.poll() is None and time.monotonic() < end, self.process.communicate(timeout=5)
             time.sleep(0.05)
 
+    def well(self, check: Sequence[str], seconds: float = 60) -> str:
+        """Wait until a health check is content; what it says then."""
+        end = time.monotonic() + seconds
+        while (done := self.run(*check)).returncode:
+            assert self.process.poll() is None and time.monotonic() < end, done
+            time.sleep(0.2)
+        return done.stdout
+
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Another program in it, as its own user: what ``docker exec`` and health checks do."""
         enter = ["nsenter", "--target", str(self.first), "--all", "--root"]
