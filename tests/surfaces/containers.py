@@ -76,6 +76,14 @@ class Container:
             assert self.process.poll() is None and time.monotonic() < end, self.process.communicate(timeout=5)
             time.sleep(0.05)
 
+    def well(self, check: Sequence[str], seconds: float = 60) -> str:
+        """Wait until a health check is content; what it says then."""
+        end = time.monotonic() + seconds
+        while (done := self.run(*check)).returncode:
+            assert self.process.poll() is None and time.monotonic() < end, done
+            time.sleep(0.2)
+        return done.stdout
+
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Another program in it, as its own user: what ``docker exec`` and health checks do."""
         enter = ["nsenter", "--target", str(self.first), "--all", "--root"]
@@ -105,9 +113,10 @@ def started(
     said = image.settings
     user, _, group = said.user.partition(":")
     variables = {**said.environment, **(environment or {})}
+    # --kill-child again: the kernel forgets it when the user changes.
     line = [
         "setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs", "--inh-caps=-all",
-        "--bounding-set=-all", "env", "-i", f"--chdir={said.folder}",
+        "--bounding-set=-all", "--pdeathsig=KILL", "env", "-i", f"--chdir={said.folder}",
         *(f"{key}={value}" for key, value in variables.items()),
     ]  # fmt: skip
     begin = said.entrypoint if entrypoint is None else entrypoint

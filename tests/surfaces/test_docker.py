@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -149,8 +150,7 @@ def test_it_serves_an_index_with_nothing_to_write_to(image: Image, folder: Path)
         opened.index()
     with started(image, **secret(folder)) as container:
         container.answers(8000)
-        well = container.run(*image.settings.health)
-        assert well.returncode == 0 and json.loads(well.stdout)["pages"] == len(PAGES), well
+        assert json.loads(container.well(image.settings.health))["pages"] == len(PAGES)
         assert container.run("id", "-u").stdout == "65532\n"
         with asking(container) as speaker:
             found = speaker.ok("search_docs", query="how long before its end does a certificate warn?", mode="semantic")
@@ -183,13 +183,29 @@ def test_it_does_not_serve_without_a_token(image: Image, folder: Path) -> None:
     assert hidden.returncode == 2 and "/run/secrets/token cannot be read (Permission denied)" in hidden.stderr
 
 
-def test_it_is_not_well_without_an_index(image: Image) -> None:
+def test_it_is_not_well_without_an_index(image: Image, folder: Path) -> None:
     """It waits for one, and says so."""
-    with started(image, environment={"ANVIL_TOKEN": TOKEN}) as container:
+    (folder / "index" / "index.db").rename(folder / "index" / "later.db")
+    with started(image, **secret(folder)) as container:
         container.answers(8000)
         ill = container.run(*image.settings.health)
         assert ill.returncode == 1 and "/index/index.db" in json.loads(ill.stdout)["error"]
+        (folder / "index" / "later.db").rename(folder / "index" / "index.db")
+        container.well(image.settings.health)
         assert container.stop(5) == 0
+
+
+def test_it_serves_what_is_published_with_a_cache_in_memory(image: Image, folder: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    with publishing() as site:
+        site.publish(folder / "index" / "index.db")
+        command = ["serve", "--transport", "http", "--index", site.url, "--port", port]
+        how: dict[str, Any] = {"environment": {"ANVIL_TOKEN": TOKEN}, "network": "host"}
+        with started(image, *command, mounts=[Mount("/cache")], **how) as container:
+            container.well([*image.settings.health, port])
+            assert container.stop(5) == 0
 
 
 # --- as compose.yml and kubernetes.yaml run it -----------------------------------------------------------------------
