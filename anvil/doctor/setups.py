@@ -42,7 +42,9 @@ def pre_commit(place: Place) -> Iterator[Finding]:
     if not ours:
         return
     found = False
-    hook = repository.hooks / "pre-commit"
+    elsewhere = repository.configured("core.hooksPath")
+    folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
+    hook = folder / "pre-commit"
     if not hook.is_file() or "pre-commit" not in hook.read_text("utf-8", "replace"):
         text = f"{' and '.join(ours)} stand in {place.shown(file)}, but this clone runs no hooks of pre-commit."
         yield Finding("pre-commit", "wrong", text, _install(repository.root))
