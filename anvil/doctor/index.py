@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from anvil import program
 from anvil.doctor.place import Place
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, FormatTooNew, GitError, SourceError
 from anvil.findings import Finding
@@ -105,7 +106,7 @@ def in_git(place: Place) -> Iterator[Finding]:
         ignored = tracked.ignored
     except (GitError, SourceError):  # told under "git", or there is no repository
         return
-    add = shlex.join(["git", "add", place.shown(place.index)])
+    add = program.line(["git", "add", place.shown(place.index)])
     if entry is None:
         if ignored:
             yield Finding("index in git", "ok", "Git leaves it out: each machine builds its own.")
