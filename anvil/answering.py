@@ -18,6 +18,7 @@ from anvil.chunking import Chunking
 from anvil.errors import AnvilError, ArtifactError, NotFound
 from anvil.firstbuild import FirstBuild
 from anvil.models import Changes, Progress, silent
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.searching import Question
@@ -120,9 +121,11 @@ class Answering:
         if self._first is not None and self._first.note and (self._first.running or copy.provisional):
             found.append(self._first.note)
         elif copy.pending and self._backlog.failure:
-            found.append(f"{copy.pending:,} vectors could not be made: {self._backlog.failure} It is tried again.")
+            lacking = counted(copy.pending, "vector", "could")
+            found.append(f"{lacking} not be made: {self._backlog.failure} It is tried again.")
         elif copy.pending and self._background:
-            found.append(f"{copy.pending:,} vectors are still being made; the text and search by words are complete.")
+            lacking = counted(copy.pending, "vector", "are")
+            found.append(f"{lacking} still being made; the text and search by words are complete.")
         return found
 
     def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:

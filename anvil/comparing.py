@@ -8,6 +8,7 @@ from typing import Literal
 from anvil.pages import page_text
 from anvil.store.reading import Reader, StoredDocument
 from anvil.store.writing import SETTINGS
+from anvil.wording import counted
 
 Kind = Literal["added", "changed", "removed"]
 _SIGN: dict[Kind, str] = {"added": "+", "changed": "~", "removed": "-"}
@@ -82,6 +83,5 @@ def rendered(found: Difference) -> str:
     for page in found.pages:
         lines.append(f"{_SIGN[page.kind]} {page.file_path}")
         lines += [f"    {_SIGN[each.kind]} {each.heading_path}" for each in page.sections]
-    count = len(found.pages)
-    lines.append(f"{count} page{'' if count == 1 else 's'} differ{'s' if count == 1 else ''}.")
+    lines.append(f"{counted(len(found.pages), 'page', 'differ')}.")
     return "\n".join(lines) + "\n"

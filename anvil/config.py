@@ -16,6 +16,10 @@ from typing import Any, Literal, TypeVar
 
 from anvil.errors import ConfigError
 
+INDEX_FOLDER = ".anvil"
+"""Where an index and what belongs to it lie when nobody says; never a folder of documents."""
+INDEX_NAME = "index.db"
+
 T = TypeVar("T")
 Slugs = Literal["github", "mkdocs"]
 """How anchors are made from headings."""

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from anvil import addresses
-from anvil.config import Config, ContextOptions, configure, key_of
+from anvil.config import INDEX_FOLDER, INDEX_NAME, Config, ContextOptions, configure, key_of
 from anvil.errors import ConfigError
 
 CONFIG_NAME = "anvil.toml"
-INDEX_FOLDER = ".anvil"
-INDEX_NAME = "index.db"
 CONTEXT_NAME = "mcp.config.json"
 """A file of keys for the context surface that many repositories have; other servers read it too."""
 

@@ -15,7 +15,7 @@ class Finding:
     """One thing that was looked at.
 
     ``subject``: a word or two; ``text``: a sentence or two for people, without secrets; ``mend``: the command line,
-    for a POSIX shell in the folder where the examination ran, after which the same finding is ``ok``, or the one that
+    for the shell, in the folder where the examination ran, after which the same finding is ``ok``, or the one that
     brings what is optional; None where nothing has to be done, or no command can do it.
     """
 

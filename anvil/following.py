@@ -18,6 +18,7 @@ from anvil.config import FetchOptions
 from anvil.errors import AnvilError, FetchError
 from anvil.fetching import Fetched, Limits, cached_path, fetch
 from anvil.models import Progress, silent
+from anvil.wording import counted
 
 logger = logging.getLogger(__name__)
 
@@ -156,6 +157,5 @@ def _age(found: Fetched) -> str:
     minutes = int(time.time() - then) // 60
     for size, name in ((1440, "day"), (60, "hour"), (1, "minute")):
         if minutes >= size:
-            count = minutes // size
-            return f"{count} {name}{'' if count == 1 else 's'}"
+            return counted(minutes // size, name)
     return "less than a minute"

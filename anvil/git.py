@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anvil.config import INDEX_FOLDER
 from anvil.errors import GitError, SourceError
 from anvil.history import Commits, last_touched
 from anvil.libgit2 import configure, failures, index_class, merge, open_repository
@@ -321,7 +322,7 @@ class Repository:
         head = "" if prefix == "." else f"{prefix}/"
         with failures("The state of the work tree cannot be read"):
             return any(
-                path.startswith(head) and "/.anvil/" not in f"/{path}"
+                path.startswith(head) and f"/{INDEX_FOLDER}/" not in f"/{path}"
                 for path in self._git.status(untracked_files="all")
             )
 
@@ -347,17 +348,6 @@ class Repository:
         with failures("The attributes cannot be read"):
             found = self._git.get_attr(path, name)
             return found if isinstance(found, str) else None
-
-    @property
-    def hooks(self) -> Path:
-        """The folder of the hooks that git runs."""
-        named = self.configured("core.hooksPath")
-        return self.root / Path(named).expanduser() if named else self.common_dir / "hooks"
-
-    @property
-    def shallow(self) -> bool:
-        """Whether the clone holds the last commits only."""
-        return (self.common_dir / "shallow").exists()
 
     def _config(self, key: str) -> bool:
         with failures("The configuration cannot be read"):

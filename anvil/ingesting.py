@@ -19,6 +19,7 @@ from anvil.executing import Here
 from anvil.indexing import Cache, Indexer
 from anvil.pieces import Cutter, Piece
 from anvil.store.staging import Particulars, Stage
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider
@@ -136,6 +137,6 @@ class Preparation:
             raise
         failed = indexer.tally.failed
         notes = () if not failed else (
-            f"{len(failed)} passages could not be embedded and are found by keyword only: {failed[0].reason}",
+            f"{counted(len(failed), 'passage', 'could')} not be embedded, found by keyword only: {failed[0].reason}",
         )  # fmt: skip
         return Ready(stage, particulars, cutter.head or "", notes)

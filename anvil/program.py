@@ -6,6 +6,8 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
+import shlex
 import shutil
 import sys
 import sysconfig
@@ -14,6 +16,7 @@ from pathlib import Path
 
 DISTRIBUTION = "anvil-docs"
 """The name under which package registries know Anvil."""
+_SPECIAL = re.compile(r"[\s<>|&^()%!;,]")
 
 
 def script() -> Path | None:
@@ -36,6 +39,18 @@ def spelled() -> list[str]:
     if own is None:
         return [sys.executable, "-m", "anvil"]
     return ["anvil"] if found is not None and os.path.samefile(found, own) else [str(own)]
+
+
+def line(words: Sequence[str], windows: bool = os.name == "nt") -> str:
+    """Words as one types them into a shell; ``windows``: into ``cmd`` or PowerShell, which know other quotes."""
+    if windows:
+        return " ".join(f'"{word}"' if _SPECIAL.search(word) else word for word in words)
+    return shlex.join(words)
+
+
+def export(name: str, value: str, windows: bool = os.name == "nt") -> str:
+    """The command that sets a variable for what follows in the same shell."""
+    return f"set {name}={value}" if windows else f"export {name}={shlex.quote(value)}"
 
 
 def install(wanted: Sequence[str], *options: str) -> list[str]:

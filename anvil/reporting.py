@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from anvil import __version__
 from anvil.models import Changes, Freshness
 from anvil.status import ArtifactStatus, EmbeddingStatus, IndexStatus, ServerStatus, StaleCounts, Status
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.workingcopy import WorkingCopy
@@ -70,5 +71,5 @@ def _refreshed(changes: Changes) -> list[str]:
         return []
     paths = _paths(changes)
     more = "" if len(paths) <= NAMED else f" and {len(paths) - NAMED:,} more"
-    said = "1 page is" if len(paths) == 1 else f"{len(paths):,} pages are"
+    said = counted(len(paths), "page", "are")
     return [f"{said} newer than in this index, and refreshed: {', '.join(paths[:NAMED])}{more}."]

@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 
 from anvil import globs
-from anvil.config import SourceOptions
+from anvil.config import INDEX_FOLDER, SourceOptions
 
 _UNWANTED_FOLDERS = frozenset({"node_modules"})
 SUBMODULE = "a repository of its own (submodule); index it by itself"
 BAD_NAME = "its name is not valid Unicode; rename it"
 
-_NEVER = frozenset({".git", ".anvil"})
+_NEVER = frozenset({".git", INDEX_FOLDER})
 _FAILURES = ("not UTF-8", "binary", "cannot be read", "the folder cannot be listed")
 
 

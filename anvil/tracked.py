@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from anvil.config import INDEX_FOLDER
 from anvil.errors import ArtifactError, ArtifactMissing, ArtifactRejected, SourceError
 from anvil.git import Repository
 
@@ -45,7 +46,7 @@ class TrackedIndex:
         """What to do so that the index is in the next commit: a sentence."""
         if not self.ignored:
             return f"Run: {shlex.join(['git', 'add', self.path])}"
-        if self.index.parent.name == ".anvil":
+        if self.index.parent.name == INDEX_FOLDER:
             return "Git is told to ignore it: run 'anvil init --commit-index', or choose another place with --index."
         return f"Git is told to ignore it: 'git check-ignore -v {shlex.quote(self.path)}' names the rule to take out."
 

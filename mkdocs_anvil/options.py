@@ -10,12 +10,9 @@ from typing import Any
 from mkdocs.config import base
 from mkdocs.config import config_options as options
 
-from anvil.config import Config
+from anvil.config import INDEX_FOLDER, Config
 from anvil.configfile import load_config
 from anvil.embedding import PROVIDERS
-
-FOLDER = ".anvil"
-"""Where indexes are kept between builds, beside ``mkdocs.yml``."""
 
 
 class IndexPath(options.Type[str]):
@@ -114,4 +111,4 @@ def settings(chosen: AnvilConfig, folder: Path, docs: Path, purpose: str) -> Con
 def kept_index(folder: Path, docs: Path, purpose: str) -> Path:
     """Where the index of a site is kept between builds, such as ``.anvil/site-docs.db``."""
     name = docs.relative_to(folder).as_posix() if docs.is_relative_to(folder) else docs.name
-    return folder / FOLDER / f"{purpose}-{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-.') or 'docs'}.db"
+    return folder / INDEX_FOLDER / f"{purpose}-{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-.') or 'docs'}.db"

@@ -28,6 +28,7 @@ from anvil.config import Config
 from anvil.errors import AnvilError, BuildError
 from anvil.models import BuildReport, Document
 from anvil.store import describing
+from anvil.wording import counted
 from mkdocs_anvil import llms, options, pages, rendering
 
 log = get_plugin_logger(__name__)
@@ -228,8 +229,8 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             log.warning(f"{left_out.path} is not in the index: {left_out.reason}")
         for failed in report.failed:
             log.warning(f"{failed.path} has no vector: {failed.reason}")
-        done = "unchanged" if report.outcome == "unchanged" else f"{report.embedded} passages embedded"
-        log.info(f"{report.pages} pages, {done}: {target}")
+        done = "unchanged" if report.outcome == "unchanged" else f"{counted(report.embedded, 'passage')} embedded"
+        log.info(f"{counted(report.pages, 'page')}, {done}: {target}")
 
     def _complain(self, sentence: str) -> None:
         if self.config.on_error == "fail":

@@ -17,13 +17,13 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 FLOORS = (
-    {"errors", "models", "status", "holdings", "findings"},
+    {"errors", "models", "status", "holdings", "findings", "wording"},
     {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
      "passages", "manifest", "addresses", "sharding", "config", "freshness", "history", "trees", "selecting",
      "attributes", "anchors", "filters", "pieces"},
     {"git", "libgit2", "tracked", "sources", "working_tree", "footprint", "configfile", "clients", "watching",
      "embedding", "executing", "store", "fetching", "converting", "webdocuments", "milvus",
-     "program"},
+     "program", "userfolders"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
      "comparing", "health", "merging", "following", "pulling", "api", "opening", "outline", "published", "context",
      "ingesting", "librarysearch", "folders", "surroundings", "library", "doctor", "exporting",
@@ -53,7 +53,7 @@ DOORS = {
     "pymilvus": ("anvil.milvus",),
     "milvus_lite": ("anvil.milvus.client",),
     "pypdfium2": ("anvil.converting",),
-    "platformdirs": ("anvil.store", "anvil.fetching.cache"),
+    "platformdirs": ("anvil.userfolders",),
     "httpx2": ("anvil.fetching.http", "anvil.webdocuments"),
     "mcp": ("anvil.server",),
     "starlette": ("anvil.server",),

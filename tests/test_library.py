@@ -614,7 +614,7 @@ def test_a_failing_provider_keeps_the_text(tmp_path: Path, local: EmbeddingProvi
 
     with Library(tmp_path / "l.db", Config(), Failing(local)) as library:  # type: ignore[arg-type]
         taken = library.ingest_content("# A\n\nThe keeper sleeps.\n", "a.md")
-        assert taken.chunk_count == 1 and "1 passages could not be embedded" in taken.notes[0]
+        assert taken.chunk_count == 1 and "1 passage could not be embedded" in taken.notes[0]
         assert sources(library, "keeper") == ["a.md"]
 
 

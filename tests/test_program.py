@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,14 @@ def test_without_a_program_python_runs_the_module(monkeypatch: pytest.MonkeyPatc
     assert words == [sys.executable, "-m", "anvil"]
     done = subprocess.run([*words, "--version"], capture_output=True, text=True, check=True, cwd=program.checkout())
     assert anvil.__version__ in done.stdout
+
+
+def test_each_shell_has_its_quotes() -> None:
+    words = ["pip", "install", "a>=1", "C:\\My Files\\x", "C:\\x", "it's"]
+    assert program.line(words, windows=True) == 'pip install "a>=1" "C:\\My Files\\x" C:\\x it\'s'
+    assert shlex.split(program.line(words, windows=False)) == words
+    assert program.export("A", "b c", windows=True) == "set A=b c"
+    assert program.export("A", "b c", windows=False) == "export A='b c'"
 
 
 def test_what_pip_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

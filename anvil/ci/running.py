@@ -17,6 +17,7 @@ from anvil.ci import summary
 from anvil.ci.hosts import Host
 from anvil.ci.stale import in_checkout, notes
 from anvil.errors import AnvilError, ArtifactError
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -116,8 +117,8 @@ def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
                 host.annotate("warning", note.message, note.file, note.line)
             host.annotate(
                 "error",
-                f"{_shown(opened.index_path)} is stale: {summary.counted(len(changes), 'page')} "
-                f"differ{'s' if len(changes) == 1 else ''} from the documents. Run 'anvil build' and commit the index.",
+                f"{_shown(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
+                f"from the documents. Run 'anvil build' and commit the index.",
             )
         else:
             host.line(f"{_shown(opened.index_path)} is fresh: it says what the documents say.")

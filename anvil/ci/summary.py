@@ -13,6 +13,7 @@ from anvil.ci.hosts import visible
 from anvil.comparing import Difference, PageChange
 from anvil.health import Bar, Health, Spot
 from anvil.models import BuildReport, Changes
+from anvil.wording import counted
 
 ROWS = 25
 """Rows of a list shown at most."""
@@ -83,7 +84,7 @@ def code(text: str, longest: int = LONGEST) -> str:
 def _headline(told: Told) -> str:
     if told.report is None:
         stale = len(told.stale or ())
-        return f"Documentation index: stale, {counted(stale, 'page')} differ{'s' if stale == 1 else ''}" if stale else (
+        return f"Documentation index: stale, {counted(stale, 'page', 'differ')}" if stale else (
             "Documentation index: fresh"
         )  # fmt: skip
     if told.difference is None:
@@ -128,11 +129,6 @@ def _grown(now: int, before: int | None, in_bytes: bool = False) -> str:
 def size(count: int) -> str:
     """Bytes for people: ``812 B``, ``9.4 kB``, ``2.1 MB``."""
     return f"{count} B" if count < 1000 else f"{count / 1e3:.1f} kB" if count < 999_950 else f"{count / 1e6:.1f} MB"
-
-
-def counted(count: int, word: str) -> str:
-    """``1 page``, ``2 pages``."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 # --- what changed --------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import click
 
 from anvil.cli import NO, OK, options, output
 from anvil.models import BuildReport
+from anvil.wording import counted
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
@@ -61,7 +62,7 @@ def command(
 
 def summary(report: BuildReport) -> str:
     """What a build did, in a line or two."""
-    size = f"{report.pages} pages, {report.chunks} chunks, {report.size_bytes / 1e6:.1f} MB"
+    size = f"{counted(report.pages, 'page')}, {counted(report.chunks, 'chunk')}, {report.size_bytes / 1e6:.1f} MB"
     if report.outcome == "unchanged":
         return f"{output.relative(report.index_path)} is up to date: {size}."
     changes = report.changes
@@ -69,5 +70,5 @@ def summary(report: BuildReport) -> str:
     told = ", ".join(f"{count} {word}" for count, word in counts if count) or "no page changed"
     return (
         f"Built {output.relative(report.index_path)}: {size} ({told}) in {report.seconds:.1f} s.\n"
-        f"{report.embedded} passages embedded, {report.reused} reused. Digest {report.digest[:16]}."
+        f"{counted(report.embedded, 'passage')} embedded, {report.reused} reused. Digest {report.digest[:16]}."
     )

@@ -10,6 +10,7 @@ import click
 
 from anvil.cli import NO, OK, options, output
 from anvil.models import Changes
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -74,5 +75,5 @@ def _told(changes: Changes, name: str, place: str, mend: str) -> str:
         return f"{place} is fresh: it says what the {name} says."
     kinds = (("changed", changes.changed), ("added", changes.added), ("removed", changes.removed))
     lines = [f"{kind:>8}  {path}" for kind, paths in kinds for path in paths]
-    differ = "1 page differs" if len(changes) == 1 else f"{len(changes)} pages differ"
+    differ = counted(len(changes), "page", "differ")
     return "\n".join([*lines, f"{place} is stale: {differ} from the {name}.{mend}"])

@@ -9,6 +9,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.models import Progress, Skipped, silent
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.context.repository import Context
@@ -66,11 +67,12 @@ def ingest(
         output.warn(note)
     moved = [f"{count} {word}" for word in ("added", "changed", "removed") if (count := getattr(run, word))]
     click.echo(
-        f"{where}: {run.artifacts} artifacts, {run.chunks} chunks, {run.embeddings} embeddings, {run.tasks.open} open "
-        f"tasks, {run.tasks.done} done ({', '.join(moved) or 'nothing changed'}) in {run.seconds:.1f} s."
+        f"{where}: {counted(run.artifacts, 'artifact')}, {counted(run.chunks, 'chunk')}, "
+        f"{counted(run.embeddings, 'embedding')}, {counted(run.tasks.open, 'open task')}, {run.tasks.done} done "
+        f"({', '.join(moved) or 'nothing changed'}) in {run.seconds:.1f} s."
     )
     if run.errors:
-        output.warn(f"{run.errors} files could not be read; {where / 'errors.log'} says why.")
+        output.warn(f"{counted(run.errors, 'file', 'could')} not be read; {where / 'errors.log'} says why.")
 
 
 @command.command("status", epilog="Example: anvil context status --json")
@@ -88,7 +90,7 @@ def status(root: str | None, config: str | None, provider: str | None, as_json: 
     rows = [
         ("status", health.status),
         ("artifacts", f"{health.artifacts}{f' ({kinds})' if kinds else ''}"),
-        ("chunks", f"{health.chunks}, {health.embeddings} embeddings"),
+        ("chunks", f"{health.chunks}, {counted(health.embeddings, 'embedding')}"),
         ("tasks", f"{health.tasks.open} open, {health.tasks.done} done"),
         ("ingested", health.lastIngestion or "never"),
         ("errors", f"{health.errors}"),

@@ -9,6 +9,7 @@ import click
 
 from anvil.cli import ERROR, NO, OK, options, output
 from anvil.findings import Finding, Verdict, worst
+from anvil.wording import counted
 
 COLOURS: dict[Verdict, str] = {"ok": "green", "note": "yellow", "wrong": "red", "unseen": "magenta"}
 CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "wrong": NO, "unseen": ERROR}
@@ -55,9 +56,9 @@ def _summary(found: list[Finding]) -> str:
     counts = {verdict: sum(each.verdict == verdict for each in found) for verdict in CODES}
     told = []
     if counts["wrong"]:
-        told.append(f"{output.counted(counts['wrong'], 'thing')} {'is' if counts['wrong'] == 1 else 'are'} wrong")
+        told.append(f"{counted(counts['wrong'], 'thing', 'are')} wrong")
     if counts["unseen"]:
         told.append(f"{counts['unseen']} could not be looked at")
     if counts["note"]:
-        told.append(output.counted(counts["note"], "note"))
+        told.append(counted(counts["note"], "note"))
     return f"{', '.join(told) or 'Nothing is wrong'}."

@@ -12,6 +12,7 @@ import click
 
 from anvil import attributes
 from anvil.cli import ERROR, OK, options, output
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider
@@ -94,7 +95,8 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
         output.warn(f"{path} could not be merged: {error} Afterwards: {build}")
         return ERROR
     output.warn(
-        f"merged {path}: {report.pages} pages; {report.embedded} passages embedded, {report.reused} reused."
+        f"merged {path}: {counted(report.pages, 'page')}; {counted(report.embedded, 'passage')} embedded, "
+        f"{report.reused} reused."
     )
     if torn:
         output.warn(f"it holds one side of {', '.join(torn)}. When that is resolved: {build}")

@@ -6,6 +6,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.holdings import FolderReport
+from anvil.wording import counted
 
 
 @click.command("ingest", epilog="Example: anvil ingest ~/Documents --library papers")
@@ -47,7 +48,7 @@ def command(
             with output.progress(quiet) as progress:
                 count = opened.reembed(progress)
             if not quiet:
-                click.echo(f"Made the vectors of {count} passages anew.", err=as_json)
+                click.echo(f"Made the vectors of {counted(count, 'passage')} anew.", err=as_json)
             if folder is None:
                 return OK
         with output.progress(quiet) as progress:
@@ -73,5 +74,4 @@ def summary(report: FolderReport) -> str:
     counts = [(report.indexed, "new"), (report.replaced, "replaced"), (report.skipped, "unchanged"),
               (report.failed, "failed")]  # fmt: skip
     told = ", ".join(f"{count} {word}" for count, word in counts if count)
-    documents = "1 document" if report.total_files == 1 else f"{report.total_files} documents"
-    return f"{documents} of {report.folder} for library {report.library!r}: {told}."
+    return f"{counted(report.total_files, 'document')} of {report.folder} for library {report.library!r}: {told}."

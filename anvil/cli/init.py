@@ -10,7 +10,8 @@ import click
 
 from anvil.cli import options
 from anvil.clients import CLIENTS, SERVER, Client, difference, entry, merged, path_of
-from anvil.configfile import CONFIG_NAME, INDEX_FOLDER, INDEX_NAME
+from anvil.config import INDEX_FOLDER, INDEX_NAME
+from anvil.configfile import CONFIG_NAME
 from anvil.errors import ConfigError
 
 TEMPLATE = """\

@@ -32,11 +32,6 @@ def warn(message: str) -> None:
     click.echo(f"anvil: {message}", err=True)
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 page``, ``2 pages``, ``1,200 pages``."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def relative(path: str | Path) -> str:
     """A path as one would type it: from the working folder, when it lies below."""
     try:

@@ -10,6 +10,7 @@ import click
 from anvil.cli import NO, OK, options, output
 from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceError
 from anvil.pulling import Pulled
+from anvil.wording import counted
 
 
 def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -86,11 +87,12 @@ def command(
 
 def _told(pulled: Pulled) -> str:
     """What came, from where, and how it stands to what is here."""
-    size = f"{pulled.pages} pages, {pulled.chunks} chunks, {pulled.size_bytes / 1e6:.1f} MB"
+    size = f"{counted(pulled.pages, 'page')}, {counted(pulled.chunks, 'chunk')}, {pulled.size_bytes / 1e6:.1f} MB"
     done = "is up to date" if pulled.outcome == "unchanged" else "pulled"
     lines = [f"{pulled.index_path} {done}: {size}, from {pulled.origin}."]
     if pulled.commit:
-        far = {None: "", 0: ", which is HEAD"}.get(pulled.distance, f", {pulled.distance} commits before HEAD")
+        away = f", {counted(pulled.distance or 0, 'commit')} before HEAD"
+        far = {None: "", 0: ", which is HEAD"}.get(pulled.distance, away)
         lines.append(f"Built from commit {pulled.commit[:12]}{far}.")
     if pulled.differs is not None:
         count = len(pulled.differs)

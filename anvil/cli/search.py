@@ -11,6 +11,7 @@ import click
 from anvil import passages
 from anvil.cli import options, output
 from anvil.models import Hit, SearchResult
+from anvil.wording import counted
 
 SNIPPET = 400
 """Characters of a snippet."""
@@ -49,15 +50,14 @@ def command(
     for note in result.freshness.notes:
         output.warn(note)
     if result.freshness.refreshed:
-        count = len(result.freshness.refreshed)
-        output.warn(f"{count} page{'s' * (count > 1)} changed since the index was built.{keep}")
+        output.warn(f"{counted(len(result.freshness.refreshed), 'page')} changed since the index was built.{keep}")
     click.echo(rendered(result, query, os.path.relpath(root) if root else ""), nl=False)
 
 
 def rendered(result: SearchResult, query: str, folder: str) -> str:
     """The results as lines for people: place, score, breadcrumb, and the passage that matched."""
     if not result.results:
-        return f"Nothing found in {result.total_chunks} chunks.\n"
+        return f"Nothing found in {counted(result.total_chunks, 'chunk')}.\n"
     wanted = passages.roots(query)
     return "\n".join(_hit(number, hit, wanted, folder) for number, hit in enumerate(result.results, 1))
 

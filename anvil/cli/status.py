@@ -6,6 +6,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.status import EmbeddingStatus
+from anvil.wording import counted
 
 
 @click.command("status", epilog="Example: anvil status --docs docs --json")
@@ -21,10 +22,11 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
         output.print_json(status)
         return
     stale, index_ = status.index.stale, status.index
+    holds = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
     rows = [
         ("docs", status.server.docs_root or "none: answered from the index alone"),
         ("index", f"{index_.db_path} ({index_.db_size_bytes / 1e6:.1f} MB)"),
-        ("holds", f"{index_.total_pages} pages, {index_.total_chunks} chunks, as of {index_.last_indexed}"),
+        ("holds", f"{holds}, as of {index_.last_indexed}"),
         ("fresh", "yes" if not (stale.changed or stale.added or stale.removed) else
             f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed."
             + ("" if origin else " Run 'anvil build'.")),
@@ -33,13 +35,14 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
     if index_.artifact:
         rows.append(("digest", index_.artifact.digest))
         far = index_.artifact.distance
-        beyond = f", HEAD is {far} commit{'s' * (far != 1)} beyond it" if far else ""
+        beyond = f", HEAD is {counted(far, 'commit')} beyond it" if far else ""
         rows.append(("commit", (index_.artifact.commit or "none") + beyond))
     if status.git:
         dirty = ", docs folder has uncommitted changes" if status.git.dirty else ""
         rows.append(("git", f"HEAD {status.git.head_commit or 'unborn'}{dirty}"))
     if index_.pending_vectors:
-        rows.append(("pending", f"{index_.pending_vectors} passages have no vector yet. Run 'anvil build'."))
+        lacking = counted(index_.pending_vectors, "passage", "have")
+        rows.append(("pending", f"{lacking} no vector yet. Run 'anvil build'."))
     if origin:
         rows.insert(1, ("from", origin))
     if index_.artifact and index_.artifact.note:

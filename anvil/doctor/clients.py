@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from anvil import addresses
+from anvil import addresses, program
 from anvil.clients import CLIENTS, FOLDER, SERVER, Client, listed, path_of
 from anvil.configfile import CONFIG_NAME
 from anvil.doctor.place import Place
@@ -41,7 +40,7 @@ def examine(place: Place) -> Iterator[Finding]:
 def _init(place: Place, name: str) -> str:
     """The command that puts the server into a client's file."""
     options = () if (place.project / CONFIG_NAME).is_file() else ("--docs",)
-    return place.at_project(place.anvil("init", "--client", name, options=options))
+    return place.at(place.project, place.anvil("init", "--client", name, options=options))
 
 
 def _file(place: Place, name: str, client: Client, file: Path) -> Iterator[Finding]:
@@ -71,8 +70,7 @@ def _file(place: Place, name: str, client: Client, file: Path) -> Iterator[Findi
 
 def _aside(place: Place, file: Path) -> str:
     shown = place.shown(file)
-    words = [shown, f"{shown}.broken"]
-    return "move " + " ".join(f'"{word}"' for word in words) if os.name == "nt" else shlex.join(["mv", *words])
+    return program.line(["move" if os.name == "nt" else "mv", shown, f"{shown}.broken"])
 
 
 def _words(server: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from anvil.configfile import nearest_config
 from anvil.doctor.place import Place
 from anvil.errors import SourceError
 from anvil.findings import Finding, Verdict
+from anvil.wording import counted
 
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs"})
 """File systems of other machines, by the names that Linux gives them."""
@@ -54,13 +55,14 @@ def documents(place: Place) -> Iterator[Finding]:
         said = ", ".join(place.config.source.include)
         yield Finding("documents", "wrong", f"No file in {shown} is a page: none fits {said}, or all are left out.")
         return
-    text = f"{shown} has {count:,} page{'s' * (count != 1)}."
+    text = f"{shown} has {counted(count, 'page')}."
     if not scan.skipped:
         yield Finding("documents", "ok", text)
         return
     few = "; ".join(f"{each.path} ({each.reason})" for each in scan.skipped[:NAMED])
     more = f"; and {len(scan.skipped) - NAMED} more" if len(scan.skipped) > NAMED else ""
-    yield Finding("documents", "note", f"{text} {len(scan.skipped)} cannot be read as such: {few}{more}.")
+    skipped = counted(len(scan.skipped), "file")
+    yield Finding("documents", "note", f"{text} {skipped} cannot be read as such: {few}{more}.")
 
 
 def writable(place: Place) -> Iterator[Finding]:

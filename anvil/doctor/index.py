@@ -8,9 +8,11 @@ import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from anvil import program
 from anvil.doctor.place import Place
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, FormatTooNew, GitError, SourceError
 from anvil.findings import Finding
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.store.reading import Reader
@@ -40,7 +42,8 @@ def examine(place: Place) -> Iterator[Finding]:
         with reader:
             found = list(_shortcomings(place, reader))
             meta, counts = reader.meta(), reader.counts()
-        held = f"{counts['documents']:,} pages in {counts['chunks']:,} chunks, built {meta['last_index_timestamp']}"
+        held = f"{counted(counts['documents'], 'page')} in {counted(counts['chunks'], 'chunk')}"
+        held += f", as of {meta['last_index_timestamp']}"
         fresh = ", fresh" if place.folder.is_dir() else ""
         yield from found or [Finding("index", "ok", f"{shown} is sound{fresh}: {held}.")]
 
@@ -78,7 +81,8 @@ def _shortcomings(place: Place, reader: Reader) -> Iterator[Finding]:
     elif build and any(meta.get(name) != value for name, value in wanted.items()):
         yield Finding("index", "note", f"{shown} was built with other settings than the configuration's.", build)
     elif meta["needs_reembed"] != "0":
-        yield Finding("index", "note", f"{meta['needs_reembed']} passages of {shown} have no vector yet.", build)
+        lacking = counted(int(meta["needs_reembed"]), "passage", "have")
+        yield Finding("index", "note", f"In {shown} {lacking} no vector yet.", build)
     if place.folder.is_dir():
         indexed = reader.blob_ids()
         entries = published.beside(place.documents, reader).scan(indexed).entries
@@ -102,7 +106,7 @@ def in_git(place: Place) -> Iterator[Finding]:
         ignored = tracked.ignored
     except (GitError, SourceError):  # told under "git", or there is no repository
         return
-    add = shlex.join(["git", "add", place.shown(place.index)])
+    add = program.line(["git", "add", place.shown(place.index)])
     if entry is None:
         if ignored:
             yield Finding("index in git", "ok", "Git leaves it out: each machine builds its own.")

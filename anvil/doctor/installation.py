@@ -45,7 +45,7 @@ def program(place: Place) -> Iterator[Finding]:
     """Whether a shell, a hook or a client that says ``anvil`` starts this installation."""
     own, found = programs.script(), programs.on_path()
     if own is None:
-        mend = None if programs.checkout() else shlex.join(programs.reinstall(programs.DISTRIBUTION))
+        mend = None if programs.checkout() else programs.line(programs.reinstall(programs.DISTRIBUTION))
         said = "There is no 'anvil' program beside this Python, only 'python -m anvil'."
         yield Finding("program", "note", said, mend)
     elif found is None:
@@ -78,7 +78,7 @@ def packages(place: Place) -> Iterator[Finding]:
             continue
         lacking.append(f"{name}>={least}")
     if lacking:
-        yield Finding("packages", "wrong", f"{_listed(said)}.", shlex.join(programs.install(lacking)))
+        yield Finding("packages", "wrong", f"{_listed(said)}.", programs.line(programs.install(lacking)))
     elif required:
         yield Finding("packages", "ok", f"All {len(required)} that are needed are there, and new enough.")
     else:
@@ -90,7 +90,7 @@ def packages(place: Place) -> Iterator[Finding]:
             runtime() if name == "onnxruntime" else importlib.import_module(name)
         except Exception as error:  # what a damaged package raises is not to be foreseen
             text = f"{name} cannot be loaded ({_brief(error)})."
-            yield Finding("packages", "wrong", text, shlex.join(programs.reinstall(name)))
+            yield Finding("packages", "wrong", text, programs.line(programs.reinstall(name)))
 
 
 def extras(place: Place) -> Iterator[Finding]:
@@ -103,7 +103,7 @@ def extras(place: Place) -> Iterator[Finding]:
         return
     for name in missing:
         said += f" {name} is not; it is {EXTRAS[name]}."
-    mend = shlex.join(extra(*missing))
+    mend = programs.line(extra(*missing))
     yield Finding("extras", "ok", said, mend)
 
 
@@ -120,7 +120,7 @@ def sqlite(place: Place) -> Iterator[Finding]:
         probing.keyword_index()
     except Exception as error:  # apsw has an exception a kind of failure
         said = f"This SQLite, {probing.versions()}, has no keyword index, FTS5 ({_brief(error)})."
-        yield Finding("sqlite", "wrong", said, shlex.join(programs.reinstall("apsw")))
+        yield Finding("sqlite", "wrong", said, programs.line(programs.reinstall("apsw")))
     else:
         yield Finding("sqlite", "ok", f"{probing.versions()}, with the keyword index FTS5.")
 
@@ -133,7 +133,7 @@ def sqlite_vec(place: Place) -> Iterator[Finding]:
         version = probing.vectors()
     except Exception as error:  # as above, and ours where the package is missing
         said = f"sqlite-vec cannot be loaded into SQLite ({_brief(error)})."
-        yield Finding("sqlite-vec", "wrong", said, shlex.join(programs.reinstall("sqlite-vec")))
+        yield Finding("sqlite-vec", "wrong", said, programs.line(programs.reinstall("sqlite-vec")))
     else:
         yield Finding("sqlite-vec", "ok", f"{version} loads and compares vectors.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,8 +71,8 @@ def _restore() -> str:
     """The command that puts the bundled model's files back."""
     root = program.checkout()
     if root is not None:
-        return shlex.join(["git", "-C", str(root), "checkout", "--", "anvil/embedding/model"])
-    return shlex.join(program.reinstall(program.DISTRIBUTION))
+        return program.line(["git", "-C", str(root), "checkout", "--", "anvil/embedding/model"])
+    return program.line(program.reinstall(program.DISTRIBUTION))
 
 
 def _openai(settings: EmbeddingSettings) -> Finding:
@@ -85,11 +84,11 @@ def _openai(settings: EmbeddingSettings) -> Finding:
         return Finding("model", "wrong", str(error))
     if not api_key(settings):
         said = f"{provider.model} by OpenAI's API, which wants a key, and none is set."
-        return Finding("model", "wrong", said, "export OPENAI_API_KEY=YOUR-KEY")
+        return Finding("model", "wrong", said, program.export("OPENAI_API_KEY", "YOUR-KEY"))
     try:
         provider.connect()
     except ProviderError as error:
-        return Finding("model", "wrong", str(error), shlex.join(extra("openai")))
+        return Finding("model", "wrong", str(error), program.line(extra("openai")))
     finally:
         provider.close()
     return Finding("model", "ok", f"{provider.model} by OpenAI's API. A key is set; it was not tried.")

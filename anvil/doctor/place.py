@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -66,15 +65,15 @@ class Place:
     def anvil(self, *words: str, options: tuple[str, ...] = ()) -> str:
         """The command line of this ``anvil`` with ``words``, and with those of ``options`` that were given here."""
         named = [word for option, value in self.given if option in options for word in (option, value)]
-        return shlex.join([*program.spelled(), *words, *named])
+        return program.line([*program.spelled(), *words, *named])
 
     def build(self, *words: str) -> str:
         """The command that builds this index."""
         return self.anvil("build", *words, options=("--docs", "--index", "--config", "--provider"))
 
-    def at_project(self, command: str) -> str:
-        """A command that has to run in the project's folder."""
-        return command if self.project == Path.cwd() else f"cd {shlex.quote(str(self.project))} && {command}"
+    def at(self, folder: Path, command: str) -> str:
+        """A command that has to run in another folder."""
+        return command if folder == Path.cwd() else f"{program.line(['cd', str(folder)])} && {command}"
 
 
 def find(docs: str | None, index: str | None, config: str | None, provider: str | None) -> Place:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -42,10 +41,12 @@ def pre_commit(place: Place) -> Iterator[Finding]:
     if not ours:
         return
     found = False
-    hook = repository.hooks / "pre-commit"
+    elsewhere = repository.configured("core.hooksPath")
+    folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
+    hook = folder / "pre-commit"
     if not hook.is_file() or "pre-commit" not in hook.read_text("utf-8", "replace"):
         text = f"{' and '.join(ours)} stand in {place.shown(file)}, but this clone runs no hooks of pre-commit."
-        yield Finding("pre-commit", "wrong", text, _install(repository.root))
+        yield Finding("pre-commit", "wrong", text, _install(place, repository.root))
         found = True
     try:
         tracked = TrackedIndex(place.index, place.folder)
@@ -55,22 +56,21 @@ def pre_commit(place: Place) -> Iterator[Finding]:
         return
     if ignored:
         text = f"{ours[0]} looks at the index as git holds it, but git is told to leave {tracked.path} out."
-        add = shlex.join(["git", "add", place.shown(place.index.parent)])
-        init = place.at_project(place.anvil("init", "--commit-index", options=("--docs",)))
+        add = program.line(["git", "add", place.shown(place.index.parent)])
+        init = place.at(place.project, place.anvil("init", "--commit-index", options=("--docs",)))
         yield Finding("pre-commit", "wrong", text, f"{init} && {place.build()} && {add}")
     elif not found:
         yield Finding("pre-commit", "ok", f"{' and '.join(ours)} run before each commit.")
 
 
-def _install(root: Path) -> str:
+def _install(place: Place, root: Path) -> str:
     """The command that has pre-commit run its hooks in this clone."""
-    where = "" if root == Path.cwd() else f"cd {shlex.quote(str(root))} && "
     if shutil.which("pre-commit"):
-        return f"{where}pre-commit install"
-    run = shlex.join([sys.executable, "-m", "pre_commit", "install"])
+        return place.at(root, "pre-commit install")
+    run = program.line([sys.executable, "-m", "pre_commit", "install"])
     if find_spec("pre_commit"):
-        return f"{where}{run}"
-    return f"{where}{shlex.join(program.install(['pre-commit']))} && {run}"
+        return place.at(root, run)
+    return place.at(root, f"{program.line(program.install(['pre-commit']))} && {run}")
 
 
 def mkdocs(place: Place) -> Iterator[Finding]:
@@ -90,7 +90,7 @@ def mkdocs(place: Place) -> Iterator[Finding]:
     missing = [name for name in ("mkdocs", "markdownify") if find_spec(name) is None]
     if missing:
         text = f"{place.shown(file)} names the plugin, but {' and '.join(missing)} is not installed beside it."
-        yield Finding("mkdocs", "wrong", text, shlex.join(extra("mkdocs")))
+        yield Finding("mkdocs", "wrong", text, program.line(extra("mkdocs")))
     folder = file.parent / str(written.get("docs_dir") or "docs")
     if folder.resolve() != place.folder.resolve():
         text = f"The site is made of {place.shown(folder)}, the configuration here names {place.shown(place.folder)}."

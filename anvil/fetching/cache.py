@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from anvil import manifest
+from anvil import manifest, userfolders
 from anvil.errors import AnvilError
 from anvil.models import Manifest
 from anvil.store import describing, publishing, trust
@@ -56,7 +56,7 @@ class Cache:
     """A folder of fetched indexes; ``folder`` None for the user's own."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or _default()
+        self.folder = folder or userfolders.cache() / "fetched"
 
     def entry(self, key: str) -> Entry:
         """The place of a source. ``key`` names it, and where its HEAD matters, the repository."""
@@ -175,9 +175,3 @@ def _written(path: Path, text: str) -> None:
 
 def _hashed(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
-
-
-def _default() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("anvil", appauthor=False)) / "fetched"

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from anvil import addresses, manifest
+from anvil.config import INDEX_FOLDER, INDEX_NAME
 from anvil.errors import ArtifactRejected, FetchError
 from anvil.fetching.fetched import Fetched, agree
 from anvil.models import Manifest
@@ -18,7 +19,7 @@ def find(path: Path) -> Fetched:
         beside = describing.manifest_path(path)
         published = _manifest_at(beside) if beside.is_file() else None
         return _local(path, published if published and published.file == path.name else None)
-    for place in (*addresses.PLACES, ".anvil/index.db"):
+    for place in (*addresses.PLACES, f"{INDEX_FOLDER}/{INDEX_NAME}"):
         file = path / place
         if file.suffix == ".json" and file.is_file():
             published = _manifest_at(file)

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import apsw
 
+from anvil import userfolders
 from anvil.errors import ArtifactRejected, BuildError, FormatTooNew
 from anvil.store import connection as connections
 
@@ -32,9 +33,7 @@ T = TypeVar("T")
 
 def default_path() -> Path:
     """Where the library lies when nobody says: in the user's data folder."""
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("anvil", appauthor=False)) / "library.db"
+    return userfolders.data() / "library.db"
 
 
 def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:

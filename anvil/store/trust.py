@@ -11,7 +11,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from anvil import __version__
+from anvil import __version__, userfolders
 
 KEPT = 500
 """Names kept; the oldest go first."""
@@ -48,6 +48,4 @@ def _name(digest: str) -> str:
 
 def folder() -> Path:
     """Where it is remembered: in the user's cache folder."""
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("anvil", appauthor=False)) / "checked"
+    return userfolders.cache() / "checked"

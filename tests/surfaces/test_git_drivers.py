@@ -125,7 +125,7 @@ def test_a_merge_takes_the_vectors_of_both_sides_and_embeds_what_neither_had(tmp
     work = repository(tmp_path / "work", "local", {**PAGES, "notes.md": notes.format("", "")})
     branches(work, lambda side: write(work / "docs", {"notes.md": notes.format(*NOTES[side])}))
     said = call(work, "git", "merge", "left", "--no-edit")
-    assert f"merged {INDEX}: 5 pages; 1 passages embedded" in said  # the notes as both sides together have them
+    assert f"merged {INDEX}: 5 pages; 1 passage embedded" in said  # the notes as both sides together have them
     assert_right(work, tmp_path)
     assert (work / "docs/guides/alerts.md").read_text().count("story") == 12  # both sides' sections are in one page
     with anvil.open(config=work / "anvil.toml") as opened:

@@ -71,6 +71,6 @@ def test_one_that_is_of_no_use_is_named_and_the_index_built_all_the_same(
     assert said.count("The previous index") == len(previous)
     assert f"There is no index at {url}none" in said, said
     assert "words" in said and "of another model, none" in said
-    assert "1 pages, 1 passages embedded" in said
+    assert "1 page, 1 passage embedded" in said
     sites.build(fresh(site, ""), "--strict")  # a variable that is not set
     sites.build(fresh(site, "missing.db"), "--strict", code=1)
