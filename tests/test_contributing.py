@@ -33,9 +33,7 @@ def run(heading: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def provider(
-    docs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> EmbeddingProvider:
+def provider(docs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> EmbeddingProvider:
     """The provider of the recipe, which has built an index of the pages."""
     monkeypatch.chdir(docs.parent)
     monkeypatch.setitem(PROVIDERS, "words", PROVIDERS["none"])  # put back afterwards

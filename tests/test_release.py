@@ -19,7 +19,7 @@ from scripts import project, release
 
 ROOT = project.ROOT
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
-IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false", "-c", "tag.gpgsign=false")
+SETTINGS = ("user.name=A", "user.email=a@example.org", "commit.gpgsign=false", "tag.gpgsign=false")
 
 
 # --- what is not ready -----------------------------------------------------------------------------------------
@@ -45,7 +45,8 @@ class Checkout:
         self.commit()
 
     def git(self, *arguments: str) -> None:
-        subprocess.run(["git", *IDENTITY, *arguments], cwd=self.root, check=True, capture_output=True)
+        settings = [part for each in SETTINGS for part in ("-c", each)]
+        subprocess.run(["git", *settings, *arguments], cwd=self.root, check=True, capture_output=True)
 
     def commit(self) -> None:
         self.git("add", "--all")
@@ -101,8 +102,8 @@ def test_a_project_that_is_ready_is_ready_before_and_on_its_tag(checkout: Checko
          "CHANGELOG.md says nothing about 1.2.3."),
         ("server.json", '"1.2.3"', '"1.2.2"', "server.json is not what the project says"),
         ("README.md", "mcp-name: io.github", "mcp-name: com.github", "README.md lacks the line"),
-        ("docs/guides/pre-commit.md", "rev: v1.2.3", "rev: v1.2.2", "docs/guides/pre-commit.md pins 1.2.2: write 1.2.3."),
-        ("docs/guides/ci.md", "uses: anvil-docs/anvil@v1", "uses: anvil-docs/anvil@v2", "docs/guides/ci.md uses the action at v2"),
+        ("docs/guides/pre-commit.md", "rev: v1.2.3", "rev: v1.2.2", "docs/guides/pre-commit.md pins 1.2.2: write"),
+        ("docs/guides/ci.md", "anvil-docs/anvil@v1", "anvil-docs/anvil@v2", "docs/guides/ci.md uses the action at v2"),
         ("action.yml", "anvil-docs==1.2.3", "anvil-docs==1.2.2", "action.yml pins 1.2.2"),
     ],
 )  # fmt: skip
@@ -160,7 +161,8 @@ def test_checksums_are_those_that_sha256sum_reads(tmp_path: Path) -> None:
     a, b = (hashlib.sha256(content).hexdigest() for content in (b"a", b"b"))
     assert (tmp_path / "SHA256SUMS").read_text() == f"{a}  a.mcpb\n{b}  b.whl\n"
     if shutil.which("sha256sum"):
-        subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path, check=True, capture_output=True)
+        checked = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+        subprocess.run(checked, cwd=tmp_path, check=True, capture_output=True)
 
 
 def test_a_folder_with_something_in_it_is_not_built_into(tmp_path: Path) -> None:

@@ -172,10 +172,10 @@ def test_a_library_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     with anvil.open_library(file, provider="none") as library:
         library.ingest_content("# Text\n\nOf a note.\n", "note.md")
     of_format(file, library_file.FORMAT_VERSION + 1)
-    with anvil.open_library(file, provider="none") as library:
-        with pytest.raises(anvil.AnvilError, match="has library format") as refused:
-            library.search("note")
-    assert str(refused.value).endswith(UPGRADE)
+    refused = pytest.raises(anvil.AnvilError, match="has library format")
+    with anvil.open_library(file, provider="none") as library, refused as error:
+        library.search("note")
+    assert str(error.value).endswith(UPGRADE)
 
 
 # --- the page says so --------------------------------------------------------------------------------------------
