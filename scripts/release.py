@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from scripts import mcpb, server_json
 from scripts.project import MCP_NAME, OWNER, REPOSITORY, ROOT, version
 
-SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)((?:a|b|rc)\d+)?")
-"""MAJOR.MINOR.PATCH, and Python's spelling of a pre-release."""
+SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+"""MAJOR.MINOR.PATCH; there are no pre-releases."""
 HEADING = re.compile(r"^## \[(?P<version>[^\]]+)\] - (?P<date>.+)$", re.MULTILINE)
 SUMS = "SHA256SUMS"
 

@@ -9,11 +9,13 @@ python=$1
 sdist=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-doors=(
-  architecture answering converting embedding_local embedding_openai fetching frontmatter git libgit2 markdown
-  mkdocs_rendering store_checking store_trust watching webdocuments
+tests=(
+  tests/test_{embedding_local,embedding_openai,frontmatter,git,libgit2,markdown,mkdocs_rendering,store_trust}.py
+  tests/test_{watching,webdocuments}.py tests/surfaces/test_server_tools.py
+  tests/surfaces/test_server_stdio.py::test_the_greeting_is_what_the_sdk_answers
+  tests/test_converting.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}
+  tests/surfaces/test_mkdocs.py::test_{the_site_carries_its_index_and_a_manifest,what_plugins_made_of_a_page_is_indexed}
 )
-surfaces=(cli mkdocs_previous server_stdio server_tools)
 
 tar -xzf "$sdist" -C "$work"
 cd "$work"/*/
@@ -25,5 +27,4 @@ uv pip install --quiet --python "$work/environment" --constraint "$work/lowest.t
   reportlab trustme
 "$(pwd)/scripts/smoke.sh" "$work/environment"
 rm -rf anvil mkdocs_anvil # what is installed is what is tried
-files=("${doors[@]/#/tests/test_}" "${surfaces[@]/#/tests/surfaces/test_}")
-"$work/environment/bin/python" -m pytest -n auto -p no:cacheprovider "${files[@]/%/.py}"
+"$work/environment/bin/python" -m pytest -n auto -p no:cacheprovider "${tests[@]}"

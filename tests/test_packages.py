@@ -133,7 +133,9 @@ def test_links_of_the_readme_lead_somewhere_from_pypi(built: Built) -> None:
     assert isinstance(shown, str)
     targets = re.findall(r"\]\(([^)\s]+)", re.sub(r"^```.*?^```$", "", shown, flags=re.MULTILINE | re.DOTALL))
     assert targets and [each for each in targets if not each.startswith(("https://", "http://", "#"))] == []
-    ours = rf"https://(?:github|raw\.githubusercontent)\.com/{project.OWNER}/{project.REPOSITORY}/(?:blob/)?v([^/]+)/(.+)"
+    ours = (
+        rf"https://(?:github|raw\.githubusercontent)\.com/{project.OWNER}/{project.REPOSITORY}/(?:blob/)?v([^/]+)/(.+)"
+    )
     found = [match for each in targets if (match := re.match(ours, each))]
     assert found
     for match in found:

@@ -112,7 +112,7 @@ def test_settings_and_arguments_are_the_same(installed: Path) -> None:
 def test_pythons_are_those_of_the_package() -> None:
     minors = [each.rpartition(".")[2] for each in project.table()["classifiers"] if re.search(r":: 3\.\d+$", each)]
     first, last = min(map(int, minors)), max(map(int, minors))
-    assert mcpb.PYTHON == f">=3.{first},<3.{last + 1}"
+    assert f">=3.{first},<3.{last + 1}" == mcpb.PYTHON
 
 
 def test_a_client_starts_it_and_asks(installed: Path, tmp_path: Path) -> None:
