@@ -29,6 +29,7 @@ from tests.surfaces import mkdocs_sites, serving
 from tests.surfaces.actions import OFFLINE
 from tests.surfaces.committing import call, pre_commit
 from tests.surfaces.programs import inside
+from tests.test_docs import anvil_calls
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -208,6 +209,17 @@ def test_commands_within_sentences_are_taken() -> None:
         command = group.get_command(click.Context(group), words[0])
         assert command is not None, call_
         command.make_context(words[0], words[1:])
+
+
+def test_the_quickstart_goes_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = ("index.md", "quickstart.md", "guides/keep-fresh.md")
+    write(tmp_path / "docs", {path: (ROOT / "docs" / path).read_text(encoding="utf-8") for path in pages})
+    monkeypatch.setenv("ANVIL_EMBEDDING_PROVIDER", "none")
+    said = {" ".join(words): inside(*words, cwd=tmp_path).stdout
+            for words in anvil_calls(ROOT / "docs" / "quickstart.md")}  # fmt: skip
+    assert said["search --docs docs how do I keep the index fresh?"].startswith("1. docs/guides/keep-fresh.md:1 ")
+    assert said["show --docs docs quickstart.md#install"].startswith("## Install\n")
+    assert (tmp_path / "anvil.toml").exists() and (tmp_path / ".mcp.json").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no pseudo-terminal")
