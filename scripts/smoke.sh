@@ -1,14 +1,23 @@
 #!/usr/bin/env bash
 # What a reader of the README would type, and a few questions to the library, on an installed package.
 #
-#   scripts/smoke.sh ENVIRONMENT       a virtual environment with the package in it
+#   scripts/smoke.sh ENVIRONMENT [PAGE...]    a virtual environment with the package in it; pages of docs/, else all
 set -euo pipefail
 
 environment=$(cd "$1" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cp -R "$(dirname "$0")/../docs" "$folder/docs"
-rm -rf "$folder/docs/.anvil"
+docs=$(cd "$(dirname "$0")/../docs" && pwd)
+shift
+if (($#)); then
+  for page; do
+    mkdir -p "$folder/docs/$(dirname "$page")"
+    cp "$docs/$page" "$folder/docs/$page"
+  done
+else
+  cp -R "$docs" "$folder/docs"
+  rm -rf "$folder/docs/.anvil"
+fi
 cd "$folder" # not the checkout: its source must not stand in for what is installed
 
 "$environment/bin/anvil" search --docs docs "how do I keep the index fresh?" >answer.txt
@@ -16,6 +25,7 @@ head -n 3 answer.txt
 grep -q "guides/keep-fresh.md" answer.txt
 "$environment/bin/anvil-docs" check --docs docs # the name by which uvx and pipx start it
 "$environment/bin/anvil" verify docs/.anvil/index.db
+"$environment/bin/anvil" doctor --docs docs
 "$environment/bin/python" -W error - <<'PYTHON'
 import sys
 

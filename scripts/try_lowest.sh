@@ -25,6 +25,6 @@ uv venv --quiet --python "$python" "$work/environment"
 uv pip install --quiet --python "$work/environment" --constraint "$work/lowest.txt" \
   "$sdist[mkdocs,openai,library]" markdown-it-py openpyxl hypothesis pytest pytest-xdist python-docx python-pptx \
   reportlab trustme
-"$(pwd)/scripts/smoke.sh" "$work/environment"
+"$(pwd)/scripts/smoke.sh" "$work/environment" index.md quickstart.md guides/keep-fresh.md guides/ci.md
 rm -rf anvil mkdocs_anvil # what is installed is what is tried
 "$work/environment/bin/python" -m pytest -n auto -p no:cacheprovider "${tests[@]}"

@@ -23,8 +23,8 @@ git -C "$work/anvil" commit -q -m "what is tried"
 
 cd "$work/pages"
 git init -q
-cp -R "$checkout/docs" docs
-rm -rf docs/.anvil
+mkdir docs
+cp "$checkout"/docs/*.md docs
 cat >.pre-commit-config.yaml <<YAML
 repos:
   - repo: $work/anvil

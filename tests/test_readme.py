@@ -25,10 +25,10 @@ from scripts import recording
 from tests import repositories
 from tests.conftest import PAGES, write
 from tests.repositories import commit, run
-from tests.surfaces import mkdocs_sites, serving
+from tests.surfaces import inside, mkdocs_sites, serving
 from tests.surfaces.actions import OFFLINE
 from tests.surfaces.committing import call, pre_commit
-from tests.surfaces.programs import inside
+from tests.test_docs import anvil_calls
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -130,7 +130,7 @@ def hook(place: Place, body: str) -> None:
     }.items():  # fmt: skip
         place.patch.setenv(name, value)
     pre_commit(own, "install")
-    inside("build", cwd=own)
+    inside.program("build", cwd=own)
     commit(own, "pages and their index", at=1_700_000_000)
     write(own / "docs", {"index.md": "# Other\n"})
     assert "docs.db is stale: 1 page differs" in call(own, "git", "commit", "-am", "a page alone", code=1)
@@ -149,7 +149,7 @@ def action(place: Place, body: str) -> None:
 
 def client(place: Place, body: str) -> None:
     write(place.work / "docs", PAGES)
-    inside("init", "--client", "claude-code", cwd=place.work)
+    inside.program("init", "--client", "claude-code", cwd=place.work)
     assert json.loads((place.work / ".mcp.json").read_text(encoding="utf-8")) == json.loads(body)
     entry = json.loads(body)["mcpServers"]["docs"]
     program = Path(sys.executable).with_name(entry["command"])
@@ -167,7 +167,7 @@ def python(place: Place, body: str) -> None:
     place.patch.chdir(place.work)
     done = subprocess.run([sys.executable, "-W", "error", "-c", body], env=serving.environment(
         ANVIL_EMBEDDING_PROVIDER="none"), capture_output=True, text=True, timeout=60, check=True)  # fmt: skip
-    assert "guides/keep-fresh.md:1 Keep the index fresh" in done.stdout
+    assert "guides/keep-fresh.md: Keep the index fresh" in done.stdout
 
 
 WAYS: dict[tuple[str, str], Callable[[Place, str], None]] = {
@@ -208,6 +208,17 @@ def test_commands_within_sentences_are_taken() -> None:
         command = group.get_command(click.Context(group), words[0])
         assert command is not None, call_
         command.make_context(words[0], words[1:])
+
+
+def test_the_quickstart_goes_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = ("index.md", "quickstart.md", "guides/keep-fresh.md")
+    write(tmp_path / "docs", {path: (ROOT / "docs" / path).read_text(encoding="utf-8") for path in pages})
+    monkeypatch.setenv("ANVIL_EMBEDDING_PROVIDER", "none")
+    said = {" ".join(words): inside.program(*words, cwd=tmp_path).stdout
+            for words in anvil_calls(ROOT / "docs" / "quickstart.md")}  # fmt: skip
+    assert said["search --docs docs how do I keep the index fresh?"].startswith("1. docs/guides/keep-fresh.md:1 ")
+    assert said["show --docs docs quickstart.md#install"].startswith("## Install\n")
+    assert (tmp_path / "anvil.toml").exists() and (tmp_path / ".mcp.json").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no pseudo-terminal")

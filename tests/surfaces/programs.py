@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import subprocess
@@ -13,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import anvil
-from anvil import cli
 
 ROOT = Path(anvil.__file__).resolve().parents[1]
 Way = Callable[..., subprocess.CompletedProcess[str]]
@@ -34,20 +31,6 @@ def program(
         cwd=cwd, env=environment(), capture_output=True, text=True, encoding="utf-8", timeout=120, check=False, **more,
     )  # fmt: skip
     assert done.returncode == code, f"exit code {done.returncode}, not {code}\n{done.stdout}\n{done.stderr}"
-    return done
-
-
-def inside(*arguments: str | Path, cwd: Path | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """The same without another process: for many calls of which it is shown elsewhere that the program makes them."""
-    out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        os.chdir(cwd or before)
-        try:
-            found = cli.run([*map(str, arguments)])
-        finally:
-            os.chdir(before)
-    done = subprocess.CompletedProcess(["anvil", *map(str, arguments)], found, out.getvalue(), err.getvalue())
-    assert found == code, f"exit code {found}, not {code}\n{done.stdout}\n{done.stderr}"
     return done
 
 

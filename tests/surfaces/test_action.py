@@ -278,8 +278,10 @@ def test_a_folder_that_is_not_there_fails_in_words(job: NewJob) -> None:
 
 
 @pytest.mark.parametrize("inputs", [{"mode": "deploy"}, {"comment_stale": "perhaps"}, {"package": "--version"}])
-def test_a_wrong_input_fails(job: NewJob, wheel: str, inputs: dict[str, str]) -> None:
-    done = job().use(ROOT, **{"package": wheel, "provider": "none", **inputs})
+def test_a_wrong_input_fails(job: NewJob, inputs: dict[str, str]) -> None:
+    wrong = job()
+    wrong.installed = None if "package" in inputs else wrong.installed
+    done = wrong.use(ROOT, **{"provider": "none", **inputs})
     assert not done.succeeded and "Upload the index" not in [k for k, v in done.steps.items() if v == "success"]
 
 

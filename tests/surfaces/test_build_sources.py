@@ -10,7 +10,7 @@ import pytest
 from tests import repositories
 from tests.conftest import PAGES, write
 from tests.repositories import commit, run
-from tests.surfaces.programs import complaint, printed, program
+from tests.surfaces.inside import complaint, printed, program
 
 isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
 INDEX = "docs.anvil.db"

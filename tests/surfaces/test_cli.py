@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import os
 import re
@@ -19,7 +18,8 @@ import anvil
 from tests import repositories
 from tests.conftest import PAGES, write
 from tests.repositories import commit, run
-from tests.surfaces.programs import complaint, environment, inside, printed, program
+from tests.surfaces import inside
+from tests.surfaces.programs import complaint, environment, printed, program
 
 COMMANDS = [
     "build", "index", "check", "search", "show", "list", "status", "doctor", "verify", "diff", "merge", "pull",
@@ -74,7 +74,7 @@ def test_help_lists_the_commands() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_every_command_has_an_example(command: str) -> None:
-    text = inside(command, "--help").stdout
+    text = inside.program(command, "--help").stdout
     shown = "build" if command == "index" else command
     assert re.search(rf"^\s*Example: anvil {shown} ", text, re.MULTILINE), text
 
@@ -110,7 +110,7 @@ def test_the_version_is_printed() -> None:
     ids=" ".join,
 )
 def test_an_error_is_two_sentences(built: Path, arguments: list[str]) -> None:
-    by = inside if all(each.isascii() for each in arguments) else program  # odd bytes reach a process in its own way
+    by = inside.program if all(each.isascii() for each in arguments) else program  # odd bytes are a process's matter
     message = complaint(*arguments, cwd=built, by=by)
     assert message.startswith("anvil: ") and "\n" not in message
     sentences = re.split(r"(?<=[.!?]) (?=[A-Z])", message)
@@ -133,7 +133,7 @@ def test_what_nobody_thought_of_is_no_traceback_either(work: Path) -> None:
                   ["check", "--staged", "--ref", "HEAD"], ["diff", "one.db"]], ids=" ".join
 )  # fmt: skip
 def test_a_wrong_call_explains_the_usage(work: Path, arguments: list[str]) -> None:
-    done = inside(*arguments, cwd=work, code=2)
+    done = inside.program(*arguments, cwd=work, code=2)
     assert "Usage: anvil" in done.stderr and "Traceback" not in done.stderr
 
 
@@ -169,8 +169,9 @@ def test_quiet_is_quiet_and_json_is_json(work: Path) -> None:
 
 def test_build_reuses_previous_vectors(docs: Path, tmp_path: Path) -> None:
     old, new = tmp_path / "old.db", tmp_path / "new.db"
-    first = printed("build", "--docs", docs, "--index", old)
-    report = printed("build", "--docs", docs, "--index", new, "--previous", tmp_path / "gone.db", "--previous", old)
+    first = inside.printed("build", "--docs", docs, "--index", old)
+    previous = ["--previous", tmp_path / "gone.db", "--previous", old]
+    report = inside.printed("build", "--docs", docs, "--index", new, *previous)
     assert first["embedded"] > 0 and (report["embedded"], report["reused"]) == (0, first["windows"])
     assert len(report["reasons"]) == 1 and "gone.db" in report["reasons"][0]
     assert hashlib.sha256(old.read_bytes()).digest() == hashlib.sha256(new.read_bytes()).digest()
@@ -194,7 +195,7 @@ def test_search_indexes_first_when_there_is_no_index(work: Path) -> None:
     ],
 )
 def test_the_place_named_is_the_first_line_shown(built: Path, query: str, needle: str) -> None:
-    text = program("search", query, cwd=built).stdout
+    text = inside.program("search", query, cwd=built).stdout
     hits = re.findall(r"^\d+\. (.+):(\d+)  (\d\.\d{3})\n   (.+)\n   \| (.*)$", text, re.MULTILINE)
     assert hits and len(hits) == len(re.findall(r"^\d+\. ", text, re.MULTILINE))
     for path, line, _, _, shown in hits:
@@ -209,24 +210,24 @@ def test_the_place_named_is_the_first_line_shown(built: Path, query: str, needle
 def test_the_place_is_right_in_a_long_section(work: Path, newline: str) -> None:
     lines = ["# Long", "", *(f"Line {i} of something else." for i in range(120)), "", "    the zebra line", "", "End."]
     (work / "docs/long.md").write_bytes(newline.join(lines).encode())
-    text = program("search", "zebra", "--mode", "keyword", cwd=work).stdout
+    text = inside.program("search", "zebra", "--mode", "keyword", cwd=work).stdout
     found = re.match(r"1\. \S*long\.md:(\d+) .*\n.*\n   \| (.*)\n", text)
     assert found and lines[int(found[1]) - 1] == found[2].replace("**", "") and "**zebra**" in text
 
 
 def test_matched_words_are_marked(built: Path) -> None:
-    text = program("search", "installing packages", cwd=built).stdout
+    text = inside.program("search", "installing packages", cwd=built).stdout
     assert "**packages**" in text and "**Install**" in text and "\x1b" not in text
 
 
 def test_nothing_found_is_said(built: Path) -> None:
-    assert program("search", "zebra", cwd=built).stdout.startswith("Nothing found in ")
-    assert printed("search", "zebra", cwd=built)["results"] == []
+    assert inside.program("search", "zebra", cwd=built).stdout.startswith("Nothing found in ")
+    assert inside.printed("search", "zebra", cwd=built)["results"] == []
 
 
 def test_a_query_that_looks_like_an_option(built: Path) -> None:
-    assert "guides/checks.md" in program("search", "--", "--expect-status", cwd=built).stdout
-    done = program("search", "--", "--debug", cwd=built)
+    assert "guides/checks.md" in inside.program("search", "--", "--expect-status", cwd=built).stdout
+    done = inside.program("search", "--", "--debug", cwd=built)
     assert "Usage" not in done.stderr
 
 
@@ -255,7 +256,6 @@ def test_a_reader_who_goes_away_is_no_error(built: Path) -> None:
 @pytest.mark.parametrize("provider", ["local", "none"])
 def test_json_is_what_the_api_answers(docs: Path, provider: str) -> None:
     where = ["--docs", str(docs), "--provider", provider]
-    inside_json = functools.partial(printed, by=inside)
     with anvil.open(docs, provider=provider) as opened:
         opened.index()
         for query, top_k, glob in (
@@ -264,35 +264,36 @@ def test_json_is_what_the_api_answers(docs: Path, provider: str) -> None:
             ("zebra", 20, "["),
         ):
             options = ["-k", str(top_k), *(["--filter", glob] if glob else [])]
-            answer = inside_json("search", *where, *options, query)
+            answer = inside.printed("search", *where, *options, query)
             assert without_clock(answer) == without_clock(plain(opened.search(query, top_k, glob)))
-        assert inside_json("show", *where, "guides/alerts.md") == plain(opened.get_page("guides/alerts.md"))
+        assert inside.printed("show", *where, "guides/alerts.md") == plain(opened.get_page("guides/alerts.md"))
         section = plain(opened.get_section("install.md", "Install > Linux"))
-        assert inside_json("show", *where, "install.md#Install > Linux") == section
-        assert inside_json("show", *where, "install.md#linux") == section
-        assert inside_json("show", *where, "--children", "install.md#install") == plain(
+        assert inside.printed("show", *where, "install.md#Install > Linux") == section
+        assert inside.printed("show", *where, "install.md#linux") == section
+        assert inside.printed("show", *where, "--children", "install.md#install") == plain(
             opened.get_section("install.md", "Install", include_children=True)
         )
-        assert inside_json("list", *where, "guides/") == plain(opened.list_pages("guides/"))
+        assert inside.printed("list", *where, "guides/") == plain(opened.list_pages("guides/"))
         assert without_clock(printed("status", *where)) == without_clock(plain(opened.get_status()))
 
 
 def test_list_names_the_pages(built: Path) -> None:
-    lines = program("list", cwd=built).stdout.splitlines()
+    lines = inside.program("list", cwd=built).stdout.splitlines()
     assert [line.split()[0] for line in lines] == sorted(PAGES) and lines[-1].endswith("Installing")
-    assert len(program("list", "guides", cwd=built).stdout.splitlines()) == 2
+    assert len(inside.program("list", "guides", cwd=built).stdout.splitlines()) == 2
 
 
 def test_show_prints_the_text(built: Path) -> None:
-    assert program("show", "index.md", cwd=built).stdout == PAGES["index.md"]
-    assert program("show", "guides/alerts.md#silence-at-night", cwd=built).stdout.startswith("## Silence at night\n")
+    assert inside.program("show", "index.md", cwd=built).stdout == PAGES["index.md"]
+    section = inside.program("show", "guides/alerts.md#silence-at-night", cwd=built).stdout
+    assert section.startswith("## Silence at night\n")
 
 
 def test_status_for_people(built: Path) -> None:
-    text = program("status", cwd=built).stdout
+    text = inside.program("status", cwd=built).stdout
     assert re.search(r"holds  4 pages, \d+ chunks", text) and "fresh  yes" in text and "keyword search only" in text
     (built / "docs/index.md").unlink()
-    assert "no: 0 changed, 0 added, 1 removed" in program("status", cwd=built).stdout
+    assert "no: 0 changed, 0 added, 1 removed" in inside.program("status", cwd=built).stdout
 
 
 # --- check -------------------------------------------------------------------------------------------------
@@ -341,27 +342,27 @@ def test_check_judges_what_is_staged_or_committed(isolated: None, built: Path) -
 
 def test_verify(built: Path) -> None:
     index = built / "docs/.anvil/index.db"
-    assert re.search(r"is sound: 4 documents, .*\nDigest [0-9a-f]{64}\.", program("verify", index).stdout)
-    answer = printed("verify", index)
+    assert re.search(r"is sound: 4 documents, .*\nDigest [0-9a-f]{64}\.", inside.program("verify", index).stdout)
+    answer = inside.printed("verify", index)
     assert answer["sound"] is True and answer["counts"]["documents"] == 4 and answer["manifest"]["digest"]
     data = bytearray(index.read_bytes())
     place = data.index(b"quiet window")
     data[place : place + 5] = b"QUIET"
     index.write_bytes(data)
-    assert "anvil: " in program("verify", index, code=1).stderr
-    assert printed("verify", index, code=1)["sound"] is False
-    assert "no index" in complaint("verify", built / "gone.db")
+    assert "anvil: " in inside.program("verify", index, code=1).stderr
+    assert inside.printed("verify", index, code=1)["sound"] is False
+    assert "no index" in inside.complaint("verify", built / "gone.db")
 
 
 def test_diff(built: Path) -> None:
     old = built / "old.db"
     shutil.copy(built / "docs/.anvil/index.db", old)
-    assert program("diff", old, "docs/.anvil/index.db", cwd=built).stdout == "0 pages differ.\n"
+    assert inside.program("diff", old, "docs/.anvil/index.db", cwd=built).stdout == "0 pages differ.\n"
     write(built / "docs", {"index.md": PAGES["index.md"].replace("one binary", "two binaries")})
-    program("build", cwd=built)
-    done = program("diff", old, "docs/.anvil/index.db", cwd=built, code=1)
+    inside.program("build", cwd=built)
+    done = inside.program("diff", old, "docs/.anvil/index.db", cwd=built, code=1)
     assert done.stdout == "~ index.md\n    ~ Lighthouse > Why another monitor\n1 page differs.\n"
-    answer = printed("diff", old, "docs/.anvil/index.db", cwd=built, code=1)
+    answer = inside.printed("diff", old, "docs/.anvil/index.db", cwd=built, code=1)
     changed = {"kind": "changed", "heading_path": "Lighthouse > Why another monitor"}
     assert answer == {"pages": [{"kind": "changed", "file_path": "index.md", "sections": [changed]}], "settings": []}
 
@@ -402,7 +403,7 @@ def test_init_asks_when_it_is_not_told(docs: Path) -> None:
 
 
 def test_what_init_writes_is_a_configuration(docs: Path) -> None:
-    program("init", "--no-commit-index", cwd=docs.parent)
+    inside.program("init", "--no-commit-index", cwd=docs.parent)
     text = (docs.parent / "anvil.toml").read_text()
     (docs.parent / "anvil.toml").write_text(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))
     with anvil.open(config=docs.parent / "anvil.toml") as opened:
@@ -412,9 +413,9 @@ def test_what_init_writes_is_a_configuration(docs: Path) -> None:
 
 def test_init_for_the_folder_itself(isolated: None, docs: Path) -> None:
     run(docs, "init", "-q")
-    program("init", "--docs", ".", "--no-commit-index", cwd=docs)
+    inside.program("init", "--docs", ".", "--no-commit-index", cwd=docs)
     assert (docs / ".gitignore").read_text() == ".anvil/\n"
-    program("init", "--docs", ".", "--commit-index", cwd=docs)
+    inside.program("init", "--docs", ".", "--commit-index", cwd=docs)
     assert (docs / ".gitattributes").read_text() == ".anvil/index.db binary\n"
 
 

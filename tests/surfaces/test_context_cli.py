@@ -15,7 +15,8 @@ import pytest
 from anvil.store import publishing
 from tests.conftest import write
 from tests.contexts import FILES
-from tests.surfaces.programs import ROOT, complaint, environment, printed, program
+from tests.surfaces import inside
+from tests.surfaces.programs import ROOT, environment, program
 
 KNOWN = sum("/" in path for path in FILES)
 
@@ -32,28 +33,29 @@ def test_a_day_with_the_context(root: Path) -> None:
     assert "nothing changed" in program("context", "ingest", cwd=root / "specs").stdout
     quiet = program("context", "ingest", "--quiet", cwd=root)
     assert (quiet.stdout, quiet.stderr) == ("", "")
-    run = printed("context", "ingest", "--force", cwd=root)
+    run = inside.printed("context", "ingest", "--force", cwd=root)
     assert run["outcome"] == "built" and run["tasks"] == {"open": 5, "done": 5}
 
     write(root, {"specs/large.md": "x" * 200_000, "specs/new.md": "# Walrus\n\n- [ ] T7 feed the walrus\n"})
-    found = program("context", "search", "walrus", cwd=root)
+    found = inside.program("context", "search", "walrus", cwd=root)
     assert "1. specs/new.md:1" in found.stdout and "| - [ ] T7 feed the walrus" in found.stdout
-    assert program("context", "tasks", "specs/new.md", cwd=root).stdout == "specs/new.md:3: [ ] T7 feed the walrus\n"
-    assert next(each["id"] for each in printed("context", "tasks", "--status", "done", cwd=root)) == "CHK001"
-    status = printed("context", "status", cwd=root)
+    tasks = inside.program("context", "tasks", "specs/new.md", cwd=root).stdout
+    assert tasks == "specs/new.md:3: [ ] T7 feed the walrus\n"
+    assert next(each["id"] for each in inside.printed("context", "tasks", "--status", "done", cwd=root)) == "CHK001"
+    status = inside.printed("context", "status", cwd=root)
     assert status["artifacts"] == 7 and status["status"] == "ok"
-    assert "7 (2 spec, 1 plan, 1 tasks, 1 checklist, 2 generic)" in program("context", "status", cwd=root).stdout
-    assert "skipped specs/large.md: too large" in program("context", "ingest", cwd=root).stderr
-    hits = printed("context", "search", "gangway", "--type", "spec", "-k", "1", cwd=root)
+    assert "7 (2 spec, 1 plan, 1 tasks, 1 checklist, 2 generic)" in inside.program("context", "status", cwd=root).stdout
+    assert "skipped specs/large.md: too large" in inside.program("context", "ingest", cwd=root).stderr
+    hits = inside.printed("context", "search", "gangway", "--type", "spec", "-k", "1", cwd=root)
     assert len(hits) == 1 and hits[0]["type"] == "spec"
 
 
 def test_what_cannot_be_done_is_told_in_a_sentence(root: Path) -> None:
-    assert "Use one of spec" in complaint("context", "search", "x", "--type", "novel", cwd=root)
-    assert "query" in complaint("context", "search", " ", cwd=root)
-    assert "--root" in complaint("context", "ingest", "--root", "nowhere", cwd=root)
+    assert "Use one of spec" in inside.complaint("context", "search", "x", "--type", "novel", cwd=root)
+    assert "query" in inside.complaint("context", "search", " ", cwd=root)
+    assert "--root" in inside.complaint("context", "ingest", "--root", "nowhere", cwd=root)
     (root / "mcp.config.json").write_text("{")
-    assert "mcp.config.json cannot be read" in complaint("context", "ingest", cwd=root)
+    assert "mcp.config.json cannot be read" in inside.complaint("context", "ingest", cwd=root)
 
 
 def test_a_killed_run_leaves_nothing_in_the_way(root: Path) -> None:

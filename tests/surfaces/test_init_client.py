@@ -1,4 +1,4 @@
-"""``anvil init --client``, run as its users run it."""
+"""``anvil init --client``: what it writes into the files of clients, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anvil.clients import CLIENTS, path_of
-from tests.surfaces.programs import complaint, program
+from tests.surfaces.inside import complaint, program
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests import repositories
 from tests.conftest import PAGES, write
 from tests.repositories import run
 from tests.surfaces.committing import HOOKS, call, configuration, pre_commit, program_folder
-from tests.surfaces.programs import program
+from tests.surfaces.inside import program
 
 isolated = pytest.fixture(repositories.isolated.__wrapped__, autouse=True)  # type: ignore[attr-defined]
 INDEX = "docs.anvil.db"

@@ -22,7 +22,9 @@ from anvil.store import trust
 from tests.conftest import PAGES, write
 from tests.publishing import Answer, GitHub, Server, packed, serving
 from tests.repositories import commit, isolated, run
-from tests.surfaces.programs import complaint, environment, printed, program
+from tests.surfaces import programs
+from tests.surfaces.inside import complaint, printed, program
+from tests.surfaces.programs import environment
 from tests.surfaces.serving import Speaker, connected
 
 __all__ = ["isolated"]  # a fixture
@@ -79,16 +81,16 @@ def eventually(look: Callable[[], Any], seconds: float = 20) -> Any:
 
 
 def test_pull_puts_an_index_in_place_and_says_what_came(published: Server, site: Path, here: Path) -> None:
-    done = program("pull", f"{published.url}/", "--to", "docs.db", cwd=here)
+    done = programs.program("pull", f"{published.url}/", "--to", "docs.db", cwd=here)
     assert done.stdout.startswith(f"{here / 'docs.db'} pulled: 4 pages, ") and f"from {published.url}/." in done.stdout
     assert (here / "docs.db").read_bytes() == (site.parent / "index.db").read_bytes()
     before = (here / "docs.db").stat()
-    told = printed("pull", published.url, "--to", "docs.db", cwd=here)
+    told = programs.printed("pull", published.url, "--to", "docs.db", cwd=here)
     assert told["outcome"] == "unchanged" and told["pages"] == 4 and told["from_cache"] is None
     assert told["sha256"] == trust.sha256(here / "docs.db")
     assert (here / "docs.db").stat().st_mtime_ns == before.st_mtime_ns
-    assert program("pull", published.url, "--to", "docs.db", "--quiet", cwd=here).stdout == ""
-    assert program("verify", "docs.db", cwd=here).stdout.startswith("docs.db is sound")
+    assert programs.program("pull", published.url, "--to", "docs.db", "--quiet", cwd=here).stdout == ""
+    assert programs.program("verify", "docs.db", cwd=here).stdout.startswith("docs.db is sound")
     assert sorted(path.name for path in here.iterdir()) == ["docs.db"]
 
 

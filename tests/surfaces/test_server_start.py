@@ -23,7 +23,7 @@ from tests.surfaces.serving import Speaker
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 """What the newest revision of the protocol dropped is still used by most clients."""
 
-MANY = {f"part{n}/page{m}.md": f"# Page {n} {m}\n\n" + f"The boiler {n}.{m} makes steam. " * 40
+MANY = {f"part{n}/page{m}.md": f"# Page {n} {m}\n\n" + f"The boiler {n}.{m} makes steam. " * 24
         for n in range(6) for m in range(10)}  # fmt: skip
 
 
