@@ -121,7 +121,7 @@ def free_ports(count: int) -> list[int]:
 
 def listening(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     """Wait until somebody listens."""
-    end = time.monotonic() + 90
+    end = time.monotonic() + 150
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", port), 1).close()

@@ -92,7 +92,8 @@ def test_the_program_makes_the_same_bytes_on_the_cluster(ray: RayCluster, few: P
     for name, address, more in (("client", ray.address, {}), ("inside", "ray://auto", {"RAY_ADDRESS": ray.head})):
         done = subprocess.run(
             [sys.executable, "-m", "anvil", "build", "--index", f"{name}.db", "--executor", address],
-            env=environment(OPENAI_API_KEY="sk-secret", **more), capture_output=True, text=True, timeout=120, check=False,
+            env=environment(OPENAI_API_KEY="sk-secret", **more),
+            capture_output=True, text=True, timeout=240, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert all(line.startswith("anvil: ") and " of " in line for line in done.stderr.splitlines()), done.stderr
@@ -180,7 +181,7 @@ def test_an_interrupt_leaves_nothing_behind(few: Path) -> None:
         [sys.executable, "-m", "anvil", "build", "--index", "never.db", "--executor", "ray://local"],
         env=environment(OPENAI_API_KEY="sk-secret"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    end = time.monotonic() + 90
+    end = time.monotonic() + 150
     below: list[int] = []
     while not any(is_of_ray(pid) for pid in below):
         below = descendants(process.pid)
