@@ -17,7 +17,7 @@
     │   ├── ArtifactMissing    there is none at that path
     │   ├── ArtifactRejected   it failed a check: truncated, damaged, foreign, tampered with
     │   └── FormatTooNew       it was written by a newer Anvil
-    └── BuildError             an index cannot be written: folder read-only, disk full
+    └── BuildError             an index cannot be built: folder read-only, disk full, cluster lost
         └── IndexBusy          another process is building it
 
 Outcomes (stale, skipped, unchanged) are values, never exceptions. A message never holds a secret.
@@ -99,7 +99,7 @@ class FormatTooNew(ArtifactError):
 
 
 class BuildError(AnvilError):
-    """An index cannot be written."""
+    """An index cannot be built or written."""
 
 
 class IndexBusy(BuildError):

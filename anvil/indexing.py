@@ -132,6 +132,8 @@ class Indexer:
         if not self.provider.dimensions:
             return
         total = self.writer.count_without_windows()
+        if total:
+            self.progress("embedding", 0, total)
         waiting: deque[tuple[int, dict[str, list[int]]]] = deque()
         with self.writer.atomic(), closing(self._executor.embed(self._missing(waiting, total))) as answers:
             for made in answers:

@@ -32,13 +32,16 @@ if TYPE_CHECKING:
 SMALL = 512
 """Up to so many texts are embedded on this machine: that is done before a cluster has been asked."""
 DIAL_SECONDS = 10.0
-START_SECONDS = 60.0
+START_SECONDS = 90.0
+"""How long a connection may take: Ray gives a busy head half a minute, and it is asked twice."""
 PATIENCE_SECONDS = 600.0
 """How long nothing at all may come back: a busy cluster is waited for, and one that grows when it is asked to."""
 END_SECONDS = 15.0
 HEADER = 10_000_000
 """Bytes of the longest line from the driver: a reason for each text of a batch would fit."""
 _BOOT = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from anvil.executing.driver import main; main()"
+_Answer = tuple[dict[str, Any], bytes]
+"""What is said about a batch, and the bytes of its vectors."""
 _KEPT_BACK = ("ANVIL_", "OPENAI_", "PYTHONWARNINGS")
 """Of the environment, which workers on this machine would inherit: keys are not for them."""
 
@@ -130,8 +133,8 @@ class _Driver:
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )  # fmt: skip
 
-    def answers(self, asked: dict[str, Any], batches: Iterator[Sequence[str]]) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """(what is said about it, the bytes of its vectors) of each batch. Raises :class:`BuildError`."""
+    def answers(self, asked: dict[str, Any], batches: Iterator[Sequence[str]]) -> Iterator[_Answer]:
+        """One for each batch, in order. Raises :class:`BuildError`."""
         begun = False
         try:
             self._send({"address": self._address, **asked})
@@ -175,7 +178,7 @@ class _Driver:
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
         self._process.stdin.flush()
 
-    def _heard(self, patience: float) -> tuple[dict[str, Any], bytes]:
+    def _heard(self, patience: float) -> _Answer:
         """The next message, and the bytes behind it."""
         assert self._process.stdout is not None
         watchdog = threading.Timer(patience, self._strike)
@@ -202,16 +205,16 @@ class _Driver:
         stands = "The index is what it was."
         if self._struck and begun:
             return (
-                f"Nothing came back from the workers of {self._address} for {PATIENCE_SECONDS / 60:.0f} minutes. {stands} "
-                "See with 'ray status' whether the cluster has a free processor."
+                f"Nothing came back from the workers of {self._address} for {PATIENCE_SECONDS / 60:.0f} minutes. "
+                f"{stands} See with 'ray status' whether the cluster has a free processor."
             )
         if self._struck:
             return f"The Ray cluster at {self._address} does not answer within {START_SECONDS:.0f} seconds. {stands}"
         if begun:
             return f"The Ray cluster at {self._address} went away during the build ({reason}). {stands}"
         return (
-            f"The Ray cluster at {self._address} cannot be used ({reason.rstrip('.')}). {stands} See that it runs the Ray "
-            "and Python of this machine, and set RAY_AUTH_TOKEN if it asks for a token."
+            f"The Ray cluster at {self._address} cannot be used ({reason.rstrip('.')}). {stands} See that it runs the "
+            "Ray and Python of this machine, and set RAY_AUTH_TOKEN if it asks for a token."
         )
 
     def _kill(self) -> None:

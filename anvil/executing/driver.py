@@ -54,10 +54,12 @@ def _connected(address: str) -> Iterator[Any]:
 
     if address == "ray://local":
         ray.init(address="local", include_dashboard=False, log_to_driver=False)
-    elif address == "ray://auto":
-        ray.init(address=os.environ.get("RAY_ADDRESS") or "auto", log_to_driver=False)
     else:
-        ray.init(address=address, log_to_driver=False)
+        named = address if address != "ray://auto" else os.environ.get("RAY_ADDRESS") or "auto"
+        try:
+            ray.init(address=named, log_to_driver=False)
+        except ConnectionAbortedError:  # a busy head did not get its side ready in time; the next time it often has
+            ray.init(address=named, log_to_driver=False)
     try:
         yield ray
     finally:

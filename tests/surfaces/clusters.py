@@ -79,7 +79,8 @@ def alive(pid: int) -> bool:
 @contextlib.contextmanager
 def ray_cluster() -> Iterator[RayCluster]:
     """A cluster for the time of a ``with``."""
-    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:  # sockets have short names
+    short = tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True)  # for names of sockets
+    with short as folder:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         environment.update(
             HOME=folder, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN, RAY_USAGE_STATS_ENABLED="0",
@@ -121,7 +122,7 @@ def free_ports(count: int) -> list[int]:
 
 def listening(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     """Wait until somebody listens."""
-    end = time.monotonic() + 90
+    end = time.monotonic() + 150
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", port), 1).close()
