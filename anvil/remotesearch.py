@@ -37,6 +37,8 @@ PAGES, IN_PAGES = 20, 100
 """and pages by their means, with so many windows in them."""
 EXACT = 2
 """Of the chunks that they belong to, so many times the candidates are compared exactly."""
+COUNTED = 500
+"""Masked pages up to which the numbers of words are those of the text as it is now; beyond, as it was exported."""
 REMEMBERED = 4096
 """Pages' means that are kept."""
 
@@ -57,7 +59,9 @@ class RemoteSearcher(Searcher):
         self._holding: dict[str, _Holders] = {}
         self._sample: VectorTable | None = None
         self._above: tuple[list[int], VectorTable] | None = None
+        self._masked: Counter[str] = Counter()
         super().__init__(reader, provider)  # type: ignore[arg-type]
+        self._without_masked()
 
     def _stemmer(self) -> Stemmer:
         return Stemmer(connection.open_scratch(":memory:"))
@@ -119,12 +123,24 @@ class RemoteSearcher(Searcher):
         return super()._ranked(text, vector, allowed, count)
 
     def _frequency(self, word: str) -> int:
-        """How many chunks hold a word: as exported, and above."""
+        """How many chunks hold a word: as exported, without the masked ones, and above."""
         if word not in self._frequencies:
-            counts = self.reader.below.frequencies(self.stem(word)).values()
+            counts = self.reader.below.frequencies(self.stem(word))
+            below = min((count - self._masked[token] for token, count in counts.items()), default=0)
             above = self.reader.above.frequency(lexicon.literal(word)) if self.reader.above is not None else 0
-            self._frequencies[word] = min(counts, default=0) + above
+            self._frequencies[word] = below + above
         return self._frequencies[word]
+
+    def _without_masked(self) -> None:
+        """Take what is masked out of the words' numbers, and what lies above into the mean length."""
+        reader, masked = self.reader, self.reader.masked
+        if reader.above is None or len(masked) > COUNTED:
+            return
+        words = reader.below.words(reader.below.rows_of(masked))
+        self._masked = Counter(token for each in words.values() for token in set(" ".join(each.columns).split()))
+        chunks = reader.above.counts()["chunks"]
+        total = reader.below.average_length() * reader.below.counts()["chunks"] - sum(w.length for w in words.values())
+        self.average = (total + reader.above.average_length() * chunks) / max(self._size(None), 1)
 
     def _phrases(self, query: lexicon.Query) -> Phrases:
         found: Phrases = {}

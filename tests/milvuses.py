@@ -1,4 +1,4 @@
-"""Indexes to export, quickly made: many pages of plausible words, and a model that knows words only by their letters."""
+"""Indexes to export, quickly made: many pages of words, and a model that knows words only by their letters."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,19 @@ from anvil.embedding import Embedded
 from anvil.sources import working_tree
 from tests.conftest import write
 
-NOUNS = ["server", "alert", "check", "certificate", "volume", "window", "summary", "recipient", "relay", "packet", "tunnel", "mirror", "gateway", "ledger", "lantern", "harbour", "anchor", "compass", "beacon", "signal", "turbine", "valve", "reactor", "conduit", "manifest", "digest", "archive", "cursor"]
-VERBS = ["starts", "stops", "renews", "warns", "watches", "sends", "holds", "mends", "counts", "reads", "writes", "moves", "opens", "closes"]
+SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "qui", "ro", "su", "ta", "ve")
+
+
+@cache
+def _vector(word: str) -> embedding.Vector:
+    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big")
+    return np.random.default_rng(seed).standard_normal(Words.dimensions).astype(np.float32)
 
 
 class Words:
-    """Vectors of hashed words: texts that share words are near. It reads eight words at a time."""
+    """Vectors of hashed words: texts that share words are near. It reads forty words at a time."""
 
-    name, model, max_tokens, dimensions = "words", "hashed-words", 40, 32
+    name, model, max_tokens, dimensions = "words", "hashed-words", 40, 64
     digest = hashlib.sha256(b"hashed-words").hexdigest()
 
     def warm(self) -> None:
@@ -41,30 +47,51 @@ class Words:
     def embed_query(self, text: str) -> embedding.Vector:
         found = np.full(self.dimensions, 1e-3, np.float32)
         for word in re.findall(r"\w+", text.lower()):
-            seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big")
-            found += np.random.default_rng(seed).standard_normal(self.dimensions).astype(np.float32)
+            found += _vector(word)
         return np.asarray(found / np.linalg.norm(found), np.float32)
 
     def close(self) -> None:
         pass
 
 
+def vocabulary(dice: random.Random, count: int) -> list[str]:
+    """So many words that nobody uses."""
+    return ["".join(dice.choice(SYLLABLES) for _ in range(dice.choice((2, 3, 4)))) for _ in range(count)]
+
+
 def pages(count: int, seed: int = 1) -> dict[str, str]:
-    """So many pages of six sections, some of them long enough for several vectors."""
+    """So many pages of six sections, each page with words of its own among common ones; some sections are long enough
+    for several vectors."""
     dice = random.Random(seed)
+    common = vocabulary(dice, 400)
+    found = {}
+    for number in range(count):
+        own = vocabulary(dice, 12)
 
-    def sentence() -> str:
-        return f"The {dice.choice(NOUNS)} {dice.choice(VERBS)} the {dice.choice(NOUNS)}-{dice.randrange(40)}. "
+        def sentence(own: list[str] = own) -> str:
+            words = [dice.choice(own if dice.random() < 0.3 else common) for _ in range(9)]
+            return f"{' '.join(words).capitalize()} {dice.choice(own)}-{dice.randrange(9)}. "
 
-    return {
-        f"{dice.choice(('guides', 'reference'))}/page-{number}.md": f"# The {dice.choice(NOUNS)} {number}\n\n"
-        + "\n\n".join(
-            f"## {dice.choice(NOUNS).title()} and {dice.choice(NOUNS)}\n\n"
-            + "".join(sentence() for _ in range(dice.choice((4, 8, 30))))
+        sections = [
+            f"## {dice.choice(own).title()} {dice.choice(common)}\n\n"
+            + "".join(sentence() for _ in range(dice.choice((4, 8, 16))))
             for _ in range(6)
-        )
-        for number in range(count)
-    }
+        ]
+        path = f"{dice.choice(('guides', 'reference'))}/page-{number}.md"
+        found[path] = f"# {dice.choice(own).title()} {number}\n\n" + "\n\n".join(sections) + "\n"
+    return found
+
+
+def questions(found: dict[str, str], count: int, seed: int = 2) -> list[str]:
+    """So many questions: some words of a sentence, in another order."""
+    dice = random.Random(seed)
+    asked = []
+    for _ in range(count):
+        line = dice.choice([line for line in found[dice.choice(sorted(found))].splitlines() if len(line) > 80])
+        words = dice.choice(line.rstrip(". ").split(". ")).split()
+        dice.shuffle(words)
+        asked.append("what is " + " ".join(words[: dice.choice((1, 2, 4, 6))]))
+    return asked
 
 
 def built(folder: Path, found: dict[str, str], provider: Any = None, name: str = "index.db") -> Path:

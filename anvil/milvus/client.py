@@ -27,6 +27,7 @@ WRITING = 300.0
 """Seconds that a step of an export may take, such as the making of an index."""
 _GONE = re.compile(r"(collection|alias)\b.*\b(not exist|not found|can't find)", re.IGNORECASE | re.DOTALL)
 _GONE_CODES = (100, 1600)
+_RELEASED = 101
 _AWAY = re.compile(
     r"UNAVAILABLE|DEADLINE_EXCEEDED|Fail connecting|Fail to connect|failed to connect|timeout|Connection refused",
     re.IGNORECASE,
@@ -40,6 +41,10 @@ _lite_lock = threading.Lock()
 
 class Gone(FetchError):
     """A collection or an alias that was asked for is not there."""
+
+
+class Released(FetchError):
+    """A collection is not in the server's memory: it was started anew."""
 
 
 class Client:
@@ -110,6 +115,8 @@ class Client:
         said = " ".join(str(getattr(error, "message", None) or error).split())
         if self._token:
             said = said.replace(self._token, "...")
+        if getattr(error, "code", None) == _RELEASED:
+            return Released(f"{self.shown} is not loaded ({said[:120]}).")
         if getattr(error, "code", None) in _GONE_CODES or _GONE.search(said):
             return Gone(f"{self.shown} is not there any more, or not yet ({said[:120]}).")
         if _REFUSED.search(said):

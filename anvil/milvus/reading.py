@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.milvus import layout, writing
-from anvil.milvus.client import WRITING, Client, Gone
+from anvil.milvus.client import WRITING, Client, Gone, Released
 from anvil.models import ChunkMetadata, PageChunk, Section
 from anvil.store import identity
 from anvil.store.reading import SearchedText, StoredChunk, StoredDocument
@@ -84,15 +84,22 @@ class MilvusReader:
     def close(self) -> None:
         """Nothing is held; the client is its owner's."""
 
+    def _ask(self, name: str, kind: str, **more: Any) -> Any:
+        """Ask a collection, having it loaded first where it is not: a server that was started anew has none."""
+        collection = f"{self.generation}_{kind}"
+        try:
+            return self.client.ask(name, collection, **more)
+        except Released:
+            self.client.ask("load_collection", collection, timeout=WRITING)
+            return self.client.ask(name, collection, **more)
+
     # --- rows and texts ------------------------------------------------------------------------------------
 
     def _rows(self, kind: str, ids: Iterable[int], fields: Sequence[str]) -> dict[int, dict[str, Any]]:
         """Row -> its fields, of those that are there."""
         wanted, found = list(dict.fromkeys(map(int, ids))), {}
         for first in range(0, len(wanted), BATCH):
-            some = self.client.ask(
-                "query", f"{self.generation}_{kind}", ids=wanted[first : first + BATCH], output_fields=list(fields)
-            )
+            some = self._ask("query", kind, ids=wanted[first : first + BATCH], output_fields=list(fields))
             found.update({int(row["id"]): row for row in some})
         return found
 
@@ -112,8 +119,6 @@ class MilvusReader:
     def _about(self) -> About:
         shown = self.client.shown
         try:
-            for kind in layout.KINDS:  # a server that was started anew may have none of them in memory
-                self.client.ask("load_collection", f"{self.generation}_{kind}", timeout=WRITING)
             said = json.loads(self._texts(layout.ABOUT, [0])[0])
             if said["layout"] > layout.LAYOUT:
                 raise FormatTooNew(
@@ -233,8 +238,8 @@ class MilvusReader:
 
     def matching(self, tokens: Iterable[str], limit: int, within: str) -> list[int]:
         """Rows of the chunks that Milvus' BM25 finds to fit some tokens best."""
-        found = self.client.ask(
-            "search", f"{self.generation}_chunks", data=[" ".join(tokens)], anns_field="bm25", limit=limit,
+        found = self._ask(
+            "search", "chunks", data=[" ".join(tokens)], anns_field="bm25", limit=limit,
             filter=within, output_fields=_WORDS, search_params={"metric_type": "BM25"},
         )[0]  # fmt: skip
         _keep(self._words, {int(hit["id"]): _words(hit["entity"]) for hit in found})
@@ -250,8 +255,8 @@ class MilvusReader:
         return self._near("pages", vector, limit, within)
 
     def _near(self, kind: str, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
-        found = self.client.ask(
-            "search", f"{self.generation}_{kind}", data=[vector], anns_field="vector", limit=limit, filter=within,
+        found = self._ask(
+            "search", kind, data=[vector], anns_field="vector", limit=limit, filter=within,
             output_fields=["document"], search_params={"metric_type": "COSINE", "params": {"ef": max(2 * limit, 128)}},
         )[0]  # fmt: skip
         return [(int(hit["id"]), float(hit["distance"])) for hit in found]
