@@ -155,7 +155,7 @@ def main() -> None:
                     answering += [each.answering for each in found]
     print(heading(chosen.rounds))
     print(f"{chosen.chunks:,} chunks, {CLIENTS} clients.\n")
-    columns = ["servers", "questions a second", "against one", "median of one", "resident, each", "shares divided, each"]
+    columns = ["servers", "questions a second", "against one", "median of one", "resident, each", "own share"]
     print(table(columns, [
         [str(count), f"{statistics.median(pace[count]):.0f}", f"{ratio(pace[count], pace[1]):.2f} x",
          f"{statistics.median(times[count]) * 1000:.1f} ms",

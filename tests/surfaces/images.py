@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-KEPT = 24 * 3600
+KEPT = 3600
 """Seconds after its last use for which a layer is kept."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PRIVATE = ["unshare", "--mount", "--propagation", "private"]
