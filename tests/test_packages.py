@@ -88,7 +88,7 @@ def test_the_wheel_holds_the_two_packages_and_nothing_else(built: Built) -> None
     assert files is None or inside == {name for name in files if name.startswith(("anvil/", "mkdocs_anvil/"))}
     assert {name.split("/")[0] for name in inside} == {"anvil", "mkdocs_anvil"}
     assert {name for name in inside if Path(name).suffix not in SOURCES and Path(name).name not in NAMED} == set()
-    assert {name for name in inside if "test" in name.split("/")[-1] or "__pycache__" in name} == set()
+    assert {name for name in inside if re.search(r"(^|/)(tests?/|test_|conftest|__pycache__)", name)} == set()
 
 
 @pytest.mark.parametrize(
