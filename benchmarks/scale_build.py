@@ -41,7 +41,7 @@ def ray_cluster(processors: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
         process = subprocess.Popen(
             [
-                str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", f"--port={port}",
+                sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}",
                 f"--ray-client-server-port={client}", f"--num-cpus={processors}", "--include-dashboard=false",
                 "--min-worker-port=0", "--max-worker-port=0", f"--temp-dir={folder}", "--node-ip-address=127.0.0.1",
             ],

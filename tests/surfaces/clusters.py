@@ -88,7 +88,7 @@ def ray_cluster() -> Iterator[RayCluster]:
         )  # fmt: skip
         port, client = free_ports(2)
         command = [
-            str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", f"--port={port}",
+            sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}",
             f"--ray-client-server-port={client}", "--num-cpus=2", "--include-dashboard=false", "--min-worker-port=0",
             "--max-worker-port=0", f"--temp-dir={folder}", "--disable-usage-stats", "--node-ip-address=127.0.0.1",
             "--object-store-memory=100000000",
