@@ -298,7 +298,8 @@ class _Taken:
         self.reader, self.besides = reader, besides
 
     def __contains__(self, id_: object) -> bool:
-        return id_ in self.besides or bool(self.reader.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,)).get)
+        here = self.reader.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,))
+        return id_ in self.besides or bool(here.get)
 
 
 def _sha256(text: str) -> bytes:

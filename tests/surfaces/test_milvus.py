@@ -37,11 +37,14 @@ def cluster(work: Path) -> Iterator[str]:
         yield source
 
 
-def test_an_export_is_told_once_and_found_done_after(work: Path, cluster: str) -> None:
+def test_an_export_is_told_once_and_found_done_after(
+    work: Path, cluster: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     again = printed("export", "--to", cluster, cwd=work)
     assert (again["outcome"], again["target"], again["pages"]) == ("unchanged", cluster, 4)
-    assert program("export", "--to", cluster, "--quiet", cwd=work).stdout == ""
-    assert "is up to date: 4 pages" in program("export", "--to", cluster, cwd=work).stdout
+    monkeypatch.chdir(work)
+    assert cli.run(["export", "--to", cluster, "--quiet"]) == 0 and capsys.readouterr() == ("", "")
+    assert cli.run(["export", "--to", cluster]) == 0 and "is up to date: 4 pages" in capsys.readouterr().out
 
 
 def test_every_command_answers_as_from_the_file(
@@ -106,7 +109,6 @@ def test_a_cluster_that_is_away_is_told_by_each_question(work: Path, tmp_path: P
         with lite_server(tmp_path, port):
             program("export", "--to", source, cwd=work)
             assert client.ok("search_docs", query="certificates expire")["results"]
-    assert "does not answer" in complaint("search", "--index", source, "x", cwd=work)
 
 
 def test_a_file_of_milvus_lite_needs_no_server(work: Path, tmp_path: Path) -> None:
@@ -115,7 +117,6 @@ def test_a_file_of_milvus_lite_needs_no_server(work: Path, tmp_path: Path) -> No
     program("export", "--index", index, "--to", source, cwd=tmp_path)
     found = printed("search", "--index", source, "--provider", "none", "certificates expire", cwd=tmp_path)
     assert found["results"][0]["metadata"]["file_path"] == "guides/checks.md"
-    assert "There is no index" in complaint("list", "--index", "milvus+lite:lite.db/other", cwd=tmp_path)
 
 
 @pytest.mark.parametrize(
