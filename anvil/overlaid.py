@@ -23,23 +23,12 @@ class Overlay(Writer):
         super().__init__(connection.open_scratch(":memory:"))
         self._below = below
 
-    def new_id(self, library: str, path: str) -> int:
+    def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
         stands = self._below.pages.get(path)
-        return stands.id if stands else identity.document_id(library, path, _Taken(self._below.paths, self))
+        return stands.id if stands else super().new_id(library, path, self._below.paths)
 
     def times(self) -> dict[str, tuple[str, str]]:
         return {**self._below.times(), **super().times()}
-
-
-@dataclass(frozen=True)
-class _Taken:
-    """The document ids in use, there and here."""
-
-    below: Container[int]
-    above: Overlay
-
-    def __contains__(self, id_: object) -> bool:
-        return id_ in self.below or any(document.id == id_ for document in self.above.documents())
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,11 +27,18 @@ LITE = "milvus+lite:lite.db/docs"
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 
 
-@pytest.fixture
-def exported(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with docs, their index, and a Milvus Lite file that holds it."""
-    export(tmp_path, built(tmp_path, {**PAGES, **pages(6)}))
-    return tmp_path
+    folder = tmp_path_factory.mktemp("exported")
+    export(folder, built(folder, {**PAGES, **pages(6)}))
+    return folder
+
+
+@pytest.fixture
+def exported(once: Path, tmp_path: Path) -> Path:
+    """That folder, copied: what is done to it is done to nobody else."""
+    return Path(shutil.copytree(once, tmp_path / "work"))
 
 
 def export(folder: Path, index: Path, source: str = LITE) -> None:

@@ -24,7 +24,9 @@ CONNECTING = 5.0
 ASKING = 10.0
 """Seconds that a question may take."""
 WRITING = 300.0
-"""Seconds that a step of an export may take, such as the making of an index."""
+"""Seconds that a step of an export may take,"""
+INDEXING = 4 * 3600.0
+"""and the making of an index, or its loading, which take long for millions of vectors."""
 _GONE = re.compile(r"(collection|alias)\b.*\b(not exist|not found|can't find)", re.IGNORECASE | re.DOTALL)
 _GONE_CODES = (100, 1600)
 _RELEASED = 101

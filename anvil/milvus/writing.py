@@ -10,7 +10,7 @@ from typing import Any
 
 from anvil.errors import ArtifactRejected, FetchError
 from anvil.milvus import layout
-from anvil.milvus.client import WRITING, Client, Gone
+from anvil.milvus.client import INDEXING, WRITING, Client, Gone
 
 ROWS = 500
 """Rows of one insert at most."""
@@ -96,8 +96,8 @@ class Generation:
             self._send(kind)
             name = f"{self.name}_{kind}"
             self.client.ask("flush", name, timeout=WRITING)
-            self.client.ask("create_index", name, layout.indexes(kind), timeout=WRITING)
-            self.client.ask("load_collection", name, timeout=WRITING)
+            self.client.ask("create_index", name, layout.indexes(kind), timeout=INDEXING)
+            self.client.ask("load_collection", name, timeout=INDEXING)
             counted = self.client.ask(
                 "query", name, filter="", output_fields=["count(*)"], consistency_level="Strong", timeout=WRITING
             )

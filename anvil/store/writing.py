@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -147,9 +147,9 @@ class Writer(Reader):
             ((time, library, path) for path, time in sorted(times.items())),
         )
 
-    def new_id(self, library: str, path: str) -> int:
-        """A free id for a document that is to be added."""
-        return identity.document_id(library, path, _Taken(self))
+    def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
+        """A free id for a document that is to be added: none that is in use here, or among those ``besides``."""
+        return identity.document_id(library, path, _Taken(self, besides))
 
     # --- windows and vectors -------------------------------------------------------------------------------
 
@@ -278,11 +278,12 @@ def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
 class _Taken:
     """The document ids in use, asked one by one: a set of them all would grow with the index."""
 
-    def __init__(self, reader: Reader) -> None:
-        self.reader = reader
+    def __init__(self, reader: Reader, besides: Container[int]) -> None:
+        self.reader, self.besides = reader, besides
 
     def __contains__(self, id_: object) -> bool:
-        return bool(self.reader.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,)).get)
+        here = self.reader.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,))
+        return id_ in self.besides or bool(here.get)
 
 
 def _sha256(text: str) -> bytes:
