@@ -53,6 +53,7 @@ DOORS = {
     "starlette": ("anvil.server",),
     "uvicorn": ("anvil.server",),
     "anyio": ("anvil.server",),
+    "pydantic_core": ("anvil.server",),
     "watchfiles": ("anvil.watching",),
     "mkdocs": (),
 }
