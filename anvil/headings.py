@@ -44,6 +44,7 @@ _TARGET = re.compile(
     re.DOTALL,
 )
 _LABEL = re.compile(r"\[([^\[\]]*)\]")
+_NO_SLUG = re.compile(r"[^a-z0-9 _-]+")
 
 
 def attributes(source: str) -> tuple[str, str]:
@@ -207,6 +208,8 @@ def slug(title: str, style: Slugs) -> str:
     if style == "mkdocs":
         folded = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode("ascii")
         return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", folded).strip().lower())
+    if title.isascii():
+        return _NO_SLUG.sub("", title.lower()).replace(" ", "-")
     kept = (
         c
         for c in title.lower()

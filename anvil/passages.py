@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from itertools import groupby
 
 from anvil.lexicon import CJK, STOP, pairs
@@ -36,8 +37,9 @@ def roots(text: str) -> frozenset[str]:
     return frozenset(key for word in words for key in _keys(word))
 
 
-def _keys(word: str) -> list[str]:
-    return pairs(word) if _UNSPACED.match(word) else [root(word)]
+@lru_cache(4096)  # a text has few different words, and the next text mostly the same ones
+def _keys(word: str) -> tuple[str, ...]:
+    return tuple(pairs(word)) if _UNSPACED.match(word) else (root(word),)
 
 
 def mark(text: str, wanted: Collection[str], style: Callable[[str], str]) -> str:

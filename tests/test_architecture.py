@@ -59,6 +59,7 @@ DOORS = {
     "starlette": ("anvil.server",),
     "uvicorn": ("anvil.server",),
     "anyio": ("anvil.server",),
+    "pydantic_core": ("anvil.server",),
     "watchfiles": ("anvil.watching",),
     "mkdocs": (),
 }

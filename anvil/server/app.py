@@ -51,13 +51,13 @@ class App:
             lifespan=connections.connection,
             cache_hints={"tools/list": CacheHint(HOUR, "public")},
             on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
             on_list_prompts=self._list_prompts,
             **(pages[0].handlers() if pages else {}),
         )
         # by name, since the constructor warns of what newer revisions of the protocol dropped: older clients use it
         add = self.server.add_request_handler
         add("logging/setLevel", types.SetLevelRequestParams, connections.set_level)
+        add("tools/call", types.CallToolRequestParams, self._call_tool)  # so too, since it may then answer with a dict
         self.server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, connections.initialized
         )
@@ -89,7 +89,9 @@ class App:
     async def _list_prompts(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=[])
 
-    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def _call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | dict[str, Any]:
         """Run a tool. What it refuses is a tool error that a model can read; a call that does not fit the tool's
         schema is an error of the protocol."""
         if params.name not in self._tools:
@@ -135,10 +137,16 @@ def hints(tool: Tool) -> types.ToolAnnotations:
     )  # fmt: skip
 
 
-def answer(result: Any) -> types.CallToolResult:
-    """A result as structured content, and the same JSON as text; an array stands in the text as it is."""
+def answer(result: Any) -> dict[str, Any]:
+    """A result as structured content, and the same JSON as text; an array stands in the text as it is.
+
+    Spelled as on the wire: the SDK checks that too, but its own model it would take apart first, value by value.
+    """
     value = plain(result)
-    return types.CallToolResult(content=[types.TextContent(text=text(value))], structured_content=structured(value))
+    return {
+        "content": [{"type": "text", "text": text(value)}], "structuredContent": structured(value),
+        "isError": False, "resultType": "complete",
+    }  # fmt: skip
 
 
 def refusal(message: str, surface: Surface | None = None) -> types.CallToolResult:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -38,7 +37,7 @@ class Stemmer:
 
     def counts(self, text: str) -> dict[str, int]:
         """Token -> how often it stands in ``text``."""
-        return self._counted(Counter(words(text.lower())))
+        return self._counted(words(text.lower()))
 
     def counter(self, tokens: Collection[str]) -> Callable[[str], dict[str, int]]:
         """``counts`` of these tokens only, for many texts: words that cannot give one are passed over.
@@ -57,19 +56,20 @@ class Stemmer:
             if not text.isascii() and _BEYOND_ASCII.search(text):
                 return self.counts(text)
             lowered = text.lower()
-            return self._counted(Counter(w for each, word in likely if each in lowered for w in word.findall(lowered)))
+            return self._counted([w for each, word in likely if each in lowered for w in word.findall(lowered)])
 
         return counts
 
-    def _counted(self, found: Counter[str]) -> dict[str, int]:
-        new = [word for word in found if word not in self._known]
+    def _counted(self, found: Sequence[str]) -> dict[str, int]:
+        known = self._known
+        new = list({word: None for word in found if word not in known})
         if new:
             tokens = self._tokens("\n".join(new))  # one call for all: each costs as much as many words
             if len(tokens) != len(new):
                 tokens = [next(iter(self._tokens(word)), "") for word in new]
-            self._known.update(zip(new, tokens, strict=True))
+            known.update(zip(new, tokens, strict=True))
         counted: dict[str, int] = {}
-        for word, count in found.items():
-            token = self._known[word]
-            counted[token] = counted.get(token, 0) + count
+        for word in found:  # mostly a handful: collections.Counter would take longer to begin
+            token = known[word]
+            counted[token] = counted.get(token, 0) + 1
         return counted
