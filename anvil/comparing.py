@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from anvil.pages import page_text
-from anvil.store.reading import Reader, StoredDocument
+from anvil.store.reading import Reader
+from anvil.store.stored import StoredDocument
 from anvil.store.writing import SETTINGS
 from anvil.wording import counted
 

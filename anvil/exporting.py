@@ -19,8 +19,9 @@ from anvil.milvus.client import Client
 from anvil.milvus.writing import Generation
 from anvil.models import Progress, silent
 from anvil.store import checking, identity
-from anvil.store.reading import Reader, SearchedText, StoredChunk, StoredDocument
+from anvil.store.reading import Reader
 from anvil.store.stemming import Stemmer
+from anvil.store.stored import SearchedText, StoredChunk, StoredDocument
 from anvil.vectors import VectorTable
 
 if TYPE_CHECKING:

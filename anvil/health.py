@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from anvil.pages import page_text
-from anvil.store.reading import Reader, StoredChunk
+from anvil.store.reading import Reader
+from anvil.store.stored import StoredChunk
 
 if TYPE_CHECKING:
     import numpy as np

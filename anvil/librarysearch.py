@@ -19,7 +19,7 @@ from anvil.holdings import Passages
 from anvil.searching import CANDIDATES, Question, Searcher
 from anvil.store import identity
 from anvil.store.library_reading import LibraryReader
-from anvil.store.reading import SearchedText
+from anvil.store.stored import SearchedText
 from anvil.vectors import VectorTable
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from anvil.milvus.reading import MilvusReader
 from anvil.models import PageChunk, Section
 from anvil.store import connection, identity
-from anvil.store.reading import SearchedText, StoredChunk, StoredDocument
+from anvil.store.stored import SearchedText, StoredChunk, StoredDocument
 from anvil.store.writing import Writer
 
 

@@ -21,7 +21,7 @@ from anvil.models import (
 )
 from anvil.selecting import is_unicode
 from anvil.store.asked import Asked
-from anvil.store.reading import StoredDocument, section_url
+from anvil.store.stored import StoredDocument, section_url
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from anvil.sources import DocumentSource, Over
 from anvil.store import checking
 from anvil.store.asked import Asked
 from anvil.store.digest import canonical
-from anvil.store.reading import StoredDocument
+from anvil.store.stored import StoredDocument
 
 NEVER = "1970-01-01T00:00:00Z"
 SITE_KEYS = ("edit_url",)

@@ -16,8 +16,9 @@ from anvil import globs, lexicon, passages, ranking
 from anvil.errors import AnvilError, ConfigError
 from anvil.models import Hit, Mode, SearchResult
 from anvil.ranking import ScoreParts
-from anvil.store.reading import Reader, SearchedText
+from anvil.store.reading import Reader
 from anvil.store.stemming import Stemmer
+from anvil.store.stored import SearchedText
 from anvil.vectors import VectorTable
 
 if TYPE_CHECKING:

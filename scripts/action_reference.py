@@ -19,7 +19,7 @@ The inputs and outputs of the GitHub action `{uses}`. How to use it: [Build it i
 """
 
 
-def reference(file: Path, uses: str = "anvil-docs/anvil@v1") -> str:
+def reference(file: Path, uses: str = "anvil-docs/anvil@v0") -> str:
     """The page, whole. ValueError, naming it, for an input or output without a description."""
     action = yaml.safe_load(file.read_text(encoding="utf-8"))
     head = OPENING.format(uses=uses, description=prose(action["description"]).removesuffix(".") + ".")

@@ -139,7 +139,7 @@ def hook(place: Place, body: str) -> None:
 def action(place: Place, body: str) -> None:
     steps = yaml.safe_load(body)
     inputs = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
-    assert [step["uses"] for step in steps] == ["anvil-docs/anvil@v1"]
+    assert [step["uses"] for step in steps] == ["anvil-docs/anvil@v0"]
     assert all(step.get("with", {}).keys() <= inputs.keys() for step in steps)
     job = {"runs-on": "ubuntu-latest", "steps": steps}
     write(place.work, {"workflow.yml": yaml.safe_dump({"name": "Docs", "on": "push", "jobs": {"docs": job}})})

@@ -40,6 +40,7 @@ class Checkout:
         for page in (*root.glob("docs/**/*.md"), root / "action.yml", root / "README.md"):
             text = page.read_text(encoding="utf-8")
             text = re.sub(r"(rev: v|anvil-docs==)[\d.]*\d", r"\g<1>1.2.3", text)
+            text = re.sub(r"(anvil-docs/anvil@v)\d", r"\g<1>1", text)
             page.write_text(text, encoding="utf-8")
         self.run("server_json.py")
         self.commit()

@@ -13,7 +13,8 @@ from anvil.context.answers import Artifact, Inventory, TaskCounts, TaskItem
 from anvil.context.artifacts import KINDS, id_of, kind_of
 
 if TYPE_CHECKING:
-    from anvil.store.reading import Reader, StoredDocument
+    from anvil.store.reading import Reader
+    from anvil.store.stored import StoredDocument
 
 
 @dataclass(frozen=True, slots=True)

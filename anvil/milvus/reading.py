@@ -18,7 +18,7 @@ from anvil.milvus import layout, writing
 from anvil.milvus.client import WRITING, Client, Gone, Released
 from anvil.models import ChunkMetadata, PageChunk, Section
 from anvil.store import identity
-from anvil.store.reading import SearchedText, StoredChunk, StoredDocument
+from anvil.store.stored import SearchedText, StoredChunk, StoredDocument
 
 if TYPE_CHECKING:
     import numpy as np

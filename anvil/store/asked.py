@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from anvil.models import PageChunk, Section
-from anvil.store.reading import SearchedText, StoredChunk, StoredDocument
+from anvil.store.stored import SearchedText, StoredChunk, StoredDocument
 
 
 class Asked(Protocol):

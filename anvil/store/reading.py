@@ -7,52 +7,22 @@ thread-safe: whoever shares one holds a lock around each call.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from anvil import freshness
 from anvil.lexicon import path_words
-from anvil.models import SEPARATOR, ChunkMetadata, PageChunk, Section
+from anvil.models import ChunkMetadata, PageChunk, Section
 from anvil.store import identity
+from anvil.store.stored import SearchedText, StoredChunk, StoredDocument, section_titles, section_url
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from typing_extensions import Self
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """A row of ``documents``."""
-
-    id: int
-    library: str
-    file_path: str
-    title: str
-    blob_id: str
-    size: int
-    last_modified: str
-    url: str | None
-    nav_path: str | None
-    metadata: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """A chunk with what a search result needs of its document. ``row`` is its row id."""
-
-    row: int
-    document_id: int
-    ordinal: int
-    title: str
-    content: str
-    start: int
-    metadata: ChunkMetadata
 
 
 _DOCUMENT = "id, library, file_path, title, blob_id, size, last_modified, url, nav_path, metadata"
@@ -63,45 +33,6 @@ _CHUNK = """
             ORDER BY ordinal DESC LIMIT 1)
     FROM chunks c JOIN documents d ON d.id = c.document_id
 """
-
-
-class SearchedText(NamedTuple):
-    """The texts of a chunk that are searched, and their length in words. ``terms``: derived ones and the path's."""
-
-    title: str
-    heading_path: str
-    content: str
-    terms: str
-    length: int
-
-
-def section_url(page_url: str | None, anchor: str) -> str | None:
-    """The published address of a section: the page's, and its ``#anchor`` when it has one."""
-    return f"{page_url}#{anchor}" if page_url and anchor else page_url
-
-
-def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
-    """The headings' own texts, from (breadcrumb, level) of a page's sections in order.
-
-    A breadcrumb is its parent's, a separator and the text; a number in brackets is not part of the text when the
-    page has the same breadcrumb without it, because only then it was added.
-    """
-    seen: set[str] = set()
-    above: list[tuple[str, int]] = []
-    titles = []
-    for path, level in paths:
-        while above and above[-1][1] >= level:
-            above.pop()
-        parent = next((each for each, _ in reversed(above) if path.startswith(each + SEPARATOR)), None)
-        numbered = _NUMBERED.fullmatch(path)
-        plain = numbered[1] if numbered and numbered[1] in seen else path
-        titles.append(plain[len(parent) + len(SEPARATOR) :] if parent is not None else plain)
-        seen.add(path)
-        above.append((path, level))
-    return titles
-
-
-_NUMBERED = re.compile(r"(.*) \[\d+\]", re.DOTALL)
 
 
 def _section(row: Sequence[Any], title: str) -> Section:

@@ -13,7 +13,7 @@ import anvil
 from anvil.config import Config
 from anvil.models import ChunkMetadata, Section
 from anvil.store import checking
-from anvil.store.reading import StoredDocument
+from anvil.store.stored import StoredDocument
 from tests.surfaces import mkdocs_sites
 from tests.surfaces.programs import ROOT
 

@@ -18,7 +18,8 @@ from pathlib import Path
 import yaml
 
 from anvil.store import checking
-from anvil.store.reading import Reader, StoredDocument
+from anvil.store.reading import Reader
+from anvil.store.stored import StoredDocument
 from tests.conftest import write
 from tests.surfaces.programs import environment
 
