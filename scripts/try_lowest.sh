@@ -10,7 +10,7 @@ sdist=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tests=(
-  tests/test_{embedding_local,embedding_openai,frontmatter,git,libgit2,markdown,mkdocs_rendering,store_trust}.py
+  tests/test_{embedding_local,embedding_openai,frontmatter,git,libgit2,markdown,mkdocs_rendering,store_publishing,store_trust}.py
   tests/test_{watching,webdocuments}.py tests/surfaces/test_server_tools.py
   tests/surfaces/test_server_stdio.py::test_the_greeting_is_what_the_sdk_answers
   tests/test_converting.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}
