@@ -29,7 +29,7 @@ def root(tmp_path: Path) -> Path:
 def test_a_day_with_the_context(root: Path) -> None:
     done = program("context", "ingest", cwd=root)
     assert "6 artifacts" in done.stdout and "6 added" in done.stdout
-    assert done.stderr == "anvil: mcp.config.json: not used here: port.\n"
+    assert done.stderr.endswith("anvil: mcp.config.json: not used here: port.\n")  # a busy machine reports progress
     assert "nothing changed" in program("context", "ingest", cwd=root / "specs").stdout
     quiet = program("context", "ingest", "--quiet", cwd=root)
     assert (quiet.stdout, quiet.stderr) == ("", "")
