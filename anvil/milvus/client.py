@@ -23,6 +23,8 @@ CONNECTING = 5.0
 """Seconds that a first connection may take."""
 ASKING = 10.0
 """Seconds that a question may take."""
+READING = 120.0
+"""Seconds that the first question to a collection may take whose server was started anew, or is this process."""
 WRITING = 300.0
 """Seconds that a step of an export may take,"""
 INDEXING = 4 * 3600.0
@@ -71,8 +73,9 @@ class Client:
         Raises :class:`Gone`, :class:`Unreachable`, or :class:`FetchError` for whatever else the server says.
         """
         client = self._connected()
+        patience = max(timeout, READING) if self.address.lite else timeout
         try:
-            return getattr(client, name)(*args, timeout=timeout, **more)
+            return getattr(client, name)(*args, timeout=patience, **more)
         except Exception as error:  # pymilvus and gRPC have no common ancestor but this
             raise self._translated(error) from error
 

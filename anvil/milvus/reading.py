@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.milvus import layout, writing
-from anvil.milvus.client import WRITING, Client, Gone, Released
+from anvil.milvus.client import READING, WRITING, Client, Gone, Released
 from anvil.models import ChunkMetadata, PageChunk, Section
 from anvil.store import identity
 from anvil.store.stored import SearchedText, StoredChunk, StoredDocument
@@ -91,7 +91,7 @@ class MilvusReader:
             return self.client.ask(name, collection, **more)
         except Released:
             self.client.ask("load_collection", collection, timeout=WRITING)
-            return self.client.ask(name, collection, **more)
+            return self.client.ask(name, collection, timeout=READING, **more)
 
     # --- rows and texts ------------------------------------------------------------------------------------
 
