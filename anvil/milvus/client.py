@@ -29,6 +29,8 @@ WRITING = 300.0
 """Seconds that a step of an export may take,"""
 INDEXING = 4 * 3600.0
 """and the making of an index, or its loading, which take long for millions of vectors."""
+QUIET = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
+"""Of the channel. Some servers hang up on who asks more often whether they are there; questions have limits anyway."""
 _GONE = re.compile(r"(collection|alias)\b.*\b(not exist|not found|can't find)", re.IGNORECASE | re.DOTALL)
 _GONE_CODES = (100, 1600)
 _RELEASED = 101
@@ -104,7 +106,7 @@ class Client:
             _acquire(self._uri, self.shown)
         try:
             client: MilvusClient = made(
-                uri=self._uri, token=self._token, db_name=self.address.database, timeout=CONNECTING
+                uri=self._uri, token=self._token, db_name=self.address.database, timeout=CONNECTING, grpc_options=QUIET
             )
         except Exception as error:
             if self.address.lite:

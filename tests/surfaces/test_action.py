@@ -402,14 +402,15 @@ def test_actions_of_others_are_pinned_by_commit(file: Path) -> None:
         if action == "./":  # this repository's own, as checked out
             assert file != ACTION
         else:
-            assert re.fullmatch(r"actions/[\w/-]+@[0-9a-f]{40}", action) and re.fullmatch(r"v\d+\.\d+\.\d+", version)
+            assert re.fullmatch(r"(actions|docker|pypa)/[\w/-]+@[0-9a-f]{40}", action)
+            assert re.fullmatch(r"v\d+\.\d+\.\d+", version)
 
 
 def test_each_action_is_pinned_once() -> None:
     """One commit for each action in action, workflows and documentation."""
     pins: dict[str, set[str]] = {}
     for file in [ACTION, *WORKFLOWS]:
-        for action, at in re.findall(r"uses: (actions/[\w-]+)[\w/-]*@(\S+)", file.read_text(encoding="utf-8")):
+        for action, at in re.findall(r"uses: (\w+/[\w-]+)[\w/-]*@(\S+)", file.read_text(encoding="utf-8")):
             pins.setdefault(action, set()).add(at)
     assert {action: len(at) for action, at in pins.items()} == dict.fromkeys(pins, 1)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -93,16 +92,14 @@ class Once:
 def test_the_program_makes_the_same_bytes_on_the_cluster(ray: RayCluster, few: Path) -> None:
     write(few, pages(22))  # more than is embedded on one machine in any case
     here = build(few, "here.db")
-    for name, address, more in (("client", ray.address, {}), ("inside", "ray://auto", {"RAY_ADDRESS": ray.head})):
-        done = subprocess.run(
-            [sys.executable, "-m", "anvil", "build", "--index", f"{name}.db", "--executor", address],
-            env=environment(OPENAI_API_KEY="sk-secret", **more),
-            capture_output=True, text=True, timeout=240, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert all(line.startswith("anvil: ") and " of " in line for line in done.stderr.splitlines()), done.stderr
-        assert "passages embedded, 0 reused." in done.stdout
-        assert Path(f"{name}.db").read_bytes() == here, name
+    done = subprocess.run(
+        [sys.executable, "-m", "anvil", "build", "--index", "there.db", "--executor", ray.address],
+        env=environment(OPENAI_API_KEY="sk-secret"), capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert all(line.startswith("anvil: ") and " of " in line for line in done.stderr.splitlines()), done.stderr
+    assert "passages embedded, 0 reused." in done.stdout
+    assert Path("there.db").read_bytes() == here
     logs = [path.read_bytes() for path in ray.folder.rglob("*.*") if path.is_file() and "logs" in path.parts]
     assert logs and not any(b"sk-secret" in log or b"Valve 3-4" in log for log in logs)
 
@@ -123,10 +120,11 @@ def test_workers_that_compute_otherwise_are_told_of(
     ray: RayCluster, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "fingerprint", lambda provider: "as another processor computes it")
+    monkeypatch.setenv("RAY_ADDRESS", ray.head)
     for page in list(few.iterdir())[2:]:
         page.unlink()
     with anvil.open(few, tmp_path / "told.db", config=tmp_path / "anvil.toml") as opened:
-        (note,) = opened.index(executor=ray.address).reasons
+        (note,) = opened.index(executor="ray://auto").reasons
     assert note.startswith("Some workers of the cluster compute with other last bits than this machine")
 
 
@@ -148,21 +146,6 @@ def test_workers_with_another_model_are_refused(ray: RayCluster, few: Path, tmp_
     with pytest.raises(BuildError, match=r"the model there is another \(\w{12}\) than the one here"):
         build(few, "other.db", ray.address, progress=change)
     assert changed.done and not Path("other.db").exists()
-
-
-def test_workers_with_another_version_are_refused(
-    few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = Path(anvil.__file__).parent
-    shutil.copytree(package, tmp_path / "other" / "anvil", ignore=shutil.ignore_patterns("model", "__pycache__"))
-    (tmp_path / "other" / "anvil" / "embedding" / "model").symlink_to(package / "embedding" / "model")
-    first = tmp_path / "other" / "anvil" / "__init__.py"
-    first.write_text(first.read_text().replace(anvil.__version__, "0.0.7"))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "other"))  # for the workers; the driver imports what we do
-    with pytest.raises(BuildError) as raised:
-        build(few, "other.db", "ray://local")
-    assert f"Anvil 0.0.7 is installed there and {anvil.__version__} here." in str(raised.value)
-    assert f"Install the same anvil-docs ({anvil.__version__})" in str(raised.value)
 
 
 def test_a_cluster_that_goes_away_leaves_the_old_index(
