@@ -22,8 +22,10 @@ NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers")
 """Packages of compiled code, which can be there and yet not load: each is tried."""
 EXTRAS = {
     "library": "to take PDF and Office files into a library",
+    "milvus": "to serve from Milvus",
     "mkdocs": "for the MkDocs plugin",
     "openai": "for vectors by OpenAI's API",
+    "ray": "to build on a Ray cluster",
 }
 """Optional parts -> what each is for."""
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*(.*))?")
