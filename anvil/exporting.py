@@ -159,7 +159,7 @@ class _Export:
             })  # fmt: skip
             if number % CHUNKS == 0:
                 self._progress("exporting vectors", number, len(ids))
-        self._rows = np.sort(np.array(self._reader.places(), np.int64)[:, 0])
+        self._rows = np.sort(np.fromiter((row for row, _ in self._reader.places()), np.int64))
         table = VectorTable(vectors, np.searchsorted(self._rows, rows), self._rows >> identity.CHUNK_BITS)
         for document, mean in zip(*table.centroids, strict=True):
             if mean.any():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,7 +92,6 @@ class Searcher:
         self.reader = reader
         self.provider = provider
         self.stem = self._stemmer()
-        self._place: dict[int, int] = {}
         self.rows, self.documents = self._loaded()
         """Chunk row and document of each place."""
         self.average = reader.average_length()
@@ -104,9 +104,10 @@ class Searcher:
         return Stemmer(self.reader.connection)
 
     def _loaded(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        places = np.array(self.reader.places(), np.int64).reshape(-1, 2)
-        self._place = {int(row): place for place, row in enumerate(places[:, 0])}
-        return places[:, 0], places[:, 1]
+        flat = np.fromiter(chain.from_iterable(self.reader.places()), np.int64)  # no object a chunk, also in passing
+        rows, documents = np.ascontiguousarray(flat.reshape(-1, 2).T)
+        self._by_row = np.argsort(rows)
+        return rows, documents
 
     def _obstacle(self) -> str | None:
         """Why there is no semantic search, or None."""
@@ -290,7 +291,8 @@ class Searcher:
         return self.reader.matching(lexicon.any_of(wanted), ranking.FIELD_WEIGHTS, count, documents)
 
     def _places_of(self, rows: list[int]) -> set[int]:
-        return {self._place[row] for row in rows}
+        found = np.searchsorted(self.rows, np.array(rows, np.int64), sorter=self._by_row)
+        return set(self._by_row[found].tolist())
 
     def _frequency(self, word: str) -> int:
         if word not in self._frequencies:

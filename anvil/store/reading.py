@@ -195,13 +195,11 @@ class Reader:
 
     # --- search -------------------------------------------------------------------------------------------
 
-    def places(self) -> list[tuple[int, int]]:
+    def places(self) -> Iterator[tuple[int, int]]:
         """(chunk row, document id) of all chunks, in the order of their paths and positions."""
-        return list(
-            self.connection.execute(
-                "SELECT c.id, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
-                "ORDER BY d.file_path, c.ordinal"
-            )
+        yield from self.connection.execute(
+            "SELECT c.id, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
+            "ORDER BY d.file_path, c.ordinal"
         )
 
     def matching(
