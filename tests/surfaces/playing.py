@@ -64,6 +64,10 @@ class Visitor:
         """The first element, waited for."""
         return self.until(lambda: next(iter(self.all(selector)), None))
 
+    def text(self, selector: str) -> str:
+        """The text of the first element, waited for, also while the page puts others in its place."""
+        return str(self.until(lambda: self.see(selector).text))
+
     def texts(self, selector: str) -> list[str]:
         """The texts of the elements that are there now, as they are written rather than as they are styled."""
         script = "return [...document.querySelectorAll(arguments[0])].map(each => each.textContent)"

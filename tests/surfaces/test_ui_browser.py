@@ -115,7 +115,7 @@ def home(server: Process) -> str:
 
 def test_a_question_is_answered_as_it_is_typed(visitor: Visitor, home: str) -> None:
     visitor.go(home)
-    assert visitor.see("h1").text == "What would an agent ask?"
+    assert visitor.text("h1") == "What would an agent ask?"
     visitor.ask(QUESTION)
     assert visitor.texts(".hit h2")[0] == "Escalation" and visitor.texts(".hit .crumbs")[0] == "Alerts"
     assert re.match(r"guides/alerts\.md:\d+\W\d+$", visitor.texts(".hit .path")[0])
@@ -166,16 +166,16 @@ def test_what_changes_is_read_again_and_said(visitor: Visitor, tmp_path: Path) -
     with serving.over_http(docs, None, "--provider", "none", "--no-watch", "--ui") as server:
         visitor.go(f"{server.base}/ui/")
         visitor.ask("zebra")
-        assert visitor.see(".results h1").text == "Nothing found"
-        assert "Semantic search is off" in visitor.see(".note").text
+        assert visitor.text(".results h1") == "Nothing found"
+        assert "Semantic search is off" in visitor.text(".note")
         write(docs, {"stripes.md": "# Stripes\n\nA zebra has stripes.\n"})
         visitor.see("#q").send_keys(ENTER)
-        assert visitor.see(".hit h2").text == "Stripes"
+        assert visitor.text(".hit h2") == "Stripes"
         assert visitor.texts(".note.fresh") == ["Read again just now: stripes.md"]
         visitor.until(lambda: visitor.texts("#status")[0].startswith("5 pages"))
         server.stop()
         visitor.see("#q").send_keys(ENTER)
-        assert "The server does not answer" in visitor.see(".results .trouble").text
+        assert "The server does not answer" in visitor.text(".results .trouble")
 
 
 def test_while_the_index_is_being_built_it_says_so(visitor: Visitor, tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ def test_while_the_index_is_being_built_it_says_so(visitor: Visitor, tmp_path: P
         docs, tmp_path / "i.db", "--provider", "none", "--ui"
     ) as server:  # fmt: skip
         visitor.go(f"{server.base}/ui/#q=certificates")
-        assert "The index is being built: 4 pages read so far" in visitor.see(".building").text
-        assert visitor.see(".hit h2").text == "Certificates"
+        assert "The index is being built: 4 pages read so far" in visitor.text(".building")
+        assert visitor.text(".hit h2") == "Certificates"
         (tmp_path / "other.db").write_bytes(b"")
         with anvil.open(docs, tmp_path / "other" / "i.db", "none") as opened:
             opened.index()
@@ -251,7 +251,7 @@ def test_pages_are_chosen_from_a_tree_and_read_by_section(visitor: Visitor, home
     top = visitor.run("return document.querySelector('.wanted').getBoundingClientRect().top")
     assert 0 < top < 860
     visitor.go(f"{home}#page=nothing.md")
-    assert "No page found" in visitor.see(".reading .trouble").text
+    assert "No page found" in visitor.text(".reading .trouble")
     visitor.driver.get_log("browser")  # a page that is not there is a 404, which the console tells
 
 
@@ -324,7 +324,7 @@ def test_health_names_what_is_stale_and_what_is_worth_mending(visitor: Visitor, 
     write(docs, {"night.md": said, "plain.md": "Only text.\n", "blank.md": ""})
     with serving.over_http(docs, tmp_path / "i.db", "--ui") as server:
         visitor.go(f"{server.base}/ui/#health")
-        assert visitor.see(".note").text.startswith("The file differs in 3 pages; answers do not")
+        assert visitor.text(".note").startswith("The file differs in 3 pages; answers do not")
         assert visitor.texts(".note li a") == ["blank.md", "night.md", "plain.md"]
         visitor.until(lambda: "Nearly the same1" in visitor.texts(".findings h2"))  # when the vectors are made
         found = dict(zip(visitor.texts(".findings h2"), visitor.texts(".findings section"), strict=True))
@@ -389,9 +389,9 @@ def test_the_page_asks_for_the_token_and_keeps_it_to_itself(visitor: Visitor, tm
         home = f"{server.base}/ui/"
         visitor.go(f"{home}#q=certificates")
         visitor.see(".token input").send_keys("wrong", ENTER)
-        visitor.until(lambda: "not the right one" in visitor.see(".token").text)
+        visitor.until(lambda: "not the right one" in visitor.text(".token"))
         visitor.see(".token input").send_keys(TOKEN, ENTER)
-        assert visitor.see(".hit h2").text == "Certificates"
+        assert visitor.text(".hit h2") == "Certificates"
         assert TOKEN not in visitor.run("return location.href + document.cookie + JSON.stringify(localStorage)")
 
         visitor.run("sessionStorage.clear()")
