@@ -84,8 +84,9 @@ def test_any_text_is_an_address_or_refused(source: str) -> None:
         assert addresses.parse(found.url).shown == found.shown
 
 
-@given(st.text(st.characters(codec="ascii", exclude_categories=["Cc", "Zs"]), min_size=6))
-def test_a_password_is_never_shown(password: str) -> None:
+@given(st.text(st.characters(codec="ascii", exclude_categories=["Cc", "Zs"]), min_size=3))
+def test_a_password_is_never_shown(rest: str) -> None:
+    password = f"zQ9{rest}"  # no part of an address or a sentence
     source = f"https://reader:{urllib.parse.quote(password, safe='')}@docs.example.com/?sig={password}"
     try:
         found = addresses.parse(source)
