@@ -39,6 +39,8 @@ SMALL = 400
 """A filter that lets through no more chunks than this makes them all candidates."""
 REMEMBERED = 1024
 """Chunks whose texts are kept."""
+FILTERS = 8
+"""Globs whose choice of chunks is kept."""
 DIGITS = 6
 """Scores are rounded before they are compared: one text has one score, wherever in a block of vectors it lies."""
 
@@ -96,6 +98,7 @@ class Searcher:
         """Chunk row and document of each place."""
         self.average = reader.average_length()
         self._frequencies: dict[str, int] = {}
+        self._masks: dict[str, NDArray[np.bool_]] = {}
         self._texts: dict[int, SearchedText] = {}
         self._table: VectorTable | None = None
         self._why_not = self._obstacle()
@@ -194,14 +197,21 @@ class Searcher:
         """Which places a glob, and a choice of paths, let through; None: all."""
         if file_filter is None and paths is None:
             return None
+        if paths is None and file_filter in self._masks:
+            return self._masks[file_filter]
         glob = globs.compile("**" if file_filter is None else file_filter)
         within = None if paths is None else frozenset(paths)
         chosen = [
-            d.id
-            for d in self.reader.documents()
-            if glob.matches(d.file_path) and (within is None or d.file_path in within)
+            id_
+            for id_, path in self.reader.paths()
+            if glob.matches(path) and (within is None or path in within)
         ]
-        return np.isin(self.documents, np.array(chosen, np.int64))
+        mask = np.isin(self.documents, np.array(chosen, np.int64))
+        if paths is None and file_filter is not None:
+            if len(self._masks) >= FILTERS:
+                self._masks.clear()
+            self._masks[file_filter] = mask
+        return mask
 
     def _size(self, allowed: NDArray[np.bool_] | None) -> int:
         """How many chunks are let through."""

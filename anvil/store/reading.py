@@ -137,6 +137,10 @@ class Reader:
         )
         yield from map(_document, rows)
 
+    def paths(self) -> Iterator[tuple[int, str]]:
+        """(document id, path) of all, in no order that means anything."""
+        yield from self.connection.execute("SELECT id, file_path FROM documents")
+
     def document(self, file_path: str) -> StoredDocument | None:
         """The document at a path."""
         row = self.connection.execute(f"SELECT {_DOCUMENT} FROM documents WHERE file_path = ?", (file_path,)).get
