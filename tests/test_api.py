@@ -105,6 +105,20 @@ def test_pages_that_come_go_and_move(opened: anvil.Anvil, docs: Path) -> None:
     assert not opened.search("quagga", mode="keyword").results
 
 
+def test_a_filter_that_was_used_before_sees_pages_that_come_and_go(opened: anvil.Anvil, docs: Path) -> None:
+    def found(glob: str = "later/**") -> list[str]:
+        return [hit.metadata.file_path for hit in opened.search("zebra", file_filter=glob).results]
+
+    assert found() == []
+    write(docs, {"later/stripes.md": "# Stripes\n\nA zebra has stripes.\n"})
+    assert found() == ["later/stripes.md"]
+    for number in range(20):  # more than are kept
+        assert found(f"none-{number}/**") == []
+    assert found() == ["later/stripes.md"]
+    (docs / "later/stripes.md").unlink()
+    assert found() == []
+
+
 def test_the_answer_says_what_was_refreshed(opened: anvil.Anvil, docs: Path) -> None:
     assert opened.search("alerts").freshness.refreshed == ()
     edit(docs)
