@@ -11,6 +11,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
@@ -68,6 +69,14 @@ def test_it_names_what_the_package_needs_and_nothing_of_the_tests(told: dict[str
     links = {each["ref"]: set(each.get("dependsOn", ())) for each in told["dependencies"]}
     assert {ref.partition("@")[0] for ref in links[root["bom-ref"]]} >= {"pkg:pypi/apsw", "pkg:pypi/mcp"}
     assert links.keys() == {root["bom-ref"], *(each["bom-ref"] for each in told["components"])}
+
+
+def test_every_address_is_one(told: dict[str, Any]) -> None:
+    every = [told["metadata"]["component"], *told["components"]]
+    addresses = [each["url"] for component in every for each in component.get("externalReferences", ())]
+    assert len(addresses) > 5
+    for address in addresses:
+        jsonschema.FormatChecker().check(address, "uri")
 
 
 def test_every_package_says_its_licence_and_version(told: dict[str, Any]) -> None:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 SMALL = 512
 """Up to so many texts are embedded on this machine: that is done before a cluster has been asked."""
 DIAL_SECONDS = 10.0
-START_SECONDS = 90.0
-"""How long a connection may take: Ray gives a busy head half a minute, and it is asked twice."""
+START_SECONDS = 150.0
+"""How long a connection may take: Ray gives a busy head 40 seconds, and it is asked three times."""
 PATIENCE_SECONDS = 600.0
 """How long nothing at all may come back: a busy cluster is waited for, and one that grows when it is asked to."""
 END_SECONDS = 15.0

@@ -22,6 +22,9 @@ AHEAD = 4
 """Batches under way for each processor of the cluster: it must not run dry while the oldest one is waited for."""
 RETRIES = 3
 """How often a batch is given to another worker after one was lost."""
+CONNECTING = 3
+"""How often a head is asked for a connection. It forks a process for each, beside threads of gRPC, and now and then
+that process dies before it runs, which is told after half a minute."""
 LOOK_SECONDS = 5.0
 """How often the cluster's size is asked for: nodes come and go."""
 
@@ -56,10 +59,13 @@ def _connected(address: str) -> Iterator[Any]:
         ray.init(address="local", include_dashboard=False, log_to_driver=False)
     else:
         named = address if address != "ray://auto" else os.environ.get("RAY_ADDRESS") or "auto"
-        try:
-            ray.init(address=named, log_to_driver=False)
-        except ConnectionAbortedError:  # a busy head did not get its side ready in time; the next time it often has
-            ray.init(address=named, log_to_driver=False)
+        for left in range(CONNECTING, 0, -1):
+            try:
+                ray.init(address=named, log_to_driver=False)
+                break
+            except ConnectionAbortedError:
+                if left == 1:
+                    raise
     try:
         yield ray
     finally:

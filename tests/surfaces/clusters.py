@@ -80,37 +80,44 @@ def alive(pid: int) -> bool:
 def ray_cluster() -> Iterator[RayCluster]:
     """A cluster for the time of a ``with``."""
     short = tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True)  # for names of sockets
-    with short as folder:
+    with short as folder, contextlib.ExitStack() as ending:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         environment.update(
             HOME=folder, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN, RAY_USAGE_STATS_ENABLED="0",
-            PYTHONPATH=str(Path(__file__).parents[2]),
+            PYTHONPATH=str(Path(__file__).parents[2]), GRPC_ENABLE_FORK_SUPPORT="0",  # else forks die now and then
         )  # fmt: skip
-        port, client = free_ports(2)
-        command = [
-            sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}",
-            f"--ray-client-server-port={client}", "--num-cpus=2", "--include-dashboard=false", "--min-worker-port=0",
-            "--max-worker-port=0", f"--temp-dir={folder}", "--disable-usage-stats", "--node-ip-address=127.0.0.1",
-            "--object-store-memory=100000000",
-        ]  # fmt: skip
         log = Path(folder, "start.log")
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                command, env=environment, cwd=folder, stdout=output, stderr=output, start_new_session=True
-            )
-        try:
-            listening(client, process, log)
-            yield RayCluster(f"ray://127.0.0.1:{client}", f"127.0.0.1:{port}", Path(folder))
-        finally:
-            below = descendants(process.pid)
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(15)
-            for pid in [each for each in below if alive(each)]:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            process.kill()
-            process.wait()
+        for _ in range(3):  # a node gives itself 30 seconds to come up, whatever else the machine does; not to be set
+            port, client = free_ports(2)
+            command = [
+                sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}",
+                f"--ray-client-server-port={client}", "--num-cpus=2", "--include-dashboard=false", "--no-monitor",
+                "--include-log-monitor=false", "--min-worker-port=0", "--max-worker-port=0", f"--temp-dir={folder}",
+                "--disable-usage-stats", "--node-ip-address=127.0.0.1", "--object-store-memory=100000000",
+            ]  # fmt: skip
+            with log.open("ab") as output:
+                process = subprocess.Popen(
+                    command, env=environment, cwd=folder, stdout=output, stderr=output, start_new_session=True
+                )
+            ending.callback(stop, process)
+            if listening(client, process):
+                yield RayCluster(f"ray://127.0.0.1:{client}", f"127.0.0.1:{port}", Path(folder))
+                return
+            ending.close()
+        raise AssertionError(f"Ray did not start:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a node and all that it started."""
+    below = descendants(process.pid)
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(15)
+    for pid in [each for each in below if alive(each)]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
 
 
 def free_ports(count: int) -> list[int]:
@@ -120,12 +127,12 @@ def free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def listening(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until somebody listens."""
+def listening(port: int, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until somebody listens; False when the process ends or takes minutes."""
     end = time.monotonic() + 150
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", port), 1).close()
-            return
+            return True
         time.sleep(0.1)
-    raise AssertionError(f"Ray did not start:\n{log.read_text(errors='replace')[-3000:]}")
+    return False
