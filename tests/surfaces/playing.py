@@ -14,6 +14,35 @@ T = TypeVar("T")
 PATIENCE = 15.0
 
 
+class Element:
+    """The first element of a selector: looked up anew when the page puts another in its place meanwhile."""
+
+    def __init__(self, visitor: Visitor, selector: str) -> None:
+        self._visitor, self._selector = visitor, selector
+
+    def _do(self, action: Callable[[Any], T]) -> T:
+        (done,) = self._visitor.until(lambda: [action(each) for each in self._visitor.all(self._selector)[:1]])
+        return done
+
+    def click(self) -> None:
+        self._do(lambda element: element.click())
+
+    def clear(self) -> None:
+        self._do(lambda element: element.clear())
+
+    def send_keys(self, *keys: str) -> None:
+        self._do(lambda element: element.send_keys(*keys))
+
+    def is_displayed(self) -> bool:
+        return self._do(lambda element: bool(element.is_displayed()))
+
+    def is_selected(self) -> bool:
+        return self._do(lambda element: bool(element.is_selected()))
+
+    def get_attribute(self, name: str) -> str:
+        return self._do(lambda element: str(element.get_attribute(name)))
+
+
 class Visitor:
     """A Chromium with a profile of its own."""
 
@@ -60,18 +89,24 @@ class Visitor:
         """The elements that are there now."""
         return list(self.driver.find_elements("css selector", selector))
 
-    def see(self, selector: str) -> Any:
+    def see(self, selector: str) -> Element:
         """The first element, waited for."""
-        return self.until(lambda: next(iter(self.all(selector)), None))
+        self.until(lambda: self.all(selector))
+        return Element(self, selector)
 
     def text(self, selector: str) -> str:
-        """The text of the first element, waited for, also while the page puts others in its place."""
-        return str(self.until(lambda: self.see(selector).text))
+        """The text of the first element, waited for."""
+        return str(self.until(lambda: next((each.text for each in self.all(selector)), "")))
 
     def texts(self, selector: str) -> list[str]:
         """The texts of the elements that are there now, as they are written rather than as they are styled."""
         script = "return [...document.querySelectorAll(arguments[0])].map(each => each.textContent)"
         return list(self.run(script, selector))
+
+    def attributes(self, selector: str, name: str) -> list[str]:
+        """An attribute of the elements that are there now."""
+        script = "return [...document.querySelectorAll(arguments[0])].map(each => each.getAttribute(arguments[1]))"
+        return list(self.run(script, selector, name))
 
     def press(self, *keys: str) -> None:
         """Press keys, wherever the focus is."""

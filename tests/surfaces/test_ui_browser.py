@@ -130,8 +130,7 @@ def test_a_question_is_answered_as_it_is_typed(visitor: Visitor, home: str) -> N
         assert {"keyword", "semantic"} <= parts.keys()
         score = float(visitor.texts(".sum")[n].split()[-1])
         assert sum(map(float, parts.values())) == pytest.approx(score, abs=0.03)
-        bars = visitor.all(f".hit:nth-child({n + 1}) .bar rect:not(.track)")
-        widths = [float(bar.get_attribute("width")) for bar in bars]
+        widths = [*map(float, visitor.attributes(f".hit:nth-child({n + 1}) .bar rect:not(.track)", "width"))]
         assert len(widths) == 4 and sum(widths) == pytest.approx(score * 100, abs=0.2)
     assert visitor.hash() == "#q=who+is+told+when+an+alert+is+not+acknowledged%3F"
 
@@ -246,7 +245,7 @@ def test_pages_are_chosen_from_a_tree_and_read_by_section(visitor: Visitor, home
     assert visitor.see(".tree a").get_attribute("aria-current") == "page"
     written = "".join(PAGES[ALERTS].split()).replace("#", "").replace("`", "")
     assert "".join("".join(visitor.texts(".section .prose")).split()) == written.removeprefix("Alerts")
-    visitor.all(".outline a")[3].click()
+    visitor.see(".outline li:nth-child(4) a").click()
     visitor.until(lambda: visitor.texts(".section.wanted h3") == ["Escalation"])
     top = visitor.run("return document.querySelector('.wanted').getBoundingClientRect().top")
     assert 0 < top < 860
@@ -303,7 +302,7 @@ def test_health_draws_the_numbers_of_the_index(visitor: Visitor, home: str, serv
     assert tiles["Characters"] == f"{health['characters']:,}" and tiles["Vectors"] == f"{health['windows']}all there"
     chart = visitor.see(".histogram svg")
     assert visitor.texts(".histogram .value") == [str(bar["chunks"]) for bar in health["chunk_sizes"]]
-    heights = [float(bar.get_attribute("height")) for bar in visitor.all(".histogram rect")]
+    heights = [*map(float, visitor.attributes(".histogram rect", "height"))]
     most = max(bar["chunks"] for bar in health["chunk_sizes"])
     for height, bar in zip(heights, health["chunk_sizes"], strict=True):
         assert height == pytest.approx(bar["chunks"] / most * max(heights), abs=2.1)
