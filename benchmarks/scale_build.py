@@ -26,7 +26,8 @@ from pathlib import Path
 from benchmarks import corpus
 from benchmarks.measuring import heading, run, table
 
-TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16), "RAY_USAGE_STATS_ENABLED": "0"}
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16), "RAY_USAGE_STATS_ENABLED": "0",
+         "GRPC_ENABLE_FORK_SUPPORT": "0"}  # fmt: skip
 SIZES = (10_000, 100_000, 1_000_000)
 PROCESSORS = (8, 32, 128)
 Told = dict[str, float]
