@@ -249,7 +249,6 @@ def test_a_place_that_cannot_be_written_is_told(root: Path) -> None:
 @pytest.mark.parametrize("name", ["errors.log", "ingestion.log", ".gitignore", "index.db.lock", "ingestion.lock"])
 @pytest.mark.parametrize("there", [True, False])
 def test_links_that_a_checkout_brings_are_not_written_through(root: Path, name: str, there: bool) -> None:
-    write(root, {"specs/$(touch pwned).md": b"\xff\xfe\x00".decode("latin-1")})
     (root / "specs/bad.md").write_bytes(b"\xff\xfe\x00")
     target = root.parent / "bashrc"
     if there:
