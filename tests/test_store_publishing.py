@@ -11,7 +11,7 @@ import pytest
 
 import anvil
 from anvil import markdown
-from anvil.errors import BuildError
+from anvil.errors import BuildError, IndexBusy
 from anvil.models import Document, Window
 from anvil.store import connection, describing, identity, publishing
 from anvil.store.publishing import Publication
@@ -71,6 +71,32 @@ def test_vectors_lie_as_sqlite_vec_would_lay_them(tmp_path: Path, count: int, go
 
 def rows(handle: apsw.Connection, table: str) -> list[tuple[object, ...]]:
     return handle.execute(f"SELECT rowid, * FROM {table} ORDER BY 1").fetchall()
+
+
+# --- one build at a time -----------------------------------------------------------------------------------------
+
+
+def test_a_build_that_ends_leaves_the_lock_of_the_one_that_began_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, second = tmp_path / "index.db", contextlib.ExitStack()
+
+    class Slow(apsw.Connection):
+        """Somebody else begins as soon as it is closed."""
+
+        def close(self, force: bool = False) -> None:
+            super().close(force)
+            monkeypatch.undo()
+            second.enter_context(publishing.exclusive(path, 0.0))
+
+    monkeypatch.setattr(apsw, "Connection", Slow)
+    with publishing.exclusive(path, 0.0):
+        pass
+    with second:
+        assert path.with_name("index.db.lock").exists()
+        with pytest.raises(IndexBusy), publishing.exclusive(path, 0.0):
+            pass
+    assert list(tmp_path.iterdir()) == []
 
 
 # --- what a checkout brings --------------------------------------------------------------------------------------

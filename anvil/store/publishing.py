@@ -47,16 +47,20 @@ def exclusive(path: Path, patience: float = 600.0) -> Iterator[None]:
     try:
         yield
     finally:
-        for leftover in (path.with_name(path.name + FRESH), lock):
-            _remove(leftover)
+        _remove(path.with_name(path.name + FRESH))
+        removed = _remove(lock)
         handle.close()
-        _remove(lock)
+        if not removed:  # on Windows; elsewhere it would be the lock of whoever began meanwhile
+            _remove(lock)
 
 
-def _remove(path: Path) -> None:
-    # Windows: not while somebody has it open. A folder in the way was told by whoever wanted to write there.
-    with contextlib.suppress(FileNotFoundError, PermissionError, IsADirectoryError):
-        path.unlink()
+def _remove(path: Path) -> bool:
+    """Whether it is gone. Windows removes nothing that somebody has open; a folder was told by whoever met it."""
+    try:
+        path.unlink(missing_ok=True)
+    except (PermissionError, IsADirectoryError):
+        return False
+    return True
 
 
 def keep_out_of_git(folder: Path) -> None:
