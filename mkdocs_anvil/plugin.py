@@ -23,7 +23,7 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 import anvil
-from anvil import published
+from anvil import ownfiles, published
 from anvil.config import Config
 from anvil.errors import AnvilError, BuildError
 from anvil.models import BuildReport, Document
@@ -138,6 +138,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def _build(self, documents: list[Document]) -> BuildReport:
         assert self._settings is not None and self._settings.index is not None
         kept = Path(self._settings.index)
+        ownfiles.check_folder(kept.parent)
         with _writing(kept):
             if not kept.parent.exists():
                 kept.parent.mkdir(parents=True)
@@ -205,12 +206,13 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             target = Path(config.site_dir, *path.split("/"))
             with _writing(target):
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(text, encoding="utf-8", newline="\n")
+                ownfiles.replace(target, text)
 
     def _put(self, kept: Path, target: Path) -> None:
         with _writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             fresh = target.with_name(target.name + ".new")
+            ownfiles.clear(fresh)
             shutil.copyfile(kept, fresh)
             os.replace(fresh, target)
             describing.write_manifest(target)

@@ -124,6 +124,15 @@ def write(folder: Path, pages: dict[str, str]) -> Path:
     return folder
 
 
+def linked(link: Path, target: Path) -> None:
+    """A symbolic link, as a checkout brings it; the test is skipped where there can be none."""
+    link.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        link.symlink_to(target, target_is_directory=target.is_dir())
+    except OSError:
+        pytest.skip("links are not allowed here")
+
+
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     """A folder of four pages, outside git."""

@@ -23,7 +23,7 @@ FLOORS = (
      "attributes", "anchors", "filters", "pieces"},
     {"git", "libgit2", "tracked", "sources", "working_tree", "footprint", "configfile", "clients", "watching",
      "embedding", "executing", "store", "fetching", "converting", "webdocuments", "milvus",
-     "program", "userfolders"},
+     "program", "userfolders", "ownfiles"},
     {"indexing", "building", "workingcopy", "answering", "backlog", "firstbuild", "reporting", "searching", "pages",
      "comparing", "health", "merging", "following", "pulling", "api", "opening", "outline", "published", "context",
      "ingesting", "librarysearch", "folders", "surroundings", "library", "doctor", "exporting",

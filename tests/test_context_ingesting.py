@@ -19,7 +19,7 @@ from anvil.context.repository import Context
 from anvil.errors import BuildError, IndexBusy
 from anvil.models import Document, Skipped
 from anvil.store import publishing
-from tests.conftest import write
+from tests.conftest import linked, write
 from tests.contexts import FILES
 from tests.test_embedding_openai import Server
 
@@ -244,6 +244,45 @@ def test_a_place_that_cannot_be_written_is_told(root: Path) -> None:
     (root / ".context").write_text("a file")
     with pytest.raises(BuildError, match=r"context\.index_dir"):
         run(root)
+
+
+@pytest.mark.parametrize("name", ["errors.log", "ingestion.log", ".gitignore", "index.db.lock", "ingestion.lock"])
+@pytest.mark.parametrize("there", [True, False])
+def test_links_that_a_checkout_brings_are_not_written_through(root: Path, name: str, there: bool) -> None:
+    (root / "specs/bad.md").write_bytes(b"\xff\xfe\x00")
+    target = root.parent / "bashrc"
+    if there:
+        target.write_text("alias ls=ls\n")
+    linked(root / ".context/index" / name, target)
+    with pytest.raises(BuildError, match="is a link"):
+        run(root)
+    assert target.read_text() == "alias ls=ls\n" if there else not target.exists()
+
+
+@pytest.mark.parametrize("name", ["state.json", "state.json.new", "index.db.new", "ingestion.new"])
+def test_links_where_a_file_is_made_anew_are_taken_away(root: Path, name: str) -> None:
+    target = write(root.parent, {"bashrc": "alias ls=ls\n"}) / "bashrc"
+    linked(root / ".context/index" / name, target)
+    assert run(root).outcome == "built"
+    assert target.read_text() == "alias ls=ls\n" and len(state(root)["hashes"]) == KNOWN
+    assert not (root / ".context/index" / name).is_symlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+@pytest.mark.parametrize("name", ["errors.log", "ingestion.log", ".gitignore", "ingestion.lock"])
+def test_a_pipe_is_no_log(root: Path, name: str) -> None:
+    (root / "specs/bad.md").write_bytes(b"\xff\xfe\x00")
+    (root / ".context/index").mkdir(parents=True)
+    os.mkfifo(root / ".context/index" / name)
+    with pytest.raises(BuildError, match="is a pipe"):
+        run(root)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_a_state_that_never_ends_is_none(root: Path) -> None:
+    (root / ".context/index").mkdir(parents=True)
+    os.mkfifo(root / ".context/index/state.json")
+    assert run(root).outcome == "built" and len(state(root)["hashes"]) == KNOWN
 
 
 # --- vectors ---------------------------------------------------------------------------------------------------

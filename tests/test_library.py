@@ -19,7 +19,15 @@ import anvil
 from anvil import embedding
 from anvil.config import Config, EmbeddingSettings, LibraryOptions
 from anvil.embedding import Embedded, EmbeddingProvider
-from anvil.errors import AnvilError, ArtifactRejected, ConfigError, DocumentRejected, DocumentTooLarge, NotFound
+from anvil.errors import (
+    AnvilError,
+    ArtifactError,
+    ArtifactRejected,
+    ConfigError,
+    DocumentRejected,
+    DocumentTooLarge,
+    NotFound,
+)
 from anvil.library import Library
 from tests import documents
 
@@ -557,6 +565,31 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     for name, told in [("a.db", "not a library"), ("b.db", "not a library"), ("c.db", "tables that a library")]:
         with opened(tmp_path / name) as library, pytest.raises(ArtifactRejected, match=told):
             library.search("x")
+
+
+@pytest.mark.parametrize("kind", ["index", "database", "named", "future"])
+def test_a_refused_file_is_left_as_it_was(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "index.db"
+    if kind == "index":
+        (tmp_path / "docs").mkdir()
+        (tmp_path / "docs/a.md").write_text("# A\n\nText.\n")
+        with anvil.open(tmp_path / "docs", file, "none") as index:
+            index.index()
+    elif kind == "future":
+        with opened(file) as library:
+            library.ingest_content("x", "a.md")
+    with contextlib.closing(sqlite3.connect(file)) as foreign:
+        if kind == "database":
+            foreign.execute("CREATE TABLE x (y)")
+        elif kind == "named":  # empty, but somebody else's
+            foreign.execute("PRAGMA application_id = 7")
+        elif kind == "future":
+            foreign.execute("PRAGMA journal_mode = delete")
+            foreign.execute("PRAGMA user_version = 99")
+    before = file.read_bytes()
+    with opened(file) as library, pytest.raises(ArtifactError):
+        library.search("x")
+    assert file.read_bytes() == before and not [*tmp_path.glob("index.db-*")]
 
 
 def test_it_lies_where_it_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,15 @@ from pathlib import Path
 import apsw
 import pytest
 
+import anvil
 from anvil import markdown
+from anvil.errors import BuildError, IndexBusy
 from anvil.models import Document, Window
-from anvil.store import connection, identity
+from anvil.store import connection, describing, identity, publishing
 from anvil.store.publishing import Publication
 from anvil.store.reading import Reader
 from anvil.store.writing import SETTINGS, Writer
+from tests.conftest import linked, write
 
 DIMENSIONS = 16
 STORAGE = ("vectors_info", "vectors_chunks", "vectors_rowids", "vectors_vector_chunks00")
@@ -68,3 +71,84 @@ def test_vectors_lie_as_sqlite_vec_would_lay_them(tmp_path: Path, count: int, go
 
 def rows(handle: apsw.Connection, table: str) -> list[tuple[object, ...]]:
     return handle.execute(f"SELECT rowid, * FROM {table} ORDER BY 1").fetchall()
+
+
+# --- one build at a time -----------------------------------------------------------------------------------------
+
+
+def test_a_build_that_ends_leaves_the_lock_of_the_one_that_began_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, second = tmp_path / "index.db", contextlib.ExitStack()
+
+    class Slow(apsw.Connection):
+        """Somebody else begins as soon as it is closed."""
+
+        def close(self, force: bool = False) -> None:
+            super().close(force)
+            monkeypatch.undo()
+            second.enter_context(publishing.exclusive(path, 0.0))
+
+    monkeypatch.setattr(apsw, "Connection", Slow)
+    with publishing.exclusive(path, 0.0):
+        pass
+    with second:
+        assert path.with_name("index.db.lock").exists()
+        with pytest.raises(IndexBusy), publishing.exclusive(path, 0.0):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what a checkout brings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path, there: bool) -> None:
+    target = tmp_path / "away.db"
+    if there:
+        target.write_bytes(b"")
+    linked(tmp_path / "index.db.lock", target)
+    with pytest.raises(BuildError, match="lock is a link"), publishing.exclusive(tmp_path / "index.db", 0.0):
+        pass
+    assert target.exists() == there
+
+
+def test_a_lock_that_holds_something_is_not_opened(tmp_path: Path) -> None:
+    lock = tmp_path / "index.db.lock"
+    with contextlib.closing(apsw.Connection(str(lock))) as handle:
+        handle.execute("CREATE TABLE x (y)")
+    journal = tmp_path / "index.db.lock-journal"
+    journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7".ljust(512, b"\1"))
+    with pytest.raises(BuildError, match="not a lock of Anvil's"), publishing.exclusive(tmp_path / "index.db", 0.0):
+        pass
+    assert lock.exists() and journal.exists()
+
+
+def test_links_beside_an_index_are_not_written_through(tmp_path: Path) -> None:
+    for name in ("index.db", "index.db.new", "index.json", "index.json.new"):
+        (tmp_path / f"away-{name}").write_text("mine")
+        linked(tmp_path / "new" / name, tmp_path / f"away-{name}")
+    docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
+    with anvil.open(docs, tmp_path / "new/index.db", "none") as opened:
+        opened.index()
+    describing.write_manifest(tmp_path / "new/index.db")
+    linked(tmp_path / "new/copy.db.new", tmp_path / "away-index.db")
+    publishing.place(tmp_path / "new/index.db", tmp_path / "new/copy.db")
+    assert all(each.read_text() == "mine" for each in tmp_path.glob("away-*"))
+    assert sorted(each.name for each in (tmp_path / "new").iterdir()) == ["copy.db", "index.db", "index.json"]
+    assert not any(each.is_symlink() for each in (tmp_path / "new").iterdir())
+
+
+def test_a_folder_in_the_way_is_told(tmp_path: Path) -> None:
+    (tmp_path / "index.db.new").mkdir()
+    with pytest.raises(BuildError, match=r"index\.db\.new is in the way"):
+        published(tmp_path / "index.db", {}, [])
+
+
+def test_a_default_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    (tmp_path / "docs").mkdir()
+    linked(tmp_path / "docs/.anvil", tmp_path / "away")
+    with pytest.raises(BuildError, match="leads out"):
+        publishing.keep_out_of_git(tmp_path / "docs/.anvil")
+    assert list((tmp_path / "away").iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -66,10 +67,28 @@ def test_a_table_of_contents_that_points_before_the_beginning_is_refused(made: P
         unpacking.unpack(tmp_path / "archive.zip", tmp_path / "out.db", 10_000_000, "there")
 
 
+@pytest.mark.parametrize("comment", [b"", b"said at the end", b"x" * 65_535])
+def test_a_second_table_of_contents_behind_the_one_looked_at_is_refused(
+    made: Path, tmp_path: Path, comment: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = packed(contents(made) | {f"{number:05}": b"" for number in range(3_000)})
+    at = whole.rindex(b"PK\x05\x06")
+    *_, size, offset, _ = struct.unpack("<4s4H2LH", whole[at:])
+    record = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 3_002, 3_002, size, offset)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, at, 1)
+    modest = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 2, 2, 100, 0, len(comment)) + comment
+    archive = tmp_path / "archive.zip"
+    archive.write_bytes(whole[:at] + record + locator + modest)
+    with zipfile.ZipFile(archive) as opened:
+        assert len(opened.infolist()) == 3_002  # what is read is not what the modest one says
+    monkeypatch.setattr(zipfile, "ZipFile", None)  # nothing reads it
+    with pytest.raises(ArtifactRejected, match="ZIP64"):
+        unpacking.unpack(archive, tmp_path / "out.db", 10_000_000, "there")
+
+
 def test_as_uploads_are_packed(made: Path, tmp_path: Path) -> None:
     """Streamed, with sizes behind the data, and without a word on what kind of file it is."""
     import io
-    import zipfile
 
     class Stream(io.RawIOBase):
         """Cannot go back, as a connection cannot."""

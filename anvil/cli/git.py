@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from anvil import attributes
+from anvil import attributes, ownfiles
 from anvil.cli import ERROR, OK, options, output
 from anvil.wording import counted
 
@@ -140,7 +140,7 @@ def _program() -> str:
 
 
 def _text(file: Path) -> str:
-    return file.read_bytes().decode("utf-8", "surrogateescape") if file.exists() else ""
+    return file.read_bytes().decode("utf-8", "surrogateescape") if file.is_file() else ""
 
 
 def _edit(file: Path, text: str) -> bool:
@@ -148,7 +148,8 @@ def _edit(file: Path, text: str) -> bool:
     if text == _text(file):
         return False
     if text:
-        file.write_bytes(text.encode("utf-8", "surrogateescape"))
+        with open(file, "wb", opener=ownfiles.opener) as opened:
+            opened.write(text.encode("utf-8", "surrogateescape"))
     else:
         file.unlink()
     return True

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from anvil import ownfiles
 from anvil.cli import options
 from anvil.clients import CLIENTS, SERVER, Client, difference, entry, merged, path_of
 from anvil.config import INDEX_FOLDER, INDEX_NAME
@@ -61,20 +62,21 @@ def command(docs: str | None, commit_index: bool | None, client: str | None, onl
     if commit_index is None:
         commit_index = click.confirm("Commit the index to git? (no: each machine or CI builds its own)", default=False)
     config = Path(CONFIG_NAME)
-    if config.exists():
+    if os.path.lexists(config):
         click.echo(f"{config} stands already and is left as it is.")
     else:
-        config.write_text(TEMPLATE.format(docs=_quoted(folder.as_posix()), index=_quoted(index)), encoding="utf-8")
+        _write(config, TEMPLATE.format(docs=_quoted(folder.as_posix()), index=_quoted(index)))
         click.echo(f"Wrote {config}.")
     own = folder / INDEX_FOLDER / ".gitignore"
     ignored = f"{own.parent.as_posix()}/"
+    ownfiles.check_folder(own.parent)
     own.parent.mkdir(exist_ok=True)
     if commit_index:
-        own.write_text(f"*\n!.gitignore\n!{INDEX_NAME}\n", encoding="utf-8")  # scratch files stay out
+        _write(own, f"*\n!.gitignore\n!{INDEX_NAME}\n")  # scratch files stay out
         _add_line(Path(".gitattributes"), f"{index} binary")
         _drop_line(Path(".gitignore"), ignored)
     else:
-        own.write_text("*\n", encoding="utf-8")
+        _write(own, "*\n")
         _add_line(Path(".gitignore"), ignored)
         _drop_line(Path(".gitattributes"), f"{index} binary")
     if commit_index:
@@ -94,6 +96,8 @@ def _set_up(client: Client, docs: str | None, only_print: bool) -> None:
             raise ConfigError(f"There is no folder {docs or 'docs'}. Name the documentation folder with --docs.")
         server = entry(client, project, "--docs", folder)
     file = path_of(client, project)
+    if file.is_relative_to(project) and not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(project)):
+        raise ConfigError(f"{file} is a link that leads out of the project. Remove it, and try again.")
     shown = os.path.relpath(file) if file.is_relative_to(project) else str(file)
     try:
         old = file.read_bytes().decode("utf-8") if file.exists() else None
@@ -120,7 +124,9 @@ def _replace(file: Path, text: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_name(target.name + ".anvil-new")
     try:
-        fresh.write_bytes(text.encode("utf-8"))
+        ownfiles.clear(fresh)
+        with open(fresh, "xb", opener=ownfiles.opener) as opened:
+            opened.write(text.encode("utf-8"))
         if target.exists():
             shutil.copymode(target, fresh)
         os.replace(fresh, target)
@@ -128,19 +134,24 @@ def _replace(file: Path, text: str) -> None:
         fresh.unlink(missing_ok=True)
 
 
+def _write(path: Path, text: str) -> None:
+    with open(path, "w", encoding="utf-8", opener=ownfiles.opener) as file:
+        file.write(text)
+
+
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _add_line(path: Path, line: str) -> None:
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if line in text.splitlines():
         return
-    path.write_text(text + ("\n" if text and not text.endswith("\n") else "") + line + "\n", encoding="utf-8")
+    _write(path, text + ("\n" if text and not text.endswith("\n") else "") + line + "\n")
     click.echo(f"Added '{line}' to {path}.")
 
 
 def _drop_line(path: Path, line: str) -> None:
-    if path.exists() and line in (lines := path.read_text(encoding="utf-8").splitlines()):
-        path.write_text("".join(f"{each}\n" for each in lines if each != line), encoding="utf-8")
+    if path.is_file() and line in (lines := path.read_text(encoding="utf-8").splitlines()):
+        _write(path, "".join(f"{each}\n" for each in lines if each != line))
         click.echo(f"Took '{line}' out of {path}.")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from anvil import ownfiles
 from anvil.context.answers import Ingestion, TaskCounts
 from anvil.errors import BuildError
 from anvil.models import Skipped
@@ -53,8 +53,9 @@ class Records:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n", encoding="utf-8")
+            if ownfiles.check(ignore) is None:
+                with open(ignore, "w", encoding="utf-8", opener=ownfiles.opener) as file:
+                    file.write("*\n")
         except OSError as error:
             raise BuildError(
                 f"{self.folder} cannot be made ({error.strerror}). Choose another place with context.index_dir."
@@ -64,13 +65,15 @@ class Records:
         """What the last run wrote; an empty state where that is missing or damaged. Read again when it changed."""
         path = self.folder / STATE
         try:
-            found = os.stat(path)
+            found = ownfiles.check(path)
+            if found is None:
+                return State()
             if self._seen[0] != (found.st_mtime_ns, found.st_ino):
                 said = json.loads(path.read_text(encoding="utf-8"))
                 said["errors"] = tuple(Skipped(**each) for each in said["errors"])
                 state = State(**{**said, "notes": tuple(said["notes"]), "tasks": TaskCounts(**said["tasks"])})
                 self._seen = (found.st_mtime_ns, found.st_ino), state
-        except (OSError, ValueError, KeyError, TypeError):  # the next run writes it anew
+        except (BuildError, OSError, ValueError, KeyError, TypeError):  # the next run writes it anew
             return State()
         return self._seen[1]
 
@@ -80,9 +83,9 @@ class Records:
         try:
             self._append(ERRORS, [{"timestamp": run.timestamp, **asdict(each)} for each in new])
             self._append(LOG, [asdict(run)])
-            fresh = self.folder / (STATE + ".new")
-            fresh.write_text(json.dumps(asdict(state), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-            os.replace(fresh, self.folder / STATE)
+            ownfiles.replace(
+                self.folder / STATE, json.dumps(asdict(state), ensure_ascii=False, indent=1) + "\n"
+            )
         except OSError as error:
             raise BuildError(
                 f"{self.folder} cannot be written ({error.strerror}). Check the folder's permissions."
@@ -91,5 +94,5 @@ class Records:
     def _append(self, name: str, lines: Sequence[Mapping[str, Any]]) -> None:
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         if text:
-            with open(self.folder / name, "a", encoding="utf-8", newline="\n") as file:
+            with open(self.folder / name, "a", encoding="utf-8", newline="\n", opener=ownfiles.opener) as file:
                 file.write(text)

@@ -27,6 +27,8 @@ DIRECTORY = 65_536
 BLOCK = 1 << 20
 _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f:]{1,200}")
 _END = struct.Struct("<4s4H2LH")
+_LOCATOR = 20
+"""Bytes of what stands right before the end of a ZIP64 archive, and names the place of its own end record."""
 
 
 class _Wrong(ValueError):
@@ -67,11 +69,13 @@ def _small_directory(archive: Path) -> None:
     """Refuse a table of contents that is made to fill the memory, before anything reads it."""
     size = archive.stat().st_size
     with archive.open("rb") as file:
-        file.seek(max(0, size - 65_557))
+        file.seek(max(0, size - _END.size - 65_535 - _LOCATOR))
         tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < _END.size:
         raise _Wrong("it is not a ZIP file, or not all of it is there")
+    if tail[max(0, at - _LOCATOR) : at].startswith(b"PK\x06\x07"):  # its numbers would count, not those looked at here
+        raise _Wrong("it is a ZIP64 archive")
     _, _, _, _, entries, length, _, _ = _END.unpack_from(tail, at)
     if entries > 2 or length > DIRECTORY:
         raise _Wrong("it holds more than an index and its manifest")

@@ -12,7 +12,7 @@ import os
 import urllib.parse
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import apsw
@@ -104,15 +104,26 @@ def open_artifact(path: Path) -> apsw.Connection:
         raise ArtifactRejected(f"{path} cannot be read ({error.strerror}). Check the path.") from error
     if magic != b"SQLite format 3\0":
         raise ArtifactRejected(f"{path} is not an Anvil index. Build one with 'anvil build --force'.")
-    name = "file:" + urllib.parse.quote(path.resolve().as_posix()) + "?immutable=1"
     with translated(path):
-        connection = prepared(
-            apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-        )
+        try:
+            handle = apsw.Connection(uri(path.resolve()), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        except apsw.SQLError as error:  # what SQLite says of an address that it does not understand
+            raise ArtifactRejected(f"{path} cannot be opened ({error}). Copy it to another place.") from error
+        connection = prepared(handle)
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.pragma("query_only", True)
         connection.pragma("cell_size_check", True)
     return connection
+
+
+def uri(path: PurePath) -> str:
+    """An absolute path as SQLite's URI of a file that does not change.
+
+    SQLite takes what stands between ``//`` and the next slash for a host, and knows none. So the path of a Windows
+    share gets an empty one before it: ``file:////server/share/index.db``. https://sqlite.org/uri.html
+    """
+    named = urllib.parse.quote(path.as_posix())
+    return f"file:{'//' if named.startswith('//') else ''}{named}?immutable=1"
 
 
 def page_size(characters: int) -> int:

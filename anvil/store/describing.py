@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anvil import manifest
+from anvil import manifest, ownfiles
 from anvil.models import Manifest, ModelIdentity
 from anvil.store import checking, trust
 
@@ -40,6 +40,6 @@ def manifest_path(index: Path) -> Path:
 def write_manifest(index: Path) -> Path:
     """Write the manifest beside the index; its path. Nothing is written when it says so already."""
     text, path = manifest.render(describe(index)), manifest_path(index)
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8", newline="\n")
+    if path.is_symlink() or not path.is_file() or path.read_text(encoding="utf-8") != text:
+        ownfiles.replace(path, text)
     return path

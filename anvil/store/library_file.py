@@ -52,13 +52,15 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
         handle = connections.prepared(apsw.Connection(str(path)))
         try:
             handle.set_busy_timeout(int(PATIENCE * 1000))
-            if not handle.execute("SELECT count(*) FROM sqlite_schema").get:
+            if patiently(lambda: _is_empty(handle)):
                 handle.pragma("page_size", PAGE_SIZE)
+            else:
+                _check(handle, path)  # before the journal mode: that is a change to the file, whoever's it is
             patiently(lambda: handle.pragma("journal_mode", "wal"))
             handle.pragma("synchronous", "normal")
             handle.wal_autocheckpoint(CHECKPOINT)
             with writing(handle):
-                if not handle.execute("SELECT count(*) FROM sqlite_schema").get:
+                if _is_empty(handle):
                     _lay_out(handle, settings)
             _check(handle, path)
         except BaseException:
@@ -113,6 +115,11 @@ def _lay_out(handle: apsw.Connection, settings: Mapping[str, str]) -> None:
     for _ in handle.execute(connections.schema(int(settings["embedding_dimensions"])) + own):
         pass
     handle.executemany("INSERT INTO anvil_meta VALUES (?, ?)", sorted(settings.items()))
+
+
+def _is_empty(handle: apsw.Connection) -> bool:
+    """Whether nobody has put anything into the file yet, nor said that it is theirs."""
+    return not handle.execute("SELECT count(*) FROM sqlite_schema").get and handle.pragma("application_id") == 0
 
 
 def _check(handle: apsw.Connection, path: Path) -> None:

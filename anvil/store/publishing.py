@@ -17,6 +17,7 @@ from pathlib import Path
 
 import apsw
 
+from anvil import ownfiles
 from anvil.errors import AnvilError, BuildError
 from anvil.store import checking, connection, identity
 from anvil.store.digest import checksum
@@ -46,20 +47,26 @@ def exclusive(path: Path, patience: float = 600.0) -> Iterator[None]:
     try:
         yield
     finally:
-        for leftover in (path.with_name(path.name + FRESH), lock):
-            _remove(leftover)
+        _remove(path.with_name(path.name + FRESH))
+        removed = _remove(lock)
         handle.close()
-        _remove(lock)
+        if not removed:  # on Windows; elsewhere it would be the lock of whoever began meanwhile
+            _remove(lock)
 
 
-def _remove(path: Path) -> None:
-    with contextlib.suppress(FileNotFoundError, PermissionError):  # Windows: not while somebody has it open
-        path.unlink()
+def _remove(path: Path) -> bool:
+    """Whether it is gone. Windows removes nothing that somebody has open; a folder was told by whoever met it."""
+    try:
+        path.unlink(missing_ok=True)
+    except (PermissionError, IsADirectoryError):
+        return False
+    return True
 
 
 def keep_out_of_git(folder: Path) -> None:
     """Make the default folder of an index private until 'anvil init' says otherwise: nothing of ours is committed by
-    chance. One that exists is left as it is."""
+    chance. One that exists is left as it is; a link that leads elsewhere is refused with :class:`BuildError`."""
+    ownfiles.check_folder(folder)
     if not folder.exists():
         try:
             folder.mkdir(parents=True)
@@ -81,6 +88,7 @@ def copy(file: Path, path: Path) -> None:
     """As :func:`place`, for whoever keeps other builds out already."""
     fresh = path.with_name(path.name + FRESH)
     try:
+        ownfiles.clear(fresh)
         shutil.copyfile(file, fresh)
         checking.check(fresh)
         with fresh.open("rb+") as copied:
@@ -111,6 +119,9 @@ def replace(fresh: Path, path: Path) -> None:
 
 def _locked(lock: Path, patience: float) -> apsw.Connection:
     while True:
+        # SQLite would follow a link, and take a journal that lies beside a database for its own
+        if (found := ownfiles.check(lock)) is not None and found.st_size:
+            raise BuildError(f"{lock} is not a lock of Anvil's, for it is not empty. Remove it, and try again.")
         handle = apsw.Connection(str(lock))
         opened: os.stat_result | None = None
         try:
@@ -158,7 +169,7 @@ class Publication:
         Raises :class:`BuildError`, as :meth:`finish` does; then the file at ``path`` is what it was.
         """
         with connection.translated(self.path):
-            _remove(self.fresh)
+            ownfiles.clear(self.fresh)
             size = connection.page_size(self.writer.characters())
             with contextlib.closing(connection.open_scratch(self.fresh, size)) as empty:
                 connection.lay_out(empty, self.dimensions)

@@ -16,7 +16,7 @@ import pytest
 
 import anvil
 from tests import repositories
-from tests.conftest import PAGES, write
+from tests.conftest import PAGES, linked, write
 from tests.repositories import commit, run
 from tests.surfaces import inside
 from tests.surfaces.programs import complaint, environment, printed, program
@@ -395,6 +395,29 @@ def test_init_keeps_the_index_out_of_git_or_puts_it_in(isolated: None, docs: Pat
     assert (work / ".gitattributes").read_text() == "docs/.anvil/index.db binary\n"
     program("init", "--no-commit-index", cwd=work)
     assert (work / ".gitattributes").read_text() == ""
+
+
+@pytest.mark.parametrize("text", [None, "mine\n", "docs/.anvil/\n"])
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        ("docs/.anvil/.gitignore", "--commit-index"), ("docs/.anvil/.gitignore", "--no-commit-index"),
+        ("docs/.anvil", "--no-commit-index"), (".gitignore", "--no-commit-index"), (".gitattributes", "--commit-index"),
+        (".gitignore", "--commit-index"), ("anvil.toml", "--commit-index"),
+    ],
+)  # fmt: skip
+def test_init_writes_through_no_link_of_a_checkout(
+    docs: Path, tmp_path_factory: pytest.TempPathFactory, name: str, choice: str, text: str | None
+) -> None:
+    work, away = docs.parent, tmp_path_factory.mktemp("outside") / "away"
+    if text is not None:
+        write(away, {".gitignore": text})
+    linked(work / name, away if name == "docs/.anvil" else away / ".gitignore")
+    listed = text == "docs/.anvil/\n"
+    idle = name == "anvil.toml" or (name == ".gitignore" and (choice == "--commit-index") != listed)
+    done = inside.program("init", choice, cwd=work, code=0 if idle else 2)
+    assert idle or "is a link" in done.stderr
+    assert (away / ".gitignore").read_text() == text if text is not None else not (away / ".gitignore").exists()
 
 
 def test_init_asks_when_it_is_not_told(docs: Path) -> None:

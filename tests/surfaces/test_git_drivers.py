@@ -15,7 +15,7 @@ from anvil import sources
 from anvil.store import checking
 from anvil.tracked import TrackedIndex
 from tests import repositories
-from tests.conftest import PAGES, write
+from tests.conftest import PAGES, linked, write
 from tests.repositories import commit, run
 from tests.surfaces.committing import call, program_folder
 from tests.surfaces.programs import complaint, program
@@ -362,6 +362,13 @@ def test_install_adds_a_line_once_and_uninstall_takes_it_out(plain: Path) -> Non
     program("git", "install", *arguments, cwd=plain)
     program("git", "uninstall", *arguments, cwd=plain)
     assert not file.exists()
+
+
+def test_install_writes_through_no_link_of_a_checkout(plain: Path, tmp_path: Path) -> None:
+    (tmp_path / "away").write_text("mine\n")
+    linked(plain / ".gitattributes", tmp_path / "away")
+    assert "is a link" in complaint("git", "install", "--index", INDEX, cwd=plain)
+    assert (tmp_path / "away").read_text() == "mine\n"
 
 
 def test_the_line_outweighs_the_one_that_init_writes(plain: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from anvil.clients import CLIENTS, path_of
+from tests.conftest import linked, write
 from tests.surfaces.inside import complaint, program
 
 
@@ -52,6 +53,20 @@ def test_a_link_stays_a_link(project: Path, tmp_path: Path) -> None:
         pytest.skip("links are not allowed here")
     program("init", "--client", "claude-code", cwd=project)
     assert (project / ".mcp.json").is_symlink() and "mcpServers" in (tmp_path / "dotfiles.json").read_text()
+
+
+@pytest.mark.parametrize("part", [".vscode/mcp.json", ".vscode", ".vscode/mcp.json.anvil-new"])
+def test_a_link_out_of_the_project_is_not_followed(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, part: str
+) -> None:
+    away = write(tmp_path_factory.mktemp("away"), {"mcp.json": "{}\n"})
+    linked(project / part, away if part == ".vscode" else away / "mcp.json")
+    if part.endswith("new"):  # made anew anyway
+        program("init", "--client", "vscode", cwd=project)
+        assert "servers" in (project / ".vscode/mcp.json").read_text()
+    else:
+        assert "leads out of the project" in complaint("init", "--client", "vscode", cwd=project)
+    assert (away / "mcp.json").read_text() == "{}\n" and [each.name for each in away.iterdir()] == ["mcp.json"]
 
 
 def test_a_configuration_is_named_instead_of_the_docs(project: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 import anvil
 from anvil.models import Changes
-from tests.conftest import PAGES
+from tests.conftest import PAGES, linked
 from tests.repositories import commit, run
 from tests.surfaces import mkdocs_sites as sites
 from tests.surfaces.programs import program
@@ -400,3 +401,18 @@ def test_settings_come_from_anvil_toml_then_the_environment_then_the_options(sit
     with sites.index(site) as reader:
         chunking = json.loads(reader.meta()["chunking"])
     assert (chunking["max_chunk_size"], chunking["min_chunk_size"], chunking["slugs"]) == (700, 60, "mkdocs")
+
+
+def test_nothing_is_written_through_links_of_a_checkout(tmp_path: Path) -> None:
+    site = sites.make(tmp_path / "work", PAGES, anvil={"llms_txt": True})
+    away = tmp_path / "away"
+    away.write_text("mine")
+    for name in ("anvil/index.db", "anvil/index.db.new", "anvil/index.json", "anvil/index.json.new", "llms.txt"):
+        linked(site / "site" / name, away)
+    sites.build(site, "--dirty")  # otherwise MkDocs empties the folder first
+    assert away.read_text() == "mine"
+    assert sorted(each.name for each in (site / "site/anvil").iterdir()) == ["index.db", "index.json"]
+    assert not any(each.is_symlink() for each in [*(site / "site/anvil").iterdir(), site / "site/llms.txt"])
+    shutil.rmtree(site / ".anvil")
+    linked(site / ".anvil", tmp_path)
+    assert "leads out" in sites.build(site) and not (tmp_path / "site-docs.db").exists()
