@@ -20,6 +20,7 @@ from anvil import embedding
 from anvil.config import Config, EmbeddingSettings, LibraryOptions
 from anvil.embedding import Embedded, EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactRejected, ConfigError, DocumentRejected, DocumentTooLarge, NotFound
+from anvil.ingesting import Fingerprint
 from anvil.library import Library
 from tests import documents
 
@@ -408,6 +409,41 @@ def test_a_folder_with_one_corrupt_file(library: Library, tmp_path: Path) -> Non
     assert (again.total_files, again.replaced, again.skipped, again.failed) == (3, 1, 1, 1)
 
 
+def test_a_file_at_which_anvil_fails_stops_no_other(library: Library, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(9):
+        (folder / f"{number}.md").write_text(f"text {number}")
+    pieces = library.converter.pieces
+
+    def failing(path: Path, *more: Any) -> Any:
+        if path.name == "4.md":
+            raise ValueError("year 11476 is out of range\nand more")
+        return pieces(path, *more)
+
+    library.converter.pieces = failing  # type: ignore[method-assign]
+    report = library.ingest_folder(str(folder))
+    assert (report.indexed, report.failed) == (8, 1) and Path(report.errors[0].file).name == "4.md"
+    assert "(ValueError: year 11476 is out of range)" in report.errors[0].error and "\n" not in report.errors[0].error
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("nobody listens")
+
+    with pytest.raises(RuntimeError, match="nobody listens"):
+        library.ingest_folder(str(folder), progress=broken)
+    library.converter.pieces = pieces  # type: ignore[method-assign]
+    assert library.ingest_file(str(folder / "4.md")).status == "indexed", "the library goes on"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(300_000_000_000, "9999-12-31T23:59:59Z"), (-70_000_000_000, "0001-01-01T00:00:00Z"),
+     (-1, "1969-12-31T23:59:59Z")],
+)  # fmt: skip
+def test_time_stamps_that_no_calendar_has(seconds: int, told: str) -> None:
+    assert Fingerprint("", 0, seconds * 10**9).last_modified == told
+
+
 def test_a_folder_that_is_none(library: Library, tmp_path: Path) -> None:
     (tmp_path / "file.md").write_text("x")
     for folder, told in [("nowhere", "There is no folder"), ("file.md", "use ingest_file")]:
@@ -430,6 +466,20 @@ def test_links_out_of_the_folder_are_left_out(library: Library, tmp_path: Path) 
     (folder / "loop").symlink_to(folder)
     report = library.ingest_folder(str(folder))
     assert sorted(Path(each.source).name for each in report.results) == ["a.md", "inside.md"]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="for root and on Windows nothing is locked")
+def test_a_folder_that_is_locked_stops_no_other(library: Library, tmp_path: Path) -> None:
+    locked = tmp_path / "in" / "locked"
+    locked.mkdir(parents=True)
+    (locked / "a.md").write_text("text")
+    (tmp_path / "in" / "b.md").write_text("text")
+    locked.chmod(0o400)
+    try:
+        report = library.ingest_folder(str(tmp_path / "in"))
+    finally:
+        locked.chmod(0o700)
+    assert (report.indexed, report.failed) == (1, 1) and "Check its permissions" in report.errors[0].error
 
 
 def test_no_more_at_once_than_asked(library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
