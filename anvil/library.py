@@ -24,7 +24,7 @@ from anvil.indexing import settings
 from anvil.ingesting import Fingerprint, Preparation, file_name, file_type, fingerprint, title_of, unchanged
 from anvil.models import Progress, silent
 from anvil.pieces import Piece, sliced
-from anvil.store.library_file import default_path, reading, translated
+from anvil.store.library_file import default_path, reading, translated, writing
 from anvil.store.library_file import open_library as open_file
 from anvil.store.library_reading import LibraryReader
 from anvil.store.library_writing import LibraryWriter, document_name, now
@@ -258,14 +258,13 @@ class Library:
 
         Raises :class:`ConfigError` when there are vectors of another model.
         """
+        own = {key: value for key, value in self._wanted.items() if key.startswith("embedding_")}
         with self._write() as writer:
             meta = writer.meta()
-            own = {key: value for key, value in self._wanted.items() if key.startswith("embedding_")}
-            if all(meta[key] == value for key, value in own.items()):
-                return {key: meta[key] for key in self._wanted}
-            if not writer.how_many(None):
-                writer.adopt(self._wanted)
-                return self._wanted
+            if not own.items() <= meta.items():
+                meta = writer.adopt_when_empty(self._wanted)
+        if own.items() <= meta.items():
+            return {key: meta[key] for key in self._wanted}
         raise ConfigError(
             f"The vectors of {self.path} were made with {meta['embedding_model']}, at hand is {self.provider.model}. "
             "Set embedding.* to that model, or make all vectors anew with 'anvil ingest --reembed'."
@@ -274,11 +273,11 @@ class Library:
     def reembed(self, progress: Progress = silent) -> int:
         """Make all vectors anew with the model at hand; the text stays. How many passages there are.
 
-        Other writers wait meanwhile; a search finds by keyword until the vectors are there.
+        Other writers wait meanwhile; a search finds by the vectors there were until all are there.
         """
         from anvil.indexing import Indexer
 
-        with self._write() as writer:
+        with self._write() as writer, writing(writer.connection):
             writer.adopt(self._wanted)
             Indexer(writer, self.provider, self.config.chunking, progress=progress).embed()
             writer.touch_all()

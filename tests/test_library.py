@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,23 @@ import anvil
 from anvil import embedding
 from anvil.config import Config, EmbeddingSettings, LibraryOptions
 from anvil.embedding import Embedded, EmbeddingProvider
-from anvil.errors import AnvilError, ArtifactRejected, ConfigError, DocumentRejected, DocumentTooLarge, NotFound
-from anvil.ingesting import Fingerprint
+from anvil.errors import (
+    AnvilError,
+    ArtifactRejected,
+    ConfigError,
+    DocumentRejected,
+    DocumentTooLarge,
+    NotFound,
+    ProviderError,
+)
+from anvil.indexing import settings
+from anvil.ingesting import Fingerprint, Preparation, Ready
 from anvil.library import Library
+from anvil.pieces import Piece
+from anvil.store.library_file import open_library as open_file
+from anvil.store.library_file import writing
+from anvil.store.library_writing import LibraryWriter
+from anvil.store.staging import Particulars
 from tests import documents
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -384,6 +399,74 @@ def test_an_empty_library_takes_the_model_at_hand(tmp_path: Path, local: Embeddi
     with Library(tmp_path / "library.db", Config(), Counting(local)) as made:  # type: ignore[arg-type]
         assert made.ingest_content(GUIDE, "a.md").status == "indexed"
         assert made.search("who lights it?").notes == ()
+
+
+class Namesake(Counting):
+    """Another model, by its manifest, with as many dimensions."""
+
+    name, model, digest = "local", "namesake", "0" * 64
+
+
+def staged(library: Library, source: str) -> Ready:
+    """A document that is ready to be kept in a library."""
+    preparation = Preparation(library.provider, library.config.chunking, library._settled())
+    particulars = Particulars(source, "default", "T", "md", "h", 4, "2026-01-01T00:00:00Z", {})
+    return preparation.prepare([Piece("# T\n\ntext\n")], particulars, None, lambda: False)
+
+
+@contextlib.contextmanager
+def another_writer(library: Library, waiting: threading.Event) -> Iterator[LibraryWriter]:
+    """Another connection, in the middle of a change; ``waiting`` is set when the library's own waits for its end."""
+
+    def wait(_: int) -> bool:
+        waiting.set()
+        time.sleep(0.01)
+        return True
+
+    with library._write() as own:
+        own.connection.set_busy_handler(wait)
+    with contextlib.closing(open_file(library.path, library._wanted)) as connection, writing(connection):
+        yield LibraryWriter(connection)
+
+
+def test_no_vectors_of_a_model_that_was_changed_meanwhile(meaning: Library, local: EmbeddingProvider) -> None:
+    ready, waiting = staged(meaning, "a.md"), threading.Event()
+    with ready.stage as stage, ThreadPoolExecutor() as threads:
+        with another_writer(meaning, waiting) as other:
+            with meaning._write() as own:
+                keeping = threads.submit(own.keep, stage, ready.particulars, ready.head)
+                assert waiting.wait(30)
+            other.adopt(settings(Namesake(local), meaning.config.chunking))  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match="model was changed by another process"):
+            keeping.result(30)
+    assert rows(meaning) == {"documents": 0, "chunks": 0, "holdings": 0, "labels": 0, "windows": 0}
+
+
+def test_no_model_is_adopted_once_there_is_a_document(meaning: Library, local: EmbeddingProvider) -> None:
+    ready, waiting = staged(meaning, "a.md"), threading.Event()
+    with Library(meaning.path, Config(), Namesake(local)) as late, ThreadPoolExecutor() as threads:  # type: ignore[arg-type]
+        with ready.stage as stage, another_writer(late, waiting) as other:
+            taking = threads.submit(late.ingest_content, "text", "b.md")
+            assert waiting.wait(30)
+            other.keep(stage, ready.particulars, ready.head)
+        with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2, at hand is namesake"):
+            taking.result(30)
+    assert rows(meaning)["windows"] == 1 and meaning.search("text").notes == ()
+
+
+def test_new_vectors_are_all_there_or_none(meaning: Library, local: EmbeddingProvider) -> None:
+    class Breaking(Namesake):
+        def embed(self, texts: Sequence[str]) -> Embedded:
+            raise ProviderError("no credit")
+
+    meaning.ingest_content(GUIDE, "a.md")
+    with Library(meaning.path, Config(), Breaking(local)) as other:  # type: ignore[arg-type]
+        with pytest.raises(ProviderError):
+            other.reembed()
+        with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2"):
+            other.ingest_content("text", "b.md")
+    assert meaning.search("who lights it?").notes == () and rows(meaning)["windows"] == 2
+    assert meaning.ingest_content("text", "b.md").status == "indexed"
 
 
 # --- folders -----------------------------------------------------------------------------------------------------
