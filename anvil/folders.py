@@ -46,6 +46,8 @@ def ingest(
             else f"There is no folder {root}. Paths are those of the machine that Anvil runs on."
         )  # fmt: skip
     files = sorted(documents(root, recursive, library.readable()))
+    if files:
+        library.settled()  # what is wrong with the library is said once, not of each file
     done: dict[Path, Ingested | str] = {}
     with ThreadPoolExecutor(min(max_concurrency, MOST_AT_ONCE), thread_name_prefix="anvil-ingest") as threads:
         waiting: dict[Future[Ingested | str], Path] = {

@@ -223,7 +223,8 @@ class Library:
         """Take in the files of a folder, several at a time; what is there already is skipped, a bad file is named.
 
         An interrupt leaves every finished document in, and closes this library for more.
-        Raises :class:`ConfigError` for arguments that make no sense, such as a folder that is none.
+        Raises :class:`ConfigError` for arguments that make no sense, such as a folder that is none, and what
+        :meth:`settled` raises for a library that nothing can be taken into.
         """
         from anvil import folders
 
@@ -242,7 +243,7 @@ class Library:
             former = reader.former(stands[0]) if stands else None
         title = title_of(source) or source
         particulars = Particulars(source, library, title, kind, seen.content_hash, seen.size, modified, metadata)
-        preparation = Preparation(self.provider, self.config.chunking, self._settled())
+        preparation = Preparation(self.provider, self.config.chunking, self.settled())
         ready = preparation.prepare(pieces, particulars, former, self._halted.is_set)
         with ready.stage as stage, self._write() as writer:
             kept = writer.keep(stage, ready.particulars, ready.head)
@@ -253,10 +254,11 @@ class Library:
         notes = ready.notes if kept.chunk_count else (*ready.notes, "It is empty: there is nothing to find in it.")
         return Ingested(kept.status, kept.doc_id, source, library, kept.chunk_count, notes)
 
-    def _settled(self) -> dict[str, str]:
+    def settled(self) -> dict[str, str]:
         """The manifest for new documents; an empty library takes the model at hand.
 
-        Raises :class:`ConfigError` when there are vectors of another model.
+        Raises :class:`ConfigError` when there are vectors of another model, :class:`ArtifactRejected` or another
+        :class:`AnvilError` when the file cannot be used.
         """
         own = {key: value for key, value in self._wanted.items() if key.startswith("embedding_")}
         with self._write() as writer:

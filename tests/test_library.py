@@ -383,8 +383,11 @@ def test_another_model_is_named_and_the_library_stays_readable(meaning: Library,
     with opened(meaning.path) as other:
         found = other.search("lamp")
         assert {each.source for each in found.results} == {"a.md"}
-        with pytest.raises(ConfigError, match=r"made with all-MiniLM-L6-v2, at hand is none.*--reembed"):
-            other.ingest_content("new", "b.md")
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "b.md").write_text("new")
+        for take in (lambda: other.ingest_content("new", "b.md"), lambda: other.ingest_folder(str(tmp_path / "in"))):
+            with pytest.raises(ConfigError, match=r"made with all-MiniLM-L6-v2, at hand is none.*--reembed"):
+                take()
         assert other.reembed() == 2
         assert other.ingest_content("new", "b.md").status == "indexed"
     found = meaning.search("lamp")
@@ -409,7 +412,7 @@ class Namesake(Counting):
 
 def staged(library: Library, source: str) -> Ready:
     """A document that is ready to be kept in a library."""
-    preparation = Preparation(library.provider, library.config.chunking, library._settled())
+    preparation = Preparation(library.provider, library.config.chunking, library.settled())
     particulars = Particulars(source, "default", "T", "md", "h", 4, "2026-01-01T00:00:00Z", {})
     return preparation.prepare([Piece("# T\n\ntext\n")], particulars, None, lambda: False)
 
