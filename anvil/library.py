@@ -158,11 +158,14 @@ class Library:
 
         library, kept = filters.library_name(library), filters.checked_metadata(metadata)
         kind, options = type_ or file_type(source), self.config.library
-        format_of(kind, options)  # before anything is read
         try:
             if not file.is_file():
                 file.stat()
-                raise DocumentRejected(f"{file} is not a file. To take in a folder, use ingest_folder.")
+                raise DocumentRejected(
+                    f"{file} is a folder. Use ingest_folder, or 'anvil ingest {file}'." if file.is_dir()
+                    else f"{file} is neither a file nor a folder. Name one."
+                )  # fmt: skip
+            format_of(kind, options)  # before anything is read
             size = file.stat().st_size
             if size > options.max_file_bytes:
                 raise DocumentTooLarge(

@@ -158,9 +158,14 @@ def test_a_file_and_what_is_known_of_it(library: Library, tmp_path: Path) -> Non
 
 def test_what_cannot_be_taken_in(library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.exe").write_text("x")
-    (tmp_path / "a.md").mkdir()
+    (tmp_path / "plain").write_text("x")
+    for name in ("a.md", "folder"):
+        (tmp_path / name).mkdir()
     for path, told in [(tmp_path / "no.md", "There is no file"), (tmp_path / "a.exe", "are not read"),
-                       (tmp_path / "a.md", "use ingest_folder")]:  # fmt: skip
+                       (tmp_path / "no", "There is no file"), (tmp_path / "plain", "Files without an ending"),
+                       (tmp_path / "a.md", "is a folder. Use ingest_folder, or 'anvil ingest "),
+                       (tmp_path / "folder", "is a folder. Use ingest_folder"),
+                       *([(Path(os.devnull), "neither a file nor a folder")] * (os.name != "nt"))]:  # fmt: skip
         with pytest.raises(DocumentRejected, match=told):
             library.ingest_file(str(path))
     for arguments in ({"library": " "}, {"metadata": [1]}, {"metadata": {"a": "x" * 20_000}}):

@@ -100,6 +100,8 @@ def test_ten_tools_over_stdio(tmp_path: Path) -> None:
 def test_errors_are_values(tmp_path: Path) -> None:
     with over_stdio(tmp_path) as speaker:
         assert "There is no file" in error(speaker, "ingest_file", path="/nowhere.md")
+        assert "There is no file" in error(speaker, "ingest_file", path="/nowhere")
+        assert "is a folder. Use ingest_folder" in error(speaker, "ingest_file", path=str(tmp_path))
         assert "path parameter is required" in error(speaker, "ingest_file")
         assert "must be an object" in error(speaker, "ingest_file", path="/a.md", metadata="text")
         assert "max_concurrency must be 1" in error(speaker, "ingest_folder", folder="/", max_concurrency=0)
