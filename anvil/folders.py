@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -17,6 +18,7 @@ from anvil.models import Progress
 if TYPE_CHECKING:
     from anvil.library import Library
 
+logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 32
 
 
@@ -44,6 +46,8 @@ def ingest(
             else f"There is no folder {root}. Paths are those of the machine that Anvil runs on."
         )  # fmt: skip
     files = sorted(documents(root, recursive, library.readable()))
+    if files:
+        library.settled()  # what is wrong with the library is said once, not of each file
     done: dict[Path, Ingested | str] = {}
     with ThreadPoolExecutor(min(max_concurrency, MOST_AT_ONCE), thread_name_prefix="anvil-ingest") as threads:
         waiting: dict[Future[Ingested | str], Path] = {
@@ -54,9 +58,10 @@ def ingest(
                 progress("ingesting", len(done), len(files))
                 finished, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
                 done |= {waiting.pop(each): each.result() for each in finished}
-        except BaseException:
+        except BaseException as error:
             threads.shutdown(wait=False, cancel_futures=True)
-            library.halt()
+            if not isinstance(error, Exception):  # an interrupt; halting is for good, and a server goes on
+                library.halt()
             raise
     progress("ingesting", len(files), len(files))
     results = [found for file in files if isinstance(found := done[file], Ingested)]
@@ -75,14 +80,24 @@ def documents(root: Path, recursive: bool, endings: frozenset[str]) -> Iterator[
         subfolders[:] = sorted(each for each in subfolders if not each.startswith(".")) if recursive else []
         for name in names:
             path = Path(folder, name)
-            if name.startswith((".", "~$")) or file_type(name) not in endings or not path.is_file():
-                continue
-            if not path.is_symlink() or path.resolve().is_relative_to(inside):
+            if not name.startswith((".", "~$")) and file_type(name) in endings and _belongs(path, inside):
                 yield path
 
 
+def _belongs(path: Path, inside: Path) -> bool:
+    try:
+        return path.is_file() and (not path.is_symlink() or path.resolve().is_relative_to(inside))
+    except OSError:  # one may not look at it: it is to be named, with that reason
+        return True
+
+
 def _outcome(library: Library, file: Path, name: str, metadata: Mapping[str, Any] | None) -> Ingested | str:
+    """What became of a file, or why nothing did; whatever it was, it is this file's matter alone."""
     try:
         return library.ingest_file(str(file), name, metadata)
     except AnvilError as error:
         return str(error)
+    except Exception as error:
+        logger.debug("%s could not be taken in", file, exc_info=True)
+        what = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+        return f"Anvil failed at it ({what[:200]}). Please report it; ingest_file tries it alone."

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,11 +29,18 @@ if TYPE_CHECKING:
 
 
 _IDENT = re.compile(rb"\$Id:[^$\n]*\$")
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799
+"""The first second of the year 1 and the last of 9999, from 1970 on."""
 
 
 def timestamp(seconds: float) -> str:
-    """Seconds since 1970 as ISO 8601 in UTC, whole seconds: ``2026-01-31T09:30:00Z``."""
-    return datetime.fromtimestamp(int(seconds), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Seconds since 1970 as ISO 8601 in UTC, whole seconds: ``2026-01-31T09:30:00Z``.
+
+    What lies outside the years 1 to 9999, as a file's time stamp may by accident, becomes the nearest moment in them.
+    """
+    moment = _EPOCH + timedelta(seconds=min(max(int(seconds), _EARLIEST), _LATEST))
+    return moment.isoformat().replace("+00:00", "Z")  # strftime writes the year 1 as 1, and not everywhere at all
 
 
 def status(path: Path) -> GitStatus | None:

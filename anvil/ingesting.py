@@ -9,13 +9,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.config import ChunkingOptions
 from anvil.errors import AnvilError, DocumentRejected
 from anvil.executing import Here
+from anvil.git import timestamp
 from anvil.indexing import Cache, Indexer
 from anvil.pieces import Cutter, Piece
 from anvil.store.staging import Particulars, Stage
@@ -45,7 +45,7 @@ class Fingerprint:
     @property
     def last_modified(self) -> str:
         """The time stamp, ISO 8601 in UTC."""
-        return datetime.fromtimestamp(self.modified_ns // 10**9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return timestamp(self.modified_ns // 10**9)
 
 
 def fingerprint(path: Path) -> Fingerprint:

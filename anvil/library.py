@@ -24,7 +24,7 @@ from anvil.indexing import settings
 from anvil.ingesting import Fingerprint, Preparation, file_name, file_type, fingerprint, title_of, unchanged
 from anvil.models import Progress, silent
 from anvil.pieces import Piece, sliced
-from anvil.store.library_file import default_path, reading, translated
+from anvil.store.library_file import default_path, reading, translated, writing
 from anvil.store.library_file import open_library as open_file
 from anvil.store.library_reading import LibraryReader
 from anvil.store.library_writing import LibraryWriter, document_name, now
@@ -158,11 +158,14 @@ class Library:
 
         library, kept = filters.library_name(library), filters.checked_metadata(metadata)
         kind, options = type_ or file_type(source), self.config.library
-        format_of(kind, options)  # before anything is read
         try:
             if not file.is_file():
                 file.stat()
-                raise DocumentRejected(f"{file} is not a file. To take in a folder, use ingest_folder.")
+                raise DocumentRejected(
+                    f"{file} is a folder. Use ingest_folder, or 'anvil ingest {file}'." if file.is_dir()
+                    else f"{file} is neither a file nor a folder. Name one."
+                )  # fmt: skip
+            format_of(kind, options)  # before anything is read
             size = file.stat().st_size
             if size > options.max_file_bytes:
                 raise DocumentTooLarge(
@@ -223,7 +226,8 @@ class Library:
         """Take in the files of a folder, several at a time; what is there already is skipped, a bad file is named.
 
         An interrupt leaves every finished document in, and closes this library for more.
-        Raises :class:`ConfigError` for arguments that make no sense, such as a folder that is none.
+        Raises :class:`ConfigError` for arguments that make no sense, such as a folder that is none, and what
+        :meth:`settled` raises for a library that nothing can be taken into.
         """
         from anvil import folders
 
@@ -242,7 +246,7 @@ class Library:
             former = reader.former(stands[0]) if stands else None
         title = title_of(source) or source
         particulars = Particulars(source, library, title, kind, seen.content_hash, seen.size, modified, metadata)
-        preparation = Preparation(self.provider, self.config.chunking, self._settled())
+        preparation = Preparation(self.provider, self.config.chunking, self.settled())
         ready = preparation.prepare(pieces, particulars, former, self._halted.is_set)
         with ready.stage as stage, self._write() as writer:
             kept = writer.keep(stage, ready.particulars, ready.head)
@@ -253,19 +257,19 @@ class Library:
         notes = ready.notes if kept.chunk_count else (*ready.notes, "It is empty: there is nothing to find in it.")
         return Ingested(kept.status, kept.doc_id, source, library, kept.chunk_count, notes)
 
-    def _settled(self) -> dict[str, str]:
+    def settled(self) -> dict[str, str]:
         """The manifest for new documents; an empty library takes the model at hand.
 
-        Raises :class:`ConfigError` when there are vectors of another model.
+        Raises :class:`ConfigError` when there are vectors of another model, :class:`ArtifactRejected` or another
+        :class:`AnvilError` when the file cannot be used.
         """
+        own = {key: value for key, value in self._wanted.items() if key.startswith("embedding_")}
         with self._write() as writer:
             meta = writer.meta()
-            own = {key: value for key, value in self._wanted.items() if key.startswith("embedding_")}
-            if all(meta[key] == value for key, value in own.items()):
-                return {key: meta[key] for key in self._wanted}
-            if not writer.how_many(None):
-                writer.adopt(self._wanted)
-                return self._wanted
+            if not own.items() <= meta.items():
+                meta = writer.adopt_when_empty(self._wanted)
+        if own.items() <= meta.items():
+            return {key: meta[key] for key in self._wanted}
         raise ConfigError(
             f"The vectors of {self.path} were made with {meta['embedding_model']}, at hand is {self.provider.model}. "
             "Set embedding.* to that model, or make all vectors anew with 'anvil ingest --reembed'."
@@ -274,11 +278,11 @@ class Library:
     def reembed(self, progress: Progress = silent) -> int:
         """Make all vectors anew with the model at hand; the text stays. How many passages there are.
 
-        Other writers wait meanwhile; a search finds by keyword until the vectors are there.
+        Other writers wait meanwhile; a search finds by the vectors there were until all are there.
         """
         from anvil.indexing import Indexer
 
-        with self._write() as writer:
+        with self._write() as writer, writing(writer.connection):
             writer.adopt(self._wanted)
             Indexer(writer, self.provider, self.config.chunking, progress=progress).embed()
             writer.touch_all()

@@ -191,10 +191,10 @@ def _type(said: str, path: str) -> str:
 
 def _time(header: str) -> str | None:
     try:
-        found = parsedate_to_datetime(header)
-    except (TypeError, ValueError):
+        found = parsedate_to_datetime(header).astimezone(timezone.utc)
+    except (TypeError, ValueError, OverflowError):
         return None
-    return found.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return found.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _shown(url: str) -> str:

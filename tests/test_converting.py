@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+import wave
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -156,6 +157,85 @@ def test_macros_are_left_out(converter: Converter, tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "a") as packed:
         packed.writestr("word/vbaProject.bin", b"AutoOpen shell calc.exe")
     assert converted(converter, path) == "# Plan\n\nWhat is said.\n\n"
+
+
+def test_an_archive_is_read_as_its_files_are(converter: Converter, tmp_path: Path) -> None:
+    for name, make in {
+        "a.docx": lambda path: documents.docx(path, "Report", "from word"),
+        "a.xlsx": lambda path: documents.xlsx(path, [["boat", "length"], ["from excel", "12"]]),
+        "a.pptx": lambda path: documents.pptx(path, [("One", "from slides")]),
+        "a.pdf": lambda path: documents.pdf(path, ["from paper"]),
+        "a.epub": lambda path: documents.epub(path, "Tides", "from a book"),
+        "a.ipynb": lambda path: documents.notebook(path, "from a notebook"),
+        "a.html": lambda path: path.write_text("<html><body><p>from the web</p></body></html>"),
+        "a.xml": lambda path: path.write_text("<?xml version='1.0'?><r><a>from tags</a></r>"),
+        "a.json": lambda path: path.write_text('{"from": "a program"}'),
+        "a.csv": lambda path: path.write_text("x,y\nfrom cells,2\n"),
+        "a.md": lambda path: path.write_text("# A\n\nfrom marks\n"),
+    }.items():
+        make(tmp_path / name)  # type: ignore[no-untyped-call]
+    inner = documents.archive(tmp_path / "inner.zip", {"b.txt": b"from inside"})
+    files = {path.name: path.read_bytes() for path in sorted(tmp_path.glob("a.*"))}
+    text = converted(converter, documents.archive(tmp_path / "all.zip", {**files, "in/b.zip": inner.read_bytes()}))
+    for source in ("word", "excel", "slides", "paper", "a book", "a notebook", "the web", "tags", "cells", "marks",
+                   "inside"):  # fmt: skip
+        assert f"from {source}" in text
+    assert '{"from": "a program"}' in text and "| from excel | 12 |" in text and "<p>" not in text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the program is a script")
+def test_pictures_in_an_archive_tell_of_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "exiftool"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\n[ "$1" = -ver ] && echo 12.60 || echo \'[{"Title": "The lamp"}]\'\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    own = Converter(OPTIONS, 1)
+    try:
+        text = converted(own, documents.archive(tmp_path / "a.zip", {"a.png": b"\x89PNG\r\n\x1a\n" + b"\0" * 20}))
+    finally:
+        own.close()
+    assert "Title: The lamp" in text
+
+
+SPEECH = """
+import pathlib
+class Recognizer:
+    def record(self, source): return source
+    def recognize_google(self, audio):
+        with pathlib.Path(__file__).with_name("sent").open("a") as file:
+            file.write("sent ")
+        return "what was spoken"
+class AudioFile:
+    def __init__(self, file): pass
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+"""
+"""In place of SpeechRecognition: it keeps count of what would go to the service."""
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_recordings_in_an_archive_want_the_same_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: bool
+) -> None:
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "speech_recognition.py").write_text(SPEECH)
+    (modules / "pydub.py").write_text("")
+    monkeypatch.syspath_prepend(str(modules))
+    with wave.open(str(tmp_path / "a.wav"), "wb") as recording:
+        recording.setparams((1, 2, 8000, 8000, "NONE", ""))
+        recording.writeframes(b"\0\1" * 8000)
+    sound = (tmp_path / "a.wav").read_bytes()
+    inner = documents.archive(tmp_path / "inner.zip", {"deep.wav": sound, "note": sound})
+    path = documents.archive(tmp_path / "a.zip", {"a.wav": sound, "in.zip": inner.read_bytes(), "b.txt": b"words"})
+    own = Converter(replace(OPTIONS, transcribe_audio=allowed), 1)
+    try:
+        text = converted(own, path)
+    finally:
+        own.close()
+    assert "words" in text and ("what was spoken" in text) is allowed
+    assert (modules / "sent").exists() is allowed
 
 
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(converter: Converter, tmp_path: Path) -> None:

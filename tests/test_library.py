@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,16 @@ from anvil.errors import (
     DocumentRejected,
     DocumentTooLarge,
     NotFound,
+    ProviderError,
 )
+from anvil.indexing import settings
+from anvil.ingesting import Fingerprint, Preparation, Ready
 from anvil.library import Library
+from anvil.pieces import Piece
+from anvil.store.library_file import open_library as open_file
+from anvil.store.library_file import writing
+from anvil.store.library_writing import LibraryWriter
+from anvil.store.staging import Particulars
 from tests import documents
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -150,9 +159,14 @@ def test_a_file_and_what_is_known_of_it(library: Library, tmp_path: Path) -> Non
 
 def test_what_cannot_be_taken_in(library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.exe").write_text("x")
-    (tmp_path / "a.md").mkdir()
+    (tmp_path / "plain").write_text("x")
+    for name in ("a.md", "folder"):
+        (tmp_path / name).mkdir()
     for path, told in [(tmp_path / "no.md", "There is no file"), (tmp_path / "a.exe", "are not read"),
-                       (tmp_path / "a.md", "use ingest_folder")]:  # fmt: skip
+                       (tmp_path / "no", "There is no file"), (tmp_path / "plain", "Files without an ending"),
+                       (tmp_path / "a.md", "is a folder. Use ingest_folder, or 'anvil ingest "),
+                       (tmp_path / "folder", "is a folder. Use ingest_folder"),
+                       *([(Path(os.devnull), "neither a file nor a folder")] * (os.name != "nt"))]:  # fmt: skip
         with pytest.raises(DocumentRejected, match=told):
             library.ingest_file(str(path))
     for arguments in ({"library": " "}, {"metadata": [1]}, {"metadata": {"a": "x" * 20_000}}):
@@ -375,8 +389,11 @@ def test_another_model_is_named_and_the_library_stays_readable(meaning: Library,
     with opened(meaning.path) as other:
         found = other.search("lamp")
         assert {each.source for each in found.results} == {"a.md"}
-        with pytest.raises(ConfigError, match=r"made with all-MiniLM-L6-v2, at hand is none.*--reembed"):
-            other.ingest_content("new", "b.md")
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "b.md").write_text("new")
+        for take in (lambda: other.ingest_content("new", "b.md"), lambda: other.ingest_folder(str(tmp_path / "in"))):
+            with pytest.raises(ConfigError, match=r"made with all-MiniLM-L6-v2, at hand is none.*--reembed"):
+                take()
         assert other.reembed() == 2
         assert other.ingest_content("new", "b.md").status == "indexed"
     found = meaning.search("lamp")
@@ -391,6 +408,74 @@ def test_an_empty_library_takes_the_model_at_hand(tmp_path: Path, local: Embeddi
     with Library(tmp_path / "library.db", Config(), Counting(local)) as made:  # type: ignore[arg-type]
         assert made.ingest_content(GUIDE, "a.md").status == "indexed"
         assert made.search("who lights it?").notes == ()
+
+
+class Namesake(Counting):
+    """Another model, by its manifest, with as many dimensions."""
+
+    name, model, digest = "local", "namesake", "0" * 64
+
+
+def staged(library: Library, source: str) -> Ready:
+    """A document that is ready to be kept in a library."""
+    preparation = Preparation(library.provider, library.config.chunking, library.settled())
+    particulars = Particulars(source, "default", "T", "md", "h", 4, "2026-01-01T00:00:00Z", {})
+    return preparation.prepare([Piece("# T\n\ntext\n")], particulars, None, lambda: False)
+
+
+@contextlib.contextmanager
+def another_writer(library: Library, waiting: threading.Event) -> Iterator[LibraryWriter]:
+    """Another connection, in the middle of a change; ``waiting`` is set when the library's own waits for its end."""
+
+    def wait(_: int) -> bool:
+        waiting.set()
+        time.sleep(0.01)
+        return True
+
+    with library._write() as own:
+        own.connection.set_busy_handler(wait)
+    with contextlib.closing(open_file(library.path, library._wanted)) as connection, writing(connection):
+        yield LibraryWriter(connection)
+
+
+def test_no_vectors_of_a_model_that_was_changed_meanwhile(meaning: Library, local: EmbeddingProvider) -> None:
+    ready, waiting = staged(meaning, "a.md"), threading.Event()
+    with ready.stage as stage, ThreadPoolExecutor() as threads:
+        with another_writer(meaning, waiting) as other:
+            with meaning._write() as own:
+                keeping = threads.submit(own.keep, stage, ready.particulars, ready.head)
+                assert waiting.wait(30)
+            other.adopt(settings(Namesake(local), meaning.config.chunking))  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match="model was changed by another process"):
+            keeping.result(30)
+    assert rows(meaning) == {"documents": 0, "chunks": 0, "holdings": 0, "labels": 0, "windows": 0}
+
+
+def test_no_model_is_adopted_once_there_is_a_document(meaning: Library, local: EmbeddingProvider) -> None:
+    ready, waiting = staged(meaning, "a.md"), threading.Event()
+    with Library(meaning.path, Config(), Namesake(local)) as late, ThreadPoolExecutor() as threads:  # type: ignore[arg-type]
+        with ready.stage as stage, another_writer(late, waiting) as other:
+            taking = threads.submit(late.ingest_content, "text", "b.md")
+            assert waiting.wait(30)
+            other.keep(stage, ready.particulars, ready.head)
+        with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2, at hand is namesake"):
+            taking.result(30)
+    assert rows(meaning)["windows"] == 1 and meaning.search("text").notes == ()
+
+
+def test_new_vectors_are_all_there_or_none(meaning: Library, local: EmbeddingProvider) -> None:
+    class Breaking(Namesake):
+        def embed(self, texts: Sequence[str]) -> Embedded:
+            raise ProviderError("no credit")
+
+    meaning.ingest_content(GUIDE, "a.md")
+    with Library(meaning.path, Config(), Breaking(local)) as other:  # type: ignore[arg-type]
+        with pytest.raises(ProviderError):
+            other.reembed()
+        with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2"):
+            other.ingest_content("text", "b.md")
+    assert meaning.search("who lights it?").notes == () and rows(meaning)["windows"] == 2
+    assert meaning.ingest_content("text", "b.md").status == "indexed"
 
 
 # --- folders -----------------------------------------------------------------------------------------------------
@@ -416,6 +501,41 @@ def test_a_folder_with_one_corrupt_file(library: Library, tmp_path: Path) -> Non
     assert (again.total_files, again.replaced, again.skipped, again.failed) == (3, 1, 1, 1)
 
 
+def test_a_file_at_which_anvil_fails_stops_no_other(library: Library, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(9):
+        (folder / f"{number}.md").write_text(f"text {number}")
+    pieces = library.converter.pieces
+
+    def failing(path: Path, *more: Any) -> Any:
+        if path.name == "4.md":
+            raise ValueError("year 11476 is out of range\nand more")
+        return pieces(path, *more)
+
+    library.converter.pieces = failing  # type: ignore[method-assign]
+    report = library.ingest_folder(str(folder))
+    assert (report.indexed, report.failed) == (8, 1) and Path(report.errors[0].file).name == "4.md"
+    assert "(ValueError: year 11476 is out of range)" in report.errors[0].error and "\n" not in report.errors[0].error
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("nobody listens")
+
+    with pytest.raises(RuntimeError, match="nobody listens"):
+        library.ingest_folder(str(folder), progress=broken)
+    library.converter.pieces = pieces  # type: ignore[method-assign]
+    assert library.ingest_file(str(folder / "4.md")).status == "indexed", "the library goes on"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(300_000_000_000, "9999-12-31T23:59:59Z"), (-70_000_000_000, "0001-01-01T00:00:00Z"),
+     (-1, "1969-12-31T23:59:59Z")],
+)  # fmt: skip
+def test_time_stamps_that_no_calendar_has(seconds: int, told: str) -> None:
+    assert Fingerprint("", 0, seconds * 10**9).last_modified == told
+
+
 def test_a_folder_that_is_none(library: Library, tmp_path: Path) -> None:
     (tmp_path / "file.md").write_text("x")
     for folder, told in [("nowhere", "There is no folder"), ("file.md", "use ingest_file")]:
@@ -438,6 +558,20 @@ def test_links_out_of_the_folder_are_left_out(library: Library, tmp_path: Path) 
     (folder / "loop").symlink_to(folder)
     report = library.ingest_folder(str(folder))
     assert sorted(Path(each.source).name for each in report.results) == ["a.md", "inside.md"]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="for root and on Windows nothing is locked")
+def test_a_folder_that_is_locked_stops_no_other(library: Library, tmp_path: Path) -> None:
+    locked = tmp_path / "in" / "locked"
+    locked.mkdir(parents=True)
+    (locked / "a.md").write_text("text")
+    (tmp_path / "in" / "b.md").write_text("text")
+    locked.chmod(0o400)
+    try:
+        report = library.ingest_folder(str(tmp_path / "in"))
+    finally:
+        locked.chmod(0o700)
+    assert (report.indexed, report.failed) == (1, 1) and "Check its permissions" in report.errors[0].error
 
 
 def test_no_more_at_once_than_asked(library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

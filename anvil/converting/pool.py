@@ -117,6 +117,7 @@ class _Process:
         asked = {
             "path": str(path), "type": file_type, "name": name, "pages": options.max_pages,
             "characters": options.max_characters, "seconds": options.convert_seconds,
+            "recordings": options.transcribe_audio,
         }  # fmt: skip
         clock = _Clock(options.convert_seconds + (START_SECONDS if self.converted == 1 else 0.0), self.end)
         left = 4 * options.max_characters + 4  # bytes

@@ -13,7 +13,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, BinaryIO
 
 from anvil.converting.text import decoded
@@ -131,7 +131,7 @@ def _by_markitdown(file: BinaryIO, asked: dict[str, Any]) -> Iterator[tuple[str,
         file, charset = io.BytesIO(decoded(file.read()).encode("utf-8", "replace")), "utf-8"
     kind = "text/xml" if ending == "xml" else None  # systems do not agree on it
     info = StreamInfo(extension=f".{ending}", filename=asked["name"], mimetype=kind, charset=charset)
-    result = _result(file, info, ending)
+    result = _result(file, info, asked)
     title = (result.title or "").strip()
     text = _tidied(result.markdown)
     if title and not re.search(r"^# ", text, re.M):
@@ -195,13 +195,19 @@ _CONVERTERS = {
 """Which of MarkItDown's may read a type, in turn: all of them would read a damaged DOCX as the ZIP that it is."""
 
 
-def _result(file: BinaryIO, info: Any, ending: str) -> Any:
+_RECORDINGS = "AudioConverter"
+"""Sends what it reads to a speech service: the only one that reaches the network for a file."""
+_GENERIC = ("PlainTextConverter", "ZipConverter", "HtmlConverter")
+"""Take what no other of MarkItDown's does, the last first."""
+
+
+def _result(file: BinaryIO, info: Any, asked: dict[str, Any]) -> Any:
     """What the first converter that takes a file makes of it."""
     from markitdown import UnsupportedFormatException, converters
 
-    if ending == "zip":
-        return _anything().convert_stream(file, stream_info=info)
-    for name in _CONVERTERS[ending].split():
+    if asked["type"] == "zip":
+        return _archives(asked["recordings"]).convert_stream(file, stream_info=info)
+    for name in _CONVERTERS[asked["type"]].split():
         converter = getattr(converters, name)()
         if converter.accepts(file, info):
             return converter.convert(file, info, exiftool_path=shutil.which("exiftool"))
@@ -209,11 +215,21 @@ def _result(file: BinaryIO, info: Any, ending: str) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _anything() -> Any:
-    """MarkItDown whole, without plugins, for archives: it finds out what is in them by a model of its own."""
-    from markitdown import MarkItDown
+def _archives(recordings: bool) -> Any:
+    """MarkItDown for archives: it finds out what is in them by a model of its own. Without plugins, and with the
+    converters of what is read outside of archives too; that of ``recordings`` only where they may be sent away."""
+    from markitdown import PRIORITY_GENERIC_FILE_FORMAT, MarkItDown, converters
 
-    return MarkItDown(enable_plugins=False)
+    reader = MarkItDown(enable_builtins=False, enable_plugins=False)
+    for name in _GENERIC:
+        made = getattr(converters, name)(**({"markitdown": reader} if name == "ZipConverter" else {}))
+        reader.register_converter(made, priority=PRIORITY_GENERIC_FILE_FORMAT)
+    special = {"PdfConverter", *" ".join(_CONVERTERS.values()).split()}.difference(_GENERIC)
+    for name in sorted(special if recordings else special - {_RECORDINGS}):
+        made = getattr(converters, name)()
+        made.convert = partial(made.convert, exiftool_path=shutil.which("exiftool"))  # 0.1.5 passes it to none of them
+        reader.register_converter(made)
+    return reader
 
 
 def _damaged(file_type: str, error: Exception) -> str:

@@ -59,9 +59,10 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
             patiently(lambda: handle.pragma("journal_mode", "wal"))
             handle.pragma("synchronous", "normal")
             handle.wal_autocheckpoint(CHECKPOINT)
-            with writing(handle):
-                if _is_empty(handle):
-                    _lay_out(handle, settings)
+            if _is_empty(handle):  # else nobody need be waited for
+                with writing(handle):
+                    if _is_empty(handle):
+                        _lay_out(handle, settings)
             _check(handle, path)
         except BaseException:
             handle.close()
@@ -76,7 +77,11 @@ def translated(path: Path) -> contextlib.AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def writing(handle: apsw.Connection) -> Iterator[None]:
-    """A transaction that has the write lock from its first statement on: it never fails halfway for want of it."""
+    """A transaction that has the write lock from its first statement on: it never fails halfway for want of it, and
+    what it reads nobody changes before it ends. Inside another one it is a part of that."""
+    if not handle.get_autocommit():
+        yield
+        return
     handle.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -39,8 +39,9 @@ class LibraryWriter(LibraryReader, Writer):
         None, and nothing is written, when the same content stands there: another process was quicker.
         Raises :class:`ConfigError` when the library's vectors are of another model by now.
         """
-        own, given = self.meta(), staged.meta()
+        given = staged.meta()
         with writing(self.connection):
+            own = self.meta()  # not before: while we wait, who has the lock may change the model
             if any(own[key] != given[key] for key in SETTINGS if key.startswith("embedding_")):
                 raise ConfigError("The library's embedding model was changed by another process. Ingest it again.")
             stands = self.standing(particulars.source, particulars.library)
@@ -70,6 +71,13 @@ class LibraryWriter(LibraryReader, Writer):
             self.reset_vectors(int(settings["embedding_dimensions"]))
             self.set_meta(settings)
             self._all_changed()
+
+    def adopt_when_empty(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """:meth:`adopt` in a library without documents; the manifest as it is then."""
+        with writing(self.connection):
+            if not self.how_many(None):
+                self.adopt(settings)
+            return self.meta()
 
     def touch_all(self) -> None:
         """Tell all who search that every document changed."""

@@ -100,6 +100,8 @@ def test_ten_tools_over_stdio(tmp_path: Path) -> None:
 def test_errors_are_values(tmp_path: Path) -> None:
     with over_stdio(tmp_path) as speaker:
         assert "There is no file" in error(speaker, "ingest_file", path="/nowhere.md")
+        assert "There is no file" in error(speaker, "ingest_file", path="/nowhere")
+        assert "is a folder. Use ingest_folder" in error(speaker, "ingest_file", path=str(tmp_path))
         assert "path parameter is required" in error(speaker, "ingest_file")
         assert "must be an object" in error(speaker, "ingest_file", path="/a.md", metadata="text")
         assert "max_concurrency must be 1" in error(speaker, "ingest_folder", folder="/", max_concurrency=0)
@@ -110,6 +112,17 @@ def test_errors_are_values(tmp_path: Path) -> None:
         for tool in ("get_document", "delete_document"):
             assert "No document has the id" in error(speaker, tool, doc_id="none")
         assert speaker.ok("list_documents", limit=5000)["documents"] == []
+
+
+def test_a_library_that_cannot_be_used_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(5):
+        (tmp_path / "in" / f"{number}.md").write_text("text")
+    (tmp_path / "library.db").write_text("no database" * 100)
+    with over_stdio(tmp_path) as speaker:
+        assert "not a library" in error(speaker, "ingest_folder", folder=str(tmp_path / "in"))
+    told = complaint("ingest", tmp_path / "in", "--index", tmp_path / "library.db", "--provider", "none")
+    assert told.count("not a library") == 1 and "in/" not in told
 
 
 def test_http_with_a_token(tmp_path: Path) -> None:
