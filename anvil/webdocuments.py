@@ -15,13 +15,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timezone
-from email.message import Message
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil import __version__
+from anvil import __version__, charsets, httpheaders
 from anvil.config import LibraryOptions
 from anvil.errors import ConfigError, DocumentRejected, DocumentTooLarge, UnsupportedFormat
 
@@ -158,9 +155,8 @@ async def _checked(where: httpx2.URL, allowed: Allowed) -> Address:
 
 
 async def _saved(response: httpx2.Response, where: httpx2.URL, target: Path, options: LibraryOptions) -> Download:
-    header = Message()
-    header["content-type"] = response.headers.get("content-type", "")
-    kind = _type(header.get_content_type() if response.headers.get("content-type") else "", where.path)
+    said, charset = httpheaders.content_type(response.headers)
+    kind = _type(said, where.path)
     length = response.headers.get("content-length", "")
     most, size = options.max_file_bytes, 0
     if length.isdigit() and int(length) > most:
@@ -173,11 +169,11 @@ async def _saved(response: httpx2.Response, where: httpx2.URL, target: Path, opt
             if size > most:
                 raise DocumentTooLarge(f"{where.host} sends more than {most:,} bytes (library.max_file_bytes).")
             file.write(block)
-    charset = header.get_content_charset()
-    if kind in _TEXT and charset not in (None, "utf-8"):
-        with contextlib.suppress(LookupError, UnicodeDecodeError):  # a server that errs is not believed
-            target.write_text(target.read_bytes().decode(charset), encoding="utf-8", newline="")
-    return Download(target, kind, _time(response.headers.get("last-modified", "")))
+    codec = charsets.known(charset) if charset else None
+    if kind in _TEXT and codec and codec != "utf-8":
+        with contextlib.suppress(UnicodeDecodeError):  # a server that errs is not believed
+            target.write_text(target.read_bytes().decode(codec), encoding="utf-8", newline="")
+    return Download(target, kind, httpheaders.last_modified(response.headers))
 
 
 def _type(said: str, path: str) -> str:
@@ -187,14 +183,6 @@ def _type(said: str, path: str) -> str:
     if said in TYPES:
         return TYPES[said]
     raise UnsupportedFormat(f"Content of type {said or 'unknown'} is not read; web pages, text and documents are.")
-
-
-def _time(header: str) -> str | None:
-    try:
-        found = parsedate_to_datetime(header)
-    except (TypeError, ValueError):
-        return None
-    return found.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _shown(url: str) -> str:

@@ -5,6 +5,7 @@ import http.server
 import ipaddress
 import socket
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -65,6 +66,9 @@ class Pages(http.server.BaseHTTPRequestHandler):
         elif step == "latin":
             self.head(200, content_type="text/html; charset=iso-8859-1")
             self.wfile.write(b"<p>caf\xe9</p>")
+        elif step == "said":
+            self.head(200, content_type=said[0])
+            self.wfile.write(said[1])
         elif step == "notes.md":
             self.head(200, content_type="application/octet-stream", last_modified="Wed, 21 Oct 2015 07:28:00 GMT")
             self.wfile.write(b"# Notes")
@@ -88,6 +92,8 @@ class Pages(http.server.BaseHTTPRequestHandler):
 
 
 asked: list[tuple[str, str, str]] = []
+said: tuple[str, bytes] = "", b""
+"""The content type and the body of ``/said``."""
 
 
 @pytest.fixture
@@ -119,6 +125,51 @@ def test_a_page_and_what_is_known_of_it(site: str) -> None:
         assert (found.type, found.last_modified) == ("md", "2015-10-21T07:28:00Z")
     with downloaded(f"{site}/latin", OPTIONS, only_here) as found:
         assert found.path.read_text(encoding="utf-8") == "<p>café</p>"
+
+
+@pytest.mark.parametrize(
+    ("charset", "body", "text"),
+    [
+        ("windows-1251", "мир".encode("cp1251"), "мир"),
+        ("Shift_JIS", "日本".encode("shift_jis"), "日本"),
+        ("utf-16", "héllo".encode("utf-16"), "héllo"),
+        ("gb18030", "中文".encode("gb18030"), "中文"),
+        ('"ISO-8859-2"', b"\xb3", "ł"),
+        ("utf-16-le", b"\x00\xd8a", None),  # half a character, and an odd byte
+        ("utf-7", b"+2AA-", None),
+        ("unicode_escape", b"\\ud800", None),
+        ("undefined", b"a", None),
+        ("idna", b"xn--a", None),
+        ("rot13", b"a", None),
+        ("zip", b"a", None),
+        ("no-such", b"a", None),
+    ],
+)
+def test_a_page_is_read_in_the_encoding_that_its_server_names_or_left_as_it_is(
+    site: str, monkeypatch: pytest.MonkeyPatch, charset: str, body: bytes, text: str | None
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "said", (f"text/plain; charset={charset}", body))
+    with downloaded(f"{site}/said", OPTIONS, only_here) as found:
+        assert found.path.read_bytes() == (body if text is None else text.encode("utf-8"))
+        assert found.type == "txt"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/plain; charset=punycode", b"-" + b"a" * 400_000),  # decoded in seconds, by the square of its length
+        ("text/plain; charset*=punycode''-" + "a" * 60_000, b"a"),
+        ('text/plain; "' + ";" * 60_000, b"a"),
+    ],
+)
+def test_what_a_server_says_of_a_page_takes_no_time(
+    site: str, monkeypatch: pytest.MonkeyPatch, kind: str, body: bytes
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "said", (kind, body))
+    started = time.process_time()
+    with downloaded(f"{site}/said", OPTIONS, only_here) as found:
+        assert found.path.read_bytes() == body
+    assert time.process_time() - started < 1.5
 
 
 def test_a_redirect_to_a_private_address_is_not_followed(site: str) -> None:
