@@ -7,6 +7,7 @@ from datetime import timezone
 from email.message import Message
 from email.utils import parsedate_to_datetime
 
+PACKED = "sent a compressed answer although none was asked for. Tell its owner."
 _LONGEST = 500
 """Characters of a content type that are read; the parser's time grows with their square."""
 

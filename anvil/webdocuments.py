@@ -163,8 +163,10 @@ async def _saved(response: httpx2.Response, where: httpx2.URL, target: Path, opt
         raise DocumentTooLarge(
             f"{where.host} sends {int(length):,} bytes; the limit is {most:,} (library.max_file_bytes)."
         )
+    if httpheaders.is_packed(response.headers):
+        raise DocumentRejected(f"{where.host} {httpheaders.PACKED}")
     with target.open("wb") as file:
-        async for block in response.aiter_bytes():
+        async for block in response.aiter_raw():
             size += len(block)
             if size > most:
                 raise DocumentTooLarge(f"{where.host} sends more than {most:,} bytes (library.max_file_bytes).")

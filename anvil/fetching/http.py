@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anvil import __version__, addresses
+from anvil import __version__, addresses, httpheaders
 from anvil.errors import FetchError, Unreachable
 from anvil.fetching import quiet
 from anvil.fetching.watchdog import Watch
@@ -67,8 +67,8 @@ class Reply:
 
     def chunks(self) -> Iterator[bytes]:
         """The body as it comes. Raises :class:`Unreachable` when it breaks off or is too slow."""
-        if self.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
-            raise FetchError(f"{self.host} sent a compressed answer although none was asked for. Tell its owner.")
+        if httpheaders.is_packed(self.headers):
+            raise FetchError(f"{self.host} {httpheaders.PACKED}")
         began, received = time.monotonic(), 0
         for chunk in self._response.iter_raw():
             received += len(chunk)
