@@ -40,6 +40,21 @@ TYPES = {
 }  # fmt: skip
 VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
 """What servers say of a file they know nothing of: then its name decides."""
+_NOT_PUBLIC = tuple(map(ipaddress.ip_network, (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24",  # holds 192.0.0.192, where Oracle's cloud tells machines their secrets
+    "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+    "168.63.129.16/32",  # Azure's service for its machines, among addresses that are public else
+    "224.0.0.0/4", "240.0.0.0/4",
+    "2001::/23",  # with Teredo, whose addresses wrap another
+    "2001:db8::/32", "2002::/16",  # 6to4 wraps another too, and is no longer in use
+    "3fff::/20",
+)))  # fmt: skip
+"""IANA's registries of special addresses, and what clouds put elsewhere. Python's own tables differ by its version."""
+_PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
+"""All that is given out for the open internet."""
+_WRAPS_IPV4 = tuple(map(ipaddress.ip_network, ("::ffff:0:0/96", "64:ff9b::/96")))
+"""An IPv4 address in the last 32 bits: as sockets show it, and by way of a translator (NAT64)."""
 _ENDING = re.compile(r"\.([A-Za-z0-9]{1,8})$")
 _TEXT = ("html", "md", "txt", "csv", "json", "xml", "rss", "atom")
 
@@ -56,12 +71,11 @@ class Download:
 def is_public(address: Address) -> bool:
     """Whether an address is one of the open internet, also by way of those that wrap another."""
     if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
-        if inner is None and address in ipaddress.ip_network("64:ff9b::/96"):
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(inner)
-    return address.is_global and not address.is_multicast and not address.is_reserved
+        if any(address in each for each in _WRAPS_IPV4):
+            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        if address not in _PUBLIC_IPV6:
+            return False
+    return not any(address in each for each in _NOT_PUBLIC)
 
 
 def anything(address: Address) -> bool:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anvil.config import LibraryOptions
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, UnsupportedFormat
@@ -194,15 +196,35 @@ def test_private_addresses_are_not_asked_unless_allowed(site: str) -> None:
     "address",
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
      "255.255.255.255", "240.0.0.1", "::1", "::", "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:10.0.0.1",
-     "::ffff:169.254.169.254", "2002:7f00:1::", "64:ff9b::a9fe:a9fe", "100.100.100.200", "198.18.0.1"],
+     "::ffff:169.254.169.254", "2002:7f00:1::", "64:ff9b::a9fe:a9fe", "100.100.100.200", "198.18.0.1",
+     # what some clouds keep for their machines, and what is only called public by some versions of Python
+     "192.0.0.192", "168.63.129.16", "192.0.0.9", "192.0.0.10", "fec0::1", "feff::1", "::ffff:192.0.0.192",
+     "::ffff:168.63.129.16", "64:ff9b::a83f:8110", "64:ff9b::c000:c0", "64:ff9b:1::808:808", "64:ff9b:1:ffff::a00:1",
+     # those that wrap another: private, or public by a way that nobody offers any more
+     "2002:a9fe:a9fe::1", "2002:808:808::1", "2001:0:a9fe:a9fe::", "2001::f5ff:fffe", "::10.0.0.1", "::8.8.8.8",
+     "::ffff:0:10.0.0.1", "0.1.2.3", "100.127.255.255", "169.254.0.1", "172.31.255.255", "192.88.99.1",
+     "198.19.255.255", "203.0.113.9", "198.51.100.9", "192.0.2.9", "239.255.255.250", "2001:db8::1", "2001:2::1",
+     "2001:10::1", "2001:20::1", "3fff::1", "5f00::1", "100::1", "fe80::1%eth0", "fe80::a9fe:a9fe%1", "fd00::1",
+     "fdff::1", "ff0e::1"],
 )  # fmt: skip
 def test_addresses_that_are_not_public(address: str) -> None:
     assert not is_public(ipaddress.ip_address(address))
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+@pytest.mark.parametrize(
+    "address",
+    ["8.8.8.8", "1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "168.63.129.15",
+     "168.63.129.17", "169.253.255.255", "172.15.255.255", "172.32.0.0", "191.255.255.255", "192.0.1.0", "192.0.3.0",
+     "192.167.255.255", "192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700::1111",
+     "2001:200::1", "2001:4860:4860::8888", "2003::1", "2a00:1450::1", "::ffff:8.8.8.8", "64:ff9b::808:808"],
+)  # fmt: skip
 def test_addresses_that_are(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
+
+
+@given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(network="2000::/3")))
+def test_none_is_public_that_python_knows_for_private(address: Address) -> None:
+    assert address.is_global or not is_public(address)
 
 
 def test_a_name_is_resolved_once_and_the_address_that_was_looked_at_is_asked(
