@@ -202,8 +202,12 @@ def _web(source: str) -> WebAddress:
 
 
 def is_allowed(url: str) -> bool:
-    """Whether a URL is asked at all: over https, or over http on this machine."""
-    parts = urllib.parse.urlsplit(url)
+    """Whether a URL is asked at all: over https, or over http on this machine. What is no URL is not."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
     return parts.scheme.lower() == "https" or (parts.scheme.lower() == "http" and is_loopback(url))
 
 

@@ -98,20 +98,30 @@ class Following:
 
     def _run(self) -> None:
         try:
-            self._take_cached(AT_FIRST)
+            self._safely(lambda: self._take_cached(AT_FIRST))
             failures = 0
             while not self._stop.is_set():
-                self._ask(self._tell)
+                self._safely(lambda: self._ask(self._tell))
                 failures = failures + 1 if self._problem else 0
                 if not failures and not self._options.refresh:
                     return
                 self._stop.wait(self._pause(failures))
         except _Stopped:
             pass
-        except Exception as error:  # nobody would hear of it otherwise
-            logger.exception("The index could not be fetched")
-            self._problem = f"{self.origin} could not be fetched ({type(error).__name__}). The log says where."
         finally:
+            self._asked.set()
+
+    def _safely(self, step: Callable[[], None]) -> None:
+        """Take a step; what nobody foresaw is a failure like any other, and the server is asked again."""
+        said = self._problem
+        try:
+            step()
+        except _Stopped:
+            raise
+        except Exception as error:  # nobody would hear of it otherwise
+            self._problem = f"{self.origin} could not be fetched ({type(error).__name__}). The log says where."
+            if self._problem != said:
+                logger.exception("The index could not be fetched")
             self._asked.set()
 
     def _pause(self, failures: int) -> float:

@@ -15,13 +15,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timezone
-from email.message import Message
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil import __version__
+from anvil import __version__, charsets, httpheaders
 from anvil.config import LibraryOptions
 from anvil.errors import ConfigError, DocumentRejected, DocumentTooLarge, UnsupportedFormat
 
@@ -43,6 +40,21 @@ TYPES = {
 }  # fmt: skip
 VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
 """What servers say of a file they know nothing of: then its name decides."""
+_NOT_PUBLIC = tuple(map(ipaddress.ip_network, (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24",  # holds 192.0.0.192, where Oracle's cloud tells machines their secrets
+    "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+    "168.63.129.16/32",  # Azure's service for its machines, among addresses that are public else
+    "224.0.0.0/4", "240.0.0.0/4",
+    "2001::/23",  # with Teredo, whose addresses wrap another
+    "2001:db8::/32", "2002::/16",  # 6to4 wraps another too, and is no longer in use
+    "3fff::/20",
+)))  # fmt: skip
+"""IANA's registries of special addresses, and what clouds put elsewhere. Python's own tables differ by its version."""
+_PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
+"""All that is given out for the open internet."""
+_WRAPS_IPV4 = tuple(map(ipaddress.ip_network, ("::ffff:0:0/96", "64:ff9b::/96")))
+"""An IPv4 address in the last 32 bits: as sockets show it, and by way of a translator (NAT64)."""
 _ENDING = re.compile(r"\.([A-Za-z0-9]{1,8})$")
 _TEXT = ("html", "md", "txt", "csv", "json", "xml", "rss", "atom")
 
@@ -59,12 +71,11 @@ class Download:
 def is_public(address: Address) -> bool:
     """Whether an address is one of the open internet, also by way of those that wrap another."""
     if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
-        if inner is None and address in ipaddress.ip_network("64:ff9b::/96"):
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(inner)
-    return address.is_global and not address.is_multicast and not address.is_reserved
+        if any(address in each for each in _WRAPS_IPV4):
+            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        if address not in _PUBLIC_IPV6:
+            return False
+    return not any(address in each for each in _NOT_PUBLIC)
 
 
 def anything(address: Address) -> bool:
@@ -158,26 +169,27 @@ async def _checked(where: httpx2.URL, allowed: Allowed) -> Address:
 
 
 async def _saved(response: httpx2.Response, where: httpx2.URL, target: Path, options: LibraryOptions) -> Download:
-    header = Message()
-    header["content-type"] = response.headers.get("content-type", "")
-    kind = _type(header.get_content_type() if response.headers.get("content-type") else "", where.path)
+    said, charset = httpheaders.content_type(response.headers)
+    kind = _type(said, where.path)
     length = response.headers.get("content-length", "")
     most, size = options.max_file_bytes, 0
     if length.isdigit() and int(length) > most:
         raise DocumentTooLarge(
             f"{where.host} sends {int(length):,} bytes; the limit is {most:,} (library.max_file_bytes)."
         )
+    if httpheaders.is_packed(response.headers):
+        raise DocumentRejected(f"{where.host} {httpheaders.PACKED}")
     with target.open("wb") as file:
-        async for block in response.aiter_bytes():
+        async for block in response.aiter_raw():
             size += len(block)
             if size > most:
                 raise DocumentTooLarge(f"{where.host} sends more than {most:,} bytes (library.max_file_bytes).")
             file.write(block)
-    charset = header.get_content_charset()
-    if kind in _TEXT and charset not in (None, "utf-8"):
-        with contextlib.suppress(LookupError, UnicodeDecodeError):  # a server that errs is not believed
-            target.write_text(target.read_bytes().decode(charset), encoding="utf-8", newline="")
-    return Download(target, kind, _time(response.headers.get("last-modified", "")))
+    codec = charsets.known(charset) if charset else None
+    if kind in _TEXT and codec and codec != "utf-8":
+        with contextlib.suppress(UnicodeDecodeError):  # a server that errs is not believed
+            target.write_text(target.read_bytes().decode(codec), encoding="utf-8", newline="")
+    return Download(target, kind, httpheaders.last_modified(response.headers))
 
 
 def _type(said: str, path: str) -> str:
@@ -187,14 +199,6 @@ def _type(said: str, path: str) -> str:
     if said in TYPES:
         return TYPES[said]
     raise UnsupportedFormat(f"Content of type {said or 'unknown'} is not read; web pages, text and documents are.")
-
-
-def _time(header: str) -> str | None:
-    try:
-        found = parsedate_to_datetime(header).astimezone(timezone.utc)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return found.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _shown(url: str) -> str:

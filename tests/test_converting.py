@@ -120,6 +120,8 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
         ("\ufeffhé".encode("utf-16-le"), "hé"),
         (b"<meta charset='iso-8859-2'>\xb3", "<meta charset='iso-8859-2'>ł"),
         (b"<meta charset='rot13'>\xe9", "<meta charset='rot13'>é"),
+        (b"<meta charset='undefined'>\xe9", "<meta charset='undefined'>é"),
+        (b"<meta charset='utf-7'>\xe9+2AA-", "<meta charset='utf-7'>é+2AA-"),
     ],
 )
 def test_text_of_other_encodings(data: bytes, text: str) -> None:

@@ -450,6 +450,23 @@ def test_redirects_to_anything_but_https_or_this_machine_are_not_followed(
     assert "is not followed" in refused(get, f"{server.url}/x.db")
 
 
+@pytest.mark.parametrize(
+    "target",
+    ["https://[x/", "https://docs.example.com:99999/", "https://docs.example.com:abc/", "http://127.0.0.1:-1/",
+     "https://a..b/", f"https://{'a' * 70}.example.com/", "https:///x", "https://[v1.x]/", "http://me:s3cret@[/"],
+)  # fmt: skip
+def test_a_redirect_to_what_is_no_address_is_told_in_a_sentence(
+    target: str, server: Server, get: Callable[..., Fetched]
+) -> None:
+    server.answers["/x.db"] = Answer(b"", 302, {"Location": target})
+    said = refused(get, f"{server.url}/x.db")
+    assert said == f"127.0.0.1:{server.port} redirects to something that is no address. Tell its owner."
+
+
+def test_a_host_that_nobody_can_have_is_told_in_a_sentence(get: Callable[..., Fetched]) -> None:
+    assert refused(get, "https://a..b/x.db") == "a..b is not a host that can be asked. Check the address."
+
+
 def test_secrets_appear_in_no_file_error_or_log(
     server: Server, index: Path, get: Callable[..., Fetched], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,7 +18,7 @@ from anvil.fetching import fetch
 from anvil.following import Following
 from anvil.store import publishing
 from tests.conftest import write
-from tests.publishing import Server, serving
+from tests.publishing import Answer, Server, serving
 
 
 @pytest.fixture
@@ -128,6 +128,44 @@ def test_a_new_index_is_told_of_and_a_failure_is_noted(
         time.sleep(0.05)
     assert "cannot be reached" in one.notes()[0]
     one.ready(False)
+
+
+def within(seconds: float, true: Callable[[], bool]) -> bool:
+    """Whether something becomes true in that time."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return true()
+
+
+@pytest.mark.parametrize("target", ["https://[x/", "https://docs.example.com:99999/", "https://a..b/"])
+def test_an_odd_redirect_is_a_failure_and_the_server_is_asked_again(
+    target: str, follow: Callable[..., Following], server: Server, docs: Path, built: Path
+) -> None:
+    moved = threading.Event()
+    one = follow(1, moved.set)
+    one.start(None)
+    one.ready(True)
+    server.answers["/anvil/index.json"] = Answer(b"", 302, {"Location": target})
+    assert within(20, lambda: bool(one.notes()))
+    assert "redirects to something that is no address" in one.notes()[0]
+    rebuilt(docs, built, server)
+    assert moved.wait(20) and one.path.read_bytes() == built.read_bytes() and within(20, lambda: not one.notes())
+
+
+def test_what_nobody_foresaw_does_not_end_the_asking(
+    follow: Callable[..., Following], server: Server, docs: Path, built: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def moved() -> None:
+        raise RuntimeError("nobody foresaw that")
+
+    one = follow(1, moved)
+    one.start(None)
+    one.ready(True)
+    asked = len(server.requests)
+    rebuilt(docs, built, server)
+    assert within(20, lambda: "nobody foresaw that" in caplog.text)
+    assert within(20, lambda: len(server.requests) > asked + 4 and not one.notes()) and one._thread.is_alive()
 
 
 def test_a_server_in_trouble_is_asked_less_and_less(follow: Callable[..., Following]) -> None:

@@ -281,9 +281,15 @@ def test_a_next_page_elsewhere_is_not_asked_for(github: GitHub, get: Callable[..
         listed.headers = {"Link": f'<{evil.url}/more>; rel="next"'}
         assert "Run the workflow that uploads it" in refused(get, head=root)
         assert evil.requests == []
+        listed.headers = {"Link": '<https://[x/>; rel="next"'}
+        assert "Run the workflow that uploads it" in refused(get, head=root)
 
 
-@pytest.mark.parametrize("url", ["http://ghe.example.com/api/v3", "https://user:pw@ghe.example.com", "ghe.example.com"])
+@pytest.mark.parametrize(
+    "url",
+    ["http://ghe.example.com/api/v3", "https://user:pw@ghe.example.com", "ghe.example.com", "https://[x/",
+     "https://ghe.example.com:abc"],
+)  # fmt: skip
 def test_an_api_url_that_is_not_safe_is_refused(
     url: str, monkeypatch: pytest.MonkeyPatch, get: Callable[..., Fetched]
 ) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 
+from anvil import charsets
 from anvil.errors import DocumentRejected
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -35,9 +35,5 @@ def decoded(data: bytes, own: bool = True) -> str:
 
 def _known(name: str) -> str:
     """An encoding of text by its name; browsers take Latin-1 for Windows-1252."""
-    try:
-        found = codecs.lookup(name)
-        "".encode(found.name)  # some are of something else than text
-    except LookupError:
-        return "cp1252"
-    return "cp1252" if found.name in ("iso8859-1", "ascii", "utf-8") else found.name
+    found = charsets.known(name)
+    return found if found and found not in ("iso8859-1", "ascii", "utf-8") else "cp1252"

@@ -70,9 +70,7 @@ class Api:
                 found = json.loads(reply.text())
             except (ValueError, RecursionError):
                 raise Unreachable(f"{reply.host} answered with something that is not JSON. Try again later.") from None
-            link = _NEXT.search(reply.headers.get("link", ""))
-            following = urllib.parse.urljoin(url, link[1]) if link else ""
-            return found, following if origin(following) == origin(url) else None
+            return found, _following(url, reply.headers.get("link", ""))
 
     def judge(self, reply: Reply, what: str) -> None:
         """Raise for a status that is no answer, each with its own next step."""
@@ -103,12 +101,22 @@ class Api:
         raise FetchError(f"{reply.host} answered with status {status} when asked for {what}. Check the address.")
 
 
+def _following(url: str, links: str) -> str | None:
+    """The next page's address in a ``Link`` header, at the origin of ``url``."""
+    link = _NEXT.search(links)
+    try:
+        found = urllib.parse.urljoin(url, link[1]) if link else ""
+        return found if origin(found) == origin(url) else None
+    except ValueError:  # it is no address
+        return None
+
+
 def _again(headers: Mapping[str, str]) -> str:
     """When a limit ends, as the headers say."""
     after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
-    if after.isdigit():
+    if after.isdecimal() and len(after) < 10:
         return f"in {int(after)} s"
-    return f"at {timestamp(int(reset))}" if reset.isdigit() and len(reset) < 12 else "in a while"
+    return f"at {timestamp(int(reset))}" if reset.isdecimal() and len(reset) < 12 else "in a while"
 
 
 def entries(told: Any, key: str) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anvil import __version__, addresses
+from anvil import __version__, addresses, httpheaders
 from anvil.errors import FetchError, Unreachable
 from anvil.fetching import quiet
 from anvil.fetching.watchdog import Watch
@@ -67,8 +67,8 @@ class Reply:
 
     def chunks(self) -> Iterator[bytes]:
         """The body as it comes. Raises :class:`Unreachable` when it breaks off or is too slow."""
-        if self.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
-            raise FetchError(f"{self.host} sent a compressed answer although none was asked for. Tell its owner.")
+        if httpheaders.is_packed(self.headers):
+            raise FetchError(f"{self.host} {httpheaders.PACKED}")
         began, received = time.monotonic(), 0
         for chunk in self._response.iter_raw():
             received += len(chunk)
@@ -119,7 +119,7 @@ class Http:
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[Reply]:
         """Ask for ``url``. Statuses are for the caller to judge, but for those of a server in trouble.
 
-        Raises :class:`Unreachable`, or :class:`FetchError` for a redirect that is not followed.
+        Raises :class:`Unreachable`, or :class:`FetchError` for what is no address or a redirect that is not followed.
         """
         import httpx2
 
@@ -133,18 +133,23 @@ class Http:
                 if reply.status >= 500 or reply.status == 408:
                     raise Unreachable(f"{host} is in trouble (status {reply.status}). Try again later.")
                 yield reply
-            except httpx2.InvalidURL:
-                raise FetchError(f"{host} is not a host that can be asked. Check the address.") from None
             except httpx2.HTTPError as error:
                 raise Unreachable(f"{host} cannot be reached ({reason(error)}). Check the network.") from None
 
     def _followed(self, url: str, headers: dict[str, str], stack: contextlib.ExitStack) -> Reply:
+        import httpx2
+
+        nowhere = f"{_host(url)} is not a host that can be asked. Check the address."
         for _ in range(REDIRECTS + 1):
-            response = self._sent(url, headers, stack)
-            target = response.headers.get("location")
-            if response.status_code not in REDIRECT or not target:
-                return Reply(response, url, self.limits)
-            url = self._allowed(url, urllib.parse.urljoin(url, target))
+            try:
+                response = self._sent(url, headers, stack)
+                target = response.headers.get("location")
+                if response.status_code not in REDIRECT or not target:
+                    return Reply(response, url, self.limits)
+                nowhere = f"{_host(url)} redirects to something that is no address. Tell its owner."
+                url = self._allowed(url, urllib.parse.urljoin(url, target))
+            except (httpx2.InvalidURL, ValueError):  # also UnicodeError, for names that nobody can have
+                raise FetchError(nowhere) from None
         raise FetchError(f"{_host(url)} redirects more than {REDIRECTS} times. Check the address.")
 
     def _sent(self, url: str, headers: Mapping[str, str], stack: contextlib.ExitStack) -> httpx2.Response:
@@ -162,13 +167,16 @@ class Http:
 
     @staticmethod
     def _allowed(before: str, url: str) -> str:
-        """A redirect's target, when it may be followed."""
+        """A redirect's target, when it may be followed. Raises ValueError for what is no address."""
+        origin(url)
         hosts = f"{_host(before)} to {_host(url)}"
         if not addresses.is_allowed(url) or (before.startswith("https:") and not url.startswith("https:")):
             raise FetchError(f"A redirect from {hosts} leads to plain http, which is not followed. Tell its owner.")
         if addresses.is_loopback(url) and not addresses.is_loopback(before):
             raise FetchError(f"A redirect from {hosts}, this machine, is not followed. Check the address.")
         parts = urllib.parse.urlsplit(url)
+        if not parts.hostname:
+            raise ValueError("no host")
         return urllib.parse.urlunsplit((parts.scheme, _host(url), parts.path, parts.query, ""))
 
 
