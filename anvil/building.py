@@ -19,7 +19,7 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError,
 from anvil.indexing import Indexer, adapt, settings
 from anvil.models import BuildReport, Changes, Progress, Scan, silent
 from anvil.sharding import Shard
-from anvil.store import checking, connection, publishing
+from anvil.store import checking, connection, foreign, publishing
 from anvil.store.connection import signature
 from anvil.store.reading import Reader
 from anvil.store.writing import Writer
@@ -62,6 +62,7 @@ def build(
     def says_all(standing: Reader | None, path: Path) -> BuildReport | None:
         return unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.left_out)
 
+    foreign.refuse(index)
     with contextlib.ExitStack() as opened:
         seen = signature(index)
         standing, reasons = _standing(index, opened, force)

@@ -17,7 +17,7 @@ from anvil.git import Repository
 from anvil.models import BuildReport, Changes, Document, Progress, Scan, Skipped, silent
 from anvil.selecting import refusal
 from anvil.sharding import Shard
-from anvil.store import checking, connection, copying, publishing
+from anvil.store import checking, connection, copying, foreign, publishing
 from anvil.store.reading import Reader
 from anvil.store.writing import SETTINGS, Writer
 
@@ -40,6 +40,7 @@ def join(
     started = time.perf_counter()
     if any(out.resolve() == shard.resolve() for shard in shards):
         raise ConfigError(f"{out} is one of the shards. Name another file for the whole.")
+    foreign.refuse(out)
     with contextlib.ExitStack() as opened:
         readers = []
         for path in shards:

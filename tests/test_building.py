@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from anvil import building, embedding, sources
+from anvil import building, embedding, merging, sources
 from anvil.config import ChunkingOptions, SourceOptions
 from anvil.embedding import Embedded, EmbeddingProvider
 from anvil.errors import BuildError, FormatTooNew, SourceError
 from anvil.models import BuildReport, Document, Scan, Skipped
-from anvil.store import checking, identity
+from anvil.sharding import Shard
+from anvil.store import checking, identity, library_file, publishing
 from tests import repositories
 from tests.conftest import PAGES, write
 from tests.repositories import commit, run
@@ -319,7 +321,7 @@ def test_files_without_text_are_named_and_stay_out(docs: Path, tmp_path: Path, k
     assert again.outcome == "unchanged" and again.skipped == report.skipped
 
 
-@pytest.mark.parametrize("damage", ["truncate", "foreign", "trigger"])
+@pytest.mark.parametrize("damage", ["truncate", "short", "empty", "pointer", "trigger"])
 def test_a_damaged_index_is_replaced_with_a_reason(
     docs: Path, tmp_path: Path, keywords: EmbeddingProvider, damage: str
 ) -> None:
@@ -328,14 +330,64 @@ def test_a_damaged_index_is_replaced_with_a_reason(
     sound = sha(index)
     if damage == "truncate":
         index.write_bytes(index.read_bytes()[:20_000])
-    elif damage == "foreign":
-        index.write_bytes(b"hello")
+    elif damage == "short":
+        index.write_bytes(index.read_bytes()[:71])
+    elif damage == "empty":
+        index.write_bytes(b"")
+    elif damage == "pointer":
+        index.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 9\n")
     else:
         with sqlite3.connect(index) as plain:
             plain.execute("CREATE TRIGGER t AFTER DELETE ON chunks BEGIN SELECT 1; END")
         plain.close()
     report = make(docs, index, keywords)
     assert report.outcome == "built" and len(report.reasons) == 1 and sha(index) == sound
+
+
+def somebodys_files(folder: Path) -> list[Path]:
+    """Files that are no index, by their content, although any may be called so."""
+    write(folder, {"notes.txt": "My notes.\n", "short.db": "x"})
+    with contextlib.closing(sqlite3.connect(folder / "photos.db")) as other, other:
+        other.execute("CREATE TABLE photos (name)")
+    library_file.open_library(folder / "library.db", {"embedding_dimensions": "0"}).close()
+    (folder / "folder.db").mkdir()
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_no_index_is_never_replaced(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider, force: bool
+) -> None:
+    files = somebodys_files(tmp_path / "theirs")
+    make(docs, tmp_path / "i.db", keywords)
+    shard = tmp_path / "shard.db"
+    make(docs, shard, keywords, shard=Shard(1, 1))
+    acts: list[Callable[[Path], object]] = [
+        lambda file: make(docs, file, keywords, force=force),
+        lambda file: make(docs, file, keywords, force=force, previous=[tmp_path / "i.db"]),
+        lambda file: merging.join([shard], file),
+        lambda file: publishing.place(tmp_path / "i.db", file),
+    ]
+    for file in files:
+        before = file.read_bytes() if file.is_file() else b""
+        for act in acts:
+            with pytest.raises(BuildError, match=r"is not an Anvil index, and would be lost\. Name another file"):
+                act(file)
+            assert (file.read_bytes() if file.is_file() else b"") == before
+    assert sorted((tmp_path / "theirs").iterdir()) == files
+
+
+def test_what_comes_while_a_build_runs_is_not_replaced(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider
+) -> None:
+    index = tmp_path / "i.db"
+
+    def meanwhile(stage: str, done: int, total: int) -> None:
+        index.write_text("My notes.")
+
+    with pytest.raises(BuildError, match="would be lost"):
+        make(docs, index, keywords, progress=meanwhile)
+    assert index.read_text() == "My notes." and only(tmp_path) == ["i.db"]
 
 
 def test_an_index_of_a_newer_anvil_is_replaced_by_force_only(

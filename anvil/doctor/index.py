@@ -24,7 +24,7 @@ PLACE = ("--docs", "--index", "--config")
 def examine(place: Place) -> Iterator[Finding]:
     """The file, as if it came from a stranger, and then against the documents."""
     from anvil import tracked
-    from anvil.store import checking
+    from anvil.store import checking, foreign
 
     path, shown = place.index, place.shown(place.index)
     if tracked.is_pointer(path):
@@ -37,7 +37,8 @@ def examine(place: Place) -> Iterator[Finding]:
     except FormatTooNew as error:
         yield Finding("index", "wrong", f"{error} Or build it anew with this version:", place.build("--force"))
     except ArtifactError as error:
-        yield Finding("index", "wrong", str(error), None if place.remote else place.build("--force"))
+        lost = place.remote or foreign.is_foreign(path)
+        yield Finding("index", "wrong", str(error), None if lost else place.build("--force"))
     else:
         with reader:
             found = list(_shortcomings(place, reader))

@@ -18,7 +18,7 @@ from pathlib import Path
 import apsw
 
 from anvil.errors import AnvilError, BuildError
-from anvil.store import checking, connection, identity
+from anvil.store import checking, connection, foreign, identity
 from anvil.store.digest import checksum
 from anvil.store.writing import Writer
 
@@ -79,6 +79,7 @@ def place(file: Path, path: Path) -> None:
 
 def copy(file: Path, path: Path) -> None:
     """As :func:`place`, for whoever keeps other builds out already."""
+    foreign.refuse(path)
     fresh = path.with_name(path.name + FRESH)
     try:
         shutil.copyfile(file, fresh)
@@ -231,6 +232,7 @@ class Publication:
 
     def _put_in_place(self) -> None:
         path = self.path
+        foreign.refuse(path)  # again: it took its time
         try:
             with self._complaints():
                 checking.check(self.fresh, text_too=False)
