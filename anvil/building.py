@@ -64,25 +64,28 @@ def build(
 
     foreign.refuse(index)
     with contextlib.ExitStack() as opened:
+        read = opened.enter_context(contextlib.ExitStack())
+        """What other indexes are open."""
         seen = signature(index)
-        standing, reasons = _standing(index, opened, force)
+        standing, reasons = _standing(index, read, force)
         scan = source.scan(standing.identities() if standing else None)
         report = None if force else says_all(standing, index)
         if report:
             return report
         opened.enter_context(publishing.exclusive(index, patience))
         if signature(index) != seen:  # another build was quicker
-            standing, reasons = _standing(index, opened, force)
+            standing, reasons = _standing(index, read, force)
             scan = source.scan(standing.identities() if standing else None)
             report = None if force else says_all(standing, index)
             if report:
                 return report
 
-        older = {} if force else _caches(previous, opened, reasons)
+        older = {} if force else _caches(previous, read, reasons)
         if standing is None and older:  # the first that can be used stands in: its bytes, if they say it all
             path, standing = next(iter(older.items()))
             report = says_all(standing, path)
             if report:
+                read.close()
                 publishing.copy(path, index)
                 return replace(
                     report, outcome="built", index_path=str(index), reused=report.windows, reasons=tuple(reasons)
@@ -114,6 +117,7 @@ def build(
         reasons += executor.notes if executor else ()
         progress("writing", 0, 1)
         digest = writer.seal()
+        read.close()  # Windows lets nobody replace an open file
         publication.finish()
         progress("writing", 1, 1)
         counts = writer.counts()

@@ -130,7 +130,7 @@ def reconcile(
     manifest. Raises :class:`AnvilError`; then the file at ``ours`` is what it was.
     """
     with contextlib.ExitStack() as opened:
-        own = opened.enter_context(checking.open_checked(ours))
+        own = opened.enter_context(copying.detached(checking.open_checked(ours)))  # whose file is replaced
         other = opened.enter_context(checking.open_checked(theirs))
         ancestor = opened.enter_context(checking.open_checked(base)) if base is not None else None
         entries, torn = repository.merge(ancestor.blob_ids() if ancestor else {}, own.blob_ids(), other.blob_ids())

@@ -19,7 +19,7 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.indexing import Indexer, settings
 from anvil.models import Changes, Progress, Window, silent
 from anvil.searching import Searcher
-from anvil.store import checking, connection
+from anvil.store import checking, connection, copying
 from anvil.store.connection import signature
 from anvil.store.reading import Reader
 from anvil.store.writing import Writer
@@ -277,9 +277,4 @@ class WorkingCopy:
 
 def _held(artifact: Reader) -> Reader:
     """The artifact as it can be kept open: Windows lets nobody replace an open file, so there a copy in memory."""
-    if os.name != "nt":
-        return artifact
-    with artifact:
-        copy = connection.open_scratch(":memory:")
-        connection.fill(copy, artifact.connection)
-        return Reader(copy)
+    return artifact if os.name != "nt" else copying.detached(artifact, ":memory:")

@@ -22,7 +22,7 @@ from anvil.models import BuildReport, Document, Scan, Skipped
 from anvil.sharding import Shard
 from anvil.store import checking, identity, library_file, publishing
 from tests import repositories
-from tests.conftest import PAGES, write
+from tests.conftest import PAGES, replacements, write
 from tests.repositories import commit, run
 
 isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
@@ -388,6 +388,22 @@ def test_what_comes_while_a_build_runs_is_not_replaced(
     with pytest.raises(BuildError, match="would be lost"):
         make(docs, index, keywords, progress=meanwhile)
     assert index.read_text() == "My notes." and only(tmp_path) == ["i.db"]
+
+
+def test_the_index_is_not_open_when_it_is_replaced(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows would refuse to."""
+    index, previous = tmp_path / "i.db", tmp_path / "previous.db"
+    make(docs, previous, keywords)
+    seen = replacements(index, monkeypatch)
+    assert make(docs, index, keywords, previous=[previous]).outcome == "built"  # a copy of it
+    for force in (False, True):
+        write(docs, {"more.md": f"# More\n\nText {force}.\n"})
+        make(docs, index, keywords, force=force, previous=[previous, index])
+    index.write_bytes(index.read_bytes()[:5000])
+    make(docs, index, keywords, previous=[previous])
+    assert seen == [0, 0, 0, 0]
 
 
 def test_an_index_of_a_newer_anvil_is_replaced_by_force_only(

@@ -238,13 +238,9 @@ class Publication:
                 checking.check(self.fresh, text_too=False)
             with self.fresh.open("rb+") as file:
                 os.fsync(file.fileno())
-            os.replace(self.fresh, path)
-        except PermissionError as error:
-            raise BuildError(
-                f"{path} cannot be replaced ({error.strerror}). Close the program that holds it open, and build again."
-            ) from error
         except OSError as error:
             raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+        replace(self.fresh, path)
         if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
             folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
