@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from anvil import __version__, freshness, sources
 from anvil.chunking import Chunking
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
-from anvil.indexing import Indexer, adapt, settings
+from anvil.indexing import Indexer, adapt, settings, without
 from anvil.models import BuildReport, Changes, Progress, Scan, silent
 from anvil.sharding import Shard
 from anvil.store import checking, connection, foreign, publishing
@@ -106,7 +106,7 @@ def build(
         for _ in range(ROUNDS):
             indexer.update(source, scan.entries, changes)
             scan = source.scan(writer.identities())
-            changes = freshness.compare(writer.identities(), scan.entries)
+            changes = freshness.compare(writer.identities(), without(indexer.unfit, scan.entries))
             if not changes:
                 break
         if provider.dimensions and (first.added or first.changed):

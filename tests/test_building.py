@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+import anvil
 from anvil import building, embedding, merging, sources
-from anvil.config import ChunkingOptions, SourceOptions
+from anvil.config import ChunkingOptions, Config, SourceOptions
 from anvil.embedding import Embedded, EmbeddingProvider
 from anvil.errors import BuildError, FormatTooNew, SourceError
 from anvil.models import BuildReport, Document, Scan, Skipped
@@ -321,6 +322,23 @@ def test_files_without_text_are_named_and_stay_out(docs: Path, tmp_path: Path, k
     assert again.outcome == "unchanged" and again.skipped == report.skipped
 
 
+def test_a_page_of_too_many_chunks_is_named_and_stays_out(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "CHUNK_BITS", 4)
+    options = ChunkingOptions(min_chunk_size=0, merge_short_sections=False)
+    write(docs, {"just.md": "# Same\n\nThe quokka.\n" * 16, "long.md": "# Same\n\nThe axolotl.\n" * 17})
+    read = Counted(sources.working_tree(docs, SourceOptions()))
+    report = building.build(read, tmp_path / "i.db", keywords, options)
+    assert report.pages == 5 and [each.path for each in report.skipped] == ["long.md"]
+    assert "17 chunks, and a page may have 16" in report.skipped[0].reason
+    assert read.paths.count("long.md") == 1  # no use in trying again
+    with anvil.open(docs, tmp_path / "i.db", config=Config(chunking=options), provider="none") as opened:
+        assert opened.search("quokka").results and not opened.search("axolotl").results
+        write(docs, {"just.md": "# Same\n\nThe quokka.\n" * 17, "long.md": "# Same\n\nThe axolotl.\n"})
+        assert opened.search("axolotl").results and not opened.search("quokka").results
+
+
 @pytest.mark.parametrize("damage", ["truncate", "short", "empty", "pointer", "trigger"])
 def test_a_damaged_index_is_replaced_with_a_reason(
     docs: Path, tmp_path: Path, keywords: EmbeddingProvider, damage: str
@@ -419,6 +437,18 @@ def test_an_index_of_a_newer_anvil_is_replaced_by_force_only(
         make(docs, index, keywords)
     assert sha(index) == newer
     assert make(docs, index, keywords, force=True).outcome == "built"
+
+
+class Counted(sources.Over):
+    """A source that notes which pages are read of it."""
+
+    def __init__(self, inner: sources.DocumentSource) -> None:
+        super().__init__(inner)
+        self.paths: list[str] = []
+
+    def read(self, path: str) -> Document | Skipped:
+        self.paths.append(path)
+        return super().read(path)
 
 
 class Restless:
