@@ -175,7 +175,10 @@ class _Merged:
         return Scan(dict(sorted(self._identities.items())))
 
     def read(self, path: str) -> Document | Skipped:
-        blob = self._entries[path]
+        blob = self._entries.get(path)
+        if blob is None:  # it is to be cut anew, and its text is in no file
+            del self._identities[path]
+            return Skipped(path, "the site's generator made it, without a file; build the site again")
         data = self._git.read_blob(blob)
         reason = refusal(data, len(data))
         if reason is not None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil import building, merging, sources
+from anvil import building, merging, published, sources
 from anvil.config import ChunkingOptions
 from anvil.embedding import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, ConfigError
 from anvil.git import Repository
+from anvil.models import Document
 from anvil.sharding import Shard
 from anvil.store import checking, connection, identity
 from anvil.store.writing import Writer
@@ -178,6 +179,25 @@ def test_an_index_is_not_open_when_its_merge_takes_its_place(
     assert (report.pages, torn, seen) == (6, (), [0])
     with checking.open_checked(ours) as reader:
         assert {"left.md", "right.md"} < reader.blob_ids().keys()
+
+
+def test_pages_without_a_file_wait_for_the_site_when_all_is_cut_anew(
+    isolated: None, keywords: EmbeddingProvider, tmp_path: Path
+) -> None:
+    repository = repository_of(tmp_path / "repo")
+    docs = tmp_path / "repo/docs"
+    tree = sources.commit_tree(docs, "left")
+    pages = [page for path in tree.scan().entries if isinstance(page := tree.read(path), Document)]
+    tags = Document("tags.md", "", "# Tags\n\nAll of them.\n", 0, "")
+    ours = tmp_path / "left.db"
+    building.build(published.handed_over([*pages, tags], tree), ours, keywords, ChunkingOptions())
+    base = index_of(docs, "base", tmp_path / "base.db", keywords)
+    for options, skipped in (({}, []), ({"min_chunk_size": 0, "max_chunk_size": 300}, ["tags.md"])):
+        theirs = index_of(docs, "right", tmp_path / "right.db", keywords, **options)
+        report, _ = merging.reconcile(base, ours, theirs, repository, lambda meta: keywords)
+        assert [each.path for each in report.skipped] == skipped
+        with checking.open_checked(ours) as reader:
+            assert reader.identities().keys() == {*PAGES, "left.md", "right.md", "tags.md"} - {*skipped}
 
 
 def test_a_whole_is_not_open_when_another_takes_its_place(
