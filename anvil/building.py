@@ -45,6 +45,7 @@ def build(
     progress: Progress = silent,
     patience: float = 600.0,
     executor: Executor | None = None,
+    pageless: str = "",
 ) -> BuildReport:
     """Make the index at ``index`` say what ``source`` says; nothing is written when it does already.
 
@@ -52,6 +53,7 @@ def build(
     the report's reasons. Where there is no index yet, the first of them is begun from. ``force`` does all anew,
     vectors included. ``shard``: its pages only; the index says so. Another process that builds the same index is
     waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised. ``executor``: where texts are embedded.
+    ``pageless``: the reason to report when the source has no page; a shard may well have none.
     Raises :class:`BuildError` and :class:`SourceError`; then the file at ``index`` is what it was.
     """
     started = time.perf_counter()
@@ -60,7 +62,11 @@ def build(
         source = sources.part(source, shard)
 
     def says_all(standing: Reader | None, path: Path) -> BuildReport | None:
-        return unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.left_out)
+        report = unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.left_out)
+        return report and replace(report, reasons=empty())
+
+    def empty() -> tuple[str, ...]:
+        return (pageless,) if pageless and not scan.entries and shard is None else ()
 
     foreign.refuse(index)
     with contextlib.ExitStack() as opened:
@@ -88,8 +94,9 @@ def build(
                 read.close()
                 publishing.copy(path, index)
                 return replace(
-                    report, outcome="built", index_path=str(index), reused=report.windows, reasons=tuple(reasons)
-                )
+                    report, outcome="built", index_path=str(index), reused=report.windows,
+                    reasons=(*report.reasons, *reasons),
+                )  # fmt: skip
 
         writer = Writer(connection.open_scratch(), searchable=False)
         opened.callback(writer.close)
@@ -124,7 +131,7 @@ def build(
     tally = indexer.tally
     return BuildReport(
         "built", str(index), digest, counts["documents"], counts["chunks"], counts["windows"], tally.embedded,
-        tally.reused, first, (*scan.skipped, *tally.skipped), tuple(tally.failed), tuple(reasons),
+        tally.reused, first, (*scan.skipped, *tally.skipped), tuple(tally.failed), (*empty(), *reasons),
         time.perf_counter() - started, index.stat().st_size,
     )  # fmt: skip
 

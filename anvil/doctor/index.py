@@ -44,7 +44,7 @@ def examine(place: Place) -> Iterator[Finding]:
             found = list(_shortcomings(place, reader))
             meta, counts = reader.meta(), reader.counts()
         held = f"{counted(counts['documents'], 'page')} in {counted(counts['chunks'], 'chunk')}"
-        held += f", as of {meta['last_index_timestamp']}"
+        held += f", as of {meta['last_index_timestamp'] or 'never'}"
         fresh = ", fresh" if place.folder.is_dir() else ""
         yield from found or [Finding("index", "ok", f"{shown} is sound{fresh}: {held}.")]
 
