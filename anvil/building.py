@@ -70,8 +70,7 @@ def build(
 
     foreign.refuse(index)
     with contextlib.ExitStack() as opened:
-        read = opened.enter_context(contextlib.ExitStack())
-        """What other indexes are open."""
+        read = opened.enter_context(contextlib.ExitStack())  # the indexes that are built from
         seen = signature(index)
         standing, reasons = _standing(index, read, force)
         scan = source.scan(standing.identities() if standing else None)

@@ -395,6 +395,15 @@ def test_what_is_no_index_is_never_replaced(
     assert sorted((tmp_path / "theirs").iterdir()) == files
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links are not for everybody there")
+def test_what_cannot_be_looked_at_is_not_replaced(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    link = tmp_path / "i.db"
+    link.symlink_to(link)  # a file without the right to read it looks the same to all but root
+    with pytest.raises(BuildError, match=r"cannot be read .* is not replaced unseen"):
+        make(docs, link, keywords)
+    assert link.is_symlink()
+
+
 def test_what_comes_while_a_build_runs_is_not_replaced(
     docs: Path, tmp_path: Path, keywords: EmbeddingProvider
 ) -> None:

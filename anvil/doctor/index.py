@@ -37,8 +37,10 @@ def examine(place: Place) -> Iterator[Finding]:
     except FormatTooNew as error:
         yield Finding("index", "wrong", f"{error} Or build it anew with this version:", place.build("--force"))
     except ArtifactError as error:
-        lost = place.remote or foreign.is_foreign(path)
-        yield Finding("index", "wrong", str(error), None if lost else place.build("--force"))
+        kept = True
+        with contextlib.suppress(OSError):  # which the error tells already
+            kept = place.remote or foreign.is_foreign(path)
+        yield Finding("index", "wrong", str(error), None if kept else place.build("--force"))
     else:
         with reader:
             found = list(_shortcomings(place, reader))

@@ -16,14 +16,20 @@ _ID = slice(68, 72)
 
 def refuse(path: Path) -> None:
     """Raise :class:`BuildError` when what stands at ``path`` would be lost if an index took its place."""
-    if is_foreign(path):
+    try:
+        foreign = is_foreign(path)
+    except OSError as error:
+        raise BuildError(
+            f"{path} cannot be read ({error.strerror}), and is not replaced unseen. Name another file, or move it away."
+        ) from error
+    if foreign:
         raise BuildError(f"{path} is not an Anvil index, and would be lost. Name another file, or move it away.")
 
 
 def is_foreign(path: Path) -> bool:
     """Whether something stands at ``path`` that neither is, nor was, nor stands for an index; an empty file is nothing.
 
-    Raises :class:`BuildError` when it cannot be told.
+    Raises :class:`OSError` when it cannot be told.
     """
     try:
         if path.exists() and not path.is_file():
@@ -32,10 +38,6 @@ def is_foreign(path: Path) -> bool:
             header = file.read(100)
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError as error:
-        raise BuildError(
-            f"{path} cannot be read ({error.strerror}), and is not replaced unseen. Name another file, or move it away."
-        ) from error
     if not header:
         return False
     if not header.startswith(connection.MAGIC):

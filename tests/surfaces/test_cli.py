@@ -158,7 +158,8 @@ def test_build_says_what_it_did(work: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("include", "why"), [("'**/*.rst'", r"none fits \*\*/\*\.rst, or all are left out"), ("", "source.include names none")]
+    ("include", "why"),
+    [("'**/*.rst'", r"none fits \*\*/\*\.rst, or all are left out"), ("", "source.include names none")],
 )
 def test_no_page_at_all_is_a_warning(tmp_path: Path, include: str, why: str) -> None:
     toml = f'docs = "docs"\n[embedding]\nprovider = "none"\n[source]\ninclude = [{include}]\n'
