@@ -313,7 +313,7 @@ class Anvil:
         self, force: bool, previous: Sequence[Path], source: DocumentSource | None, progress: Progress,
         patience: float | None, shard: str | None = None, executor: str | None = None,
     ) -> BuildReport:  # fmt: skip
-        from anvil import building, executing
+        from anvil import building, executing, wording
         from anvil.sharding import Shard
         from anvil.store import publishing
 
@@ -331,6 +331,7 @@ class Anvil:
                 source, self.index_path, self.provider, self.config.chunking, previous=previous, force=force,
                 shard=Shard.parse(shard) if shard is not None else None, progress=progress,
                 executor=executing.executor(executor, self.provider, self.config.embedding) if executor else None,
+                pageless=wording.no_page(self.folder or "the source", self.config.source.include),
                 **({} if patience is None else {"patience": patience}),
             )  # fmt: skip
 

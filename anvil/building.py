@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from anvil import __version__, freshness, sources
 from anvil.chunking import Chunking
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
-from anvil.indexing import Indexer, adapt, settings
+from anvil.indexing import Indexer, adapt, settings, without
 from anvil.models import BuildReport, Changes, Progress, Scan, silent
 from anvil.sharding import Shard
-from anvil.store import checking, connection, publishing
+from anvil.store import checking, connection, foreign, publishing
 from anvil.store.connection import signature
 from anvil.store.reading import Reader
 from anvil.store.writing import Writer
@@ -45,6 +45,7 @@ def build(
     progress: Progress = silent,
     patience: float = 600.0,
     executor: Executor | None = None,
+    pageless: str = "",
 ) -> BuildReport:
     """Make the index at ``index`` say what ``source`` says; nothing is written when it does already.
 
@@ -52,6 +53,7 @@ def build(
     the report's reasons. Where there is no index yet, the first of them is begun from. ``force`` does all anew,
     vectors included. ``shard``: its pages only; the index says so. Another process that builds the same index is
     waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised. ``executor``: where texts are embedded.
+    ``pageless``: the reason to report when the source has no page; a shard may well have none.
     Raises :class:`BuildError` and :class:`SourceError`; then the file at ``index`` is what it was.
     """
     started = time.perf_counter()
@@ -60,32 +62,40 @@ def build(
         source = sources.part(source, shard)
 
     def says_all(standing: Reader | None, path: Path) -> BuildReport | None:
-        return unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.left_out)
+        report = unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.left_out)
+        return report and replace(report, reasons=empty())
 
+    def empty() -> tuple[str, ...]:
+        return (pageless,) if pageless and not scan.entries and shard is None else ()
+
+    foreign.refuse(index)
     with contextlib.ExitStack() as opened:
+        read = opened.enter_context(contextlib.ExitStack())  # the indexes that are built from
         seen = signature(index)
-        standing, reasons = _standing(index, opened, force)
+        standing, reasons = _standing(index, read, force)
         scan = source.scan(standing.identities() if standing else None)
         report = None if force else says_all(standing, index)
         if report:
             return report
         opened.enter_context(publishing.exclusive(index, patience))
         if signature(index) != seen:  # another build was quicker
-            standing, reasons = _standing(index, opened, force)
+            standing, reasons = _standing(index, read, force)
             scan = source.scan(standing.identities() if standing else None)
             report = None if force else says_all(standing, index)
             if report:
                 return report
 
-        older = {} if force else _caches(previous, opened, reasons)
+        older = {} if force else _caches(previous, read, reasons)
         if standing is None and older:  # the first that can be used stands in: its bytes, if they say it all
             path, standing = next(iter(older.items()))
             report = says_all(standing, path)
             if report:
+                read.close()
                 publishing.copy(path, index)
                 return replace(
-                    report, outcome="built", index_path=str(index), reused=report.windows, reasons=tuple(reasons)
-                )
+                    report, outcome="built", index_path=str(index), reused=report.windows,
+                    reasons=(*report.reasons, *reasons),
+                )  # fmt: skip
 
         writer = Writer(connection.open_scratch(), searchable=False)
         opened.callback(writer.close)
@@ -102,7 +112,7 @@ def build(
         for _ in range(ROUNDS):
             indexer.update(source, scan.entries, changes)
             scan = source.scan(writer.identities())
-            changes = freshness.compare(writer.identities(), scan.entries)
+            changes = freshness.compare(writer.identities(), without(indexer.unfit, scan.entries))
             if not changes:
                 break
         if provider.dimensions and (first.added or first.changed):
@@ -113,13 +123,14 @@ def build(
         reasons += executor.notes if executor else ()
         progress("writing", 0, 1)
         digest = writer.seal()
+        read.close()  # Windows lets nobody replace an open file
         publication.finish()
         progress("writing", 1, 1)
         counts = writer.counts()
     tally = indexer.tally
     return BuildReport(
         "built", str(index), digest, counts["documents"], counts["chunks"], counts["windows"], tally.embedded,
-        tally.reused, first, (*scan.skipped, *tally.skipped), tuple(tally.failed), tuple(reasons),
+        tally.reused, first, (*scan.skipped, *tally.skipped), tuple(tally.failed), (*empty(), *reasons),
         time.perf_counter() - started, index.stat().st_size,
     )  # fmt: skip
 

@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
-from anvil import chunking
+from anvil import chunking, freshness
 from anvil.chunking import Chunking
 from anvil.executing import Here
 from anvil.models import Changes, Progress, Skipped, Window, silent
 from anvil.store.connection import FORMAT_VERSION
 from anvil.store.digest import canonical
-from anvil.store.identity import window_key
+from anvil.store.identity import most_chunks, window_key
 from anvil.store.writing import SETTINGS, Writer, quantized
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ class Indexer:
         self.options = options
         self.progress = progress
         self.tally = Tally()
+        self.unfit: dict[str, str] = {}
+        """Path -> identity of pages that were read and cannot be held; see :func:`without`."""
         self._caches = [each for each in caches if each.meta()["embedding_model_digest"] == provider.digest]
         self._keys: list[dict[bytes, int]] | None = None
 
@@ -123,7 +125,14 @@ class Indexer:
         page = document.page or markdown.parse(document.text, slugs=self.options.slugs)
         if document.headings is not None:
             page = anchors.landed(page, document.headings)
-        self.writer.put(document, page, chunking.chunks(page, self.options))
+        chunks = chunking.chunks(page, self.options)
+        if len(chunks) > most_chunks():
+            self.writer.remove(path)
+            self.unfit[path] = freshness.identity(document.blob_id, document.fingerprint)
+            reason = f"it makes {len(chunks):,} chunks, and a page may have {most_chunks():,}"
+            self.tally.skipped.append(Skipped(path, f"{reason}; split it, raise max_chunk_size, or exclude it"))
+            return
+        self.writer.put(document, page, chunks)
 
     # --- vectors -----------------------------------------------------------------------------------------
 
@@ -212,6 +221,11 @@ class Indexer:
         for chunk in self.writer.chunks_of(windows):
             place = f"{chunk.metadata.file_path}: {chunk.metadata.heading_path}"
             self.tally.failed.append(Skipped(place, reason))
+
+
+def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str, str]:
+    """What a source lists, but for pages known not to fit as they stand: there is no use in reading them again."""
+    return {path: each for path, each in entries.items() if unfit.get(path) != each} if unfit else entries
 
 
 def cut(rows: Sequence[tuple[int, str, str, str]], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:

@@ -17,7 +17,7 @@ from anvil.git import Repository
 from anvil.models import BuildReport, Changes, Document, Progress, Scan, Skipped, silent
 from anvil.selecting import refusal
 from anvil.sharding import Shard
-from anvil.store import checking, connection, copying, publishing
+from anvil.store import checking, connection, copying, foreign, publishing
 from anvil.store.reading import Reader
 from anvil.store.writing import SETTINGS, Writer
 
@@ -40,6 +40,7 @@ def join(
     started = time.perf_counter()
     if any(out.resolve() == shard.resolve() for shard in shards):
         raise ConfigError(f"{out} is one of the shards. Name another file for the whole.")
+    foreign.refuse(out)
     with contextlib.ExitStack() as opened:
         readers = []
         for path in shards:
@@ -129,7 +130,7 @@ def reconcile(
     manifest. Raises :class:`AnvilError`; then the file at ``ours`` is what it was.
     """
     with contextlib.ExitStack() as opened:
-        own = opened.enter_context(checking.open_checked(ours))
+        own = opened.enter_context(copying.detached(checking.open_checked(ours)))  # whose file is replaced
         other = opened.enter_context(checking.open_checked(theirs))
         ancestor = opened.enter_context(checking.open_checked(base)) if base is not None else None
         entries, torn = repository.merge(ancestor.blob_ids() if ancestor else {}, own.blob_ids(), other.blob_ids())
@@ -174,7 +175,10 @@ class _Merged:
         return Scan(dict(sorted(self._identities.items())))
 
     def read(self, path: str) -> Document | Skipped:
-        blob = self._entries[path]
+        blob = self._entries.get(path)
+        if blob is None:  # it is to be cut anew, and its text is in no file
+            del self._identities[path]
+            return Skipped(path, "the site's generator made it, without a file; build the site again")
         data = self._git.read_blob(blob)
         reason = refusal(data, len(data))
         if reason is not None:

@@ -11,7 +11,7 @@ from anvil import freshness
 from anvil.errors import ArtifactRejected
 from anvil.fetching import Fetched
 from anvil.models import Changes
-from anvil.store import checking, publishing, trust
+from anvil.store import checking, foreign, publishing, trust
 
 if TYPE_CHECKING:
     from anvil.sources import DocumentSource
@@ -52,6 +52,8 @@ def pull(
     ``wanted``: the SHA-256 (hex) that the file must have, else :class:`ArtifactRejected`.
     Raises :class:`FetchError`, :class:`ArtifactError` or :class:`BuildError`; then what stood there stands.
     """
+    if target is not None:
+        foreign.refuse(target)
     found = fetch()
     if wanted is not None and found.manifest.sha256 != wanted.lower():
         raise ArtifactRejected(

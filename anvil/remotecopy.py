@@ -122,6 +122,7 @@ class RemoteCopy(WorkingCopy):
         copy = self._writable()
         indexer = Indexer(copy, self.provider, self._cut_as_before(), (), self.progress)
         indexer.update(self.source, entries, changes)
+        self._unfit |= indexer.unfit
         if not self.behind and self.matched:
             indexer.embed()
         copy.seal()

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from anvil import freshness, published
 from anvil.chunking import Chunking, recorded
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
-from anvil.indexing import Indexer, settings
+from anvil.indexing import Indexer, settings, without
 from anvil.models import Changes, Progress, Window, silent
 from anvil.searching import Searcher
-from anvil.store import checking, connection
+from anvil.store import checking, connection, copying
 from anvil.store.connection import signature
 from anvil.store.reading import Reader
 from anvil.store.writing import Writer
@@ -60,6 +60,7 @@ class WorkingCopy:
         self._options: Chunking | None = None
         self._indexed: dict[str, str] = {}
         self._same: Mapping[str, str] | None = None
+        self._unfit: dict[str, str] = {}
         self._searcher: Searcher | None = None
         self._pending: int | None = None
         self._keys: dict[bytes, int] | None = None
@@ -152,10 +153,10 @@ class WorkingCopy:
         if entries is self._same:  # the source gives the same object for the same documents
             self.stale = Changes()
             return self.stale
-        self.stale = freshness.compare(self._indexed, entries)
+        self.stale = freshness.compare(self._indexed, without(self._unfit, entries))
         if self.stale:
             self._update(entries, self.stale)
-        self._same = None if freshness.compare(self._indexed, entries) else entries
+        self._same = None if freshness.compare(self._indexed, without(self._unfit, entries)) else entries
         return self.stale
 
     def begin_empty(self, options: Chunking) -> None:
@@ -172,7 +173,7 @@ class WorkingCopy:
         """Read up to ``limit`` pages that differ; how many are right then, and of how many."""
         assert self.source is not None
         entries = self.source.scan(self._indexed).entries
-        work = freshness.compare(self._indexed, entries)
+        work = freshness.compare(self._indexed, without(self._unfit, entries))
         some = sorted((*work.changed, *work.added))[:limit]
         chosen = Changes(
             tuple(p for p in some if p in self._indexed), tuple(p for p in some if p not in self._indexed), work.removed
@@ -215,6 +216,7 @@ class WorkingCopy:
         caches = [self._artifact] if self._artifact is not None else []
         indexer = Indexer(copy, self.provider, self._cut_as_before(), () if self.behind else caches, self.progress)
         indexer.update(self.source, entries, changes)
+        self._unfit |= indexer.unfit
         if not self.behind and self.matched:
             indexer.embed()
         copy.seal()
@@ -273,13 +275,9 @@ class WorkingCopy:
                 reader.close()
         self._artifact = self._copy = self._searcher = self._signature = self._options = None
         self._same = self._pending = self._keys = self._refused = self.refused = None
+        self._unfit = {}
 
 
 def _held(artifact: Reader) -> Reader:
     """The artifact as it can be kept open: Windows lets nobody replace an open file, so there a copy in memory."""
-    if os.name != "nt":
-        return artifact
-    with artifact:
-        copy = connection.open_scratch(":memory:")
-        connection.fill(copy, artifact.connection)
-        return Reader(copy)
+    return artifact if os.name != "nt" else copying.detached(artifact, ":memory:")

@@ -10,6 +10,7 @@ from typing import Any
 from mkdocs.config import base
 from mkdocs.config import config_options as options
 
+from anvil.addresses import FILES
 from anvil.config import INDEX_FOLDER, Config
 from anvil.configfile import load_config
 from anvil.embedding import PROVIDERS
@@ -23,7 +24,8 @@ class IndexPath(options.Type[str]):
 
     def run_validation(self, value: object) -> str:
         path = PurePosixPath(super().run_validation(value).replace("\\", "/"))
-        if path.is_absolute() or ".." in path.parts or ":" in path.parts[0] or path.suffix in ("", ".json", ".new"):
+        elsewhere = path.is_absolute() or ".." in path.parts or ":" in path.as_posix()
+        if elsewhere or path.suffix.lower() not in FILES:  # whatever else the site has under other endings stays
             raise base.ValidationError(f"{value!r} is not a file inside the site. Write a path such as anvil/index.db.")
         return path.as_posix()
 
@@ -73,7 +75,7 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     enabled = options.Type(bool, default=True)
     """Whether the plugin does anything; `!ENV [CI, false]` lets it in CI only."""
     index_path = IndexPath()
-    """Where the index goes in the site; its manifest lies beside it, with the ending `.json`."""
+    """Where the index goes in the site, a `.db`, `.sqlite` or `.sqlite3`; its manifest lies beside it as `.json`."""
     include = Globs()
     """Globs of the pages that are indexed, by their paths in `docs_dir`; empty means all."""
     exclude = Globs()

@@ -27,7 +27,7 @@ from anvil import ownfiles, published
 from anvil.config import Config
 from anvil.errors import AnvilError, BuildError
 from anvil.models import BuildReport, Document
-from anvil.store import describing
+from anvil.store import describing, foreign
 from anvil.wording import counted
 from mkdocs_anvil import llms, options, pages, rendering
 
@@ -211,6 +211,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def _put(self, kept: Path, target: Path) -> None:
         with _writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
+            foreign.refuse(target)
             fresh = target.with_name(target.name + ".new")
             ownfiles.clear(fresh)
             shutil.copyfile(kept, fresh)

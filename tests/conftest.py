@@ -151,3 +151,21 @@ def local() -> Iterator[EmbeddingProvider]:
 def keywords() -> EmbeddingProvider:
     """No vectors: for what does not depend on them."""
     return embedding.provider("none", EmbeddingSettings(provider="none"))
+
+
+def replacements(index: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many files this process has open at ``index`` each time that another takes its place; it grows."""
+    opened = Path("/proc/self/fd")
+    if not opened.is_dir():
+        pytest.skip("this system does not tell which files a process has open")
+    seen: list[int] = []
+    replace = os.replace
+
+    def counting(source: Path, target: Path) -> None:
+        if Path(target) == index:
+            there = (entry.resolve() for entry in opened.iterdir())
+            seen.append(sum(file == index.resolve() for file in there))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", counting)
+    return seen

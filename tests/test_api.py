@@ -200,7 +200,7 @@ def test_an_index_elsewhere_leaves_the_docs_alone(docs: Path, tmp_path: Path) ->
 def test_a_damaged_index_is_built_anew_in_the_default_place_only(docs: Path, tmp_path: Path) -> None:
     with anvil.open(docs, provider="none") as found:
         found.index()
-        found.index_path.write_bytes(b"damaged")
+        found.index_path.write_bytes(found.index_path.read_bytes()[:5000])
         assert found.search("alerts").results
     (tmp_path / "mine.db").write_bytes(b"precious")
     with (

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from anvil import building, embedding, sources
-from anvil.config import ChunkingOptions, SourceOptions
+import anvil
+from anvil import building, embedding, merging, sources
+from anvil.config import ChunkingOptions, Config, SourceOptions
 from anvil.embedding import Embedded, EmbeddingProvider
 from anvil.errors import BuildError, FormatTooNew, SourceError
 from anvil.models import BuildReport, Document, Scan, Skipped
-from anvil.store import checking, identity
+from anvil.sharding import Shard
+from anvil.store import checking, identity, library_file, publishing
 from tests import repositories
-from tests.conftest import PAGES, write
+from tests.conftest import PAGES, replacements, write
 from tests.repositories import commit, run
 
 isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
@@ -319,7 +322,24 @@ def test_files_without_text_are_named_and_stay_out(docs: Path, tmp_path: Path, k
     assert again.outcome == "unchanged" and again.skipped == report.skipped
 
 
-@pytest.mark.parametrize("damage", ["truncate", "foreign", "trigger"])
+def test_a_page_of_too_many_chunks_is_named_and_stays_out(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "CHUNK_BITS", 4)
+    options = ChunkingOptions(min_chunk_size=0, merge_short_sections=False)
+    write(docs, {"just.md": "# Same\n\nThe quokka.\n" * 16, "long.md": "# Same\n\nThe axolotl.\n" * 17})
+    read = Counted(sources.working_tree(docs, SourceOptions()))
+    report = building.build(read, tmp_path / "i.db", keywords, options)
+    assert report.pages == 5 and [each.path for each in report.skipped] == ["long.md"]
+    assert "17 chunks, and a page may have 16" in report.skipped[0].reason
+    assert read.paths.count("long.md") == 1  # no use in trying again
+    with anvil.open(docs, tmp_path / "i.db", config=Config(chunking=options), provider="none") as opened:
+        assert opened.search("quokka").results and not opened.search("axolotl").results
+        write(docs, {"just.md": "# Same\n\nThe quokka.\n" * 17, "long.md": "# Same\n\nThe axolotl.\n"})
+        assert opened.search("axolotl").results and not opened.search("quokka").results
+
+
+@pytest.mark.parametrize("damage", ["truncate", "short", "empty", "pointer", "trigger"])
 def test_a_damaged_index_is_replaced_with_a_reason(
     docs: Path, tmp_path: Path, keywords: EmbeddingProvider, damage: str
 ) -> None:
@@ -328,14 +348,89 @@ def test_a_damaged_index_is_replaced_with_a_reason(
     sound = sha(index)
     if damage == "truncate":
         index.write_bytes(index.read_bytes()[:20_000])
-    elif damage == "foreign":
-        index.write_bytes(b"hello")
+    elif damage == "short":
+        index.write_bytes(index.read_bytes()[:71])
+    elif damage == "empty":
+        index.write_bytes(b"")
+    elif damage == "pointer":
+        index.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 9\n")
     else:
         with sqlite3.connect(index) as plain:
             plain.execute("CREATE TRIGGER t AFTER DELETE ON chunks BEGIN SELECT 1; END")
         plain.close()
     report = make(docs, index, keywords)
     assert report.outcome == "built" and len(report.reasons) == 1 and sha(index) == sound
+
+
+def somebodys_files(folder: Path) -> list[Path]:
+    """Files that are no index, by their content, although any may be called so."""
+    write(folder, {"notes.txt": "My notes.\n", "short.db": "x"})
+    with contextlib.closing(sqlite3.connect(folder / "photos.db")) as other, other:
+        other.execute("CREATE TABLE photos (name)")
+    library_file.open_library(folder / "library.db", {"embedding_dimensions": "0"}).close()
+    (folder / "folder.db").mkdir()
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_no_index_is_never_replaced(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider, force: bool
+) -> None:
+    files = somebodys_files(tmp_path / "theirs")
+    make(docs, tmp_path / "i.db", keywords)
+    shard = tmp_path / "shard.db"
+    make(docs, shard, keywords, shard=Shard(1, 1))
+    acts: list[Callable[[Path], object]] = [
+        lambda file: make(docs, file, keywords, force=force),
+        lambda file: make(docs, file, keywords, force=force, previous=[tmp_path / "i.db"]),
+        lambda file: merging.join([shard], file),
+        lambda file: publishing.place(tmp_path / "i.db", file),
+    ]
+    for file in files:
+        before = file.read_bytes() if file.is_file() else b""
+        for act in acts:
+            with pytest.raises(BuildError, match=r"is not an Anvil index, and would be lost\. Name another file"):
+                act(file)
+            assert (file.read_bytes() if file.is_file() else b"") == before
+    assert sorted((tmp_path / "theirs").iterdir()) == files
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are not for everybody there")
+def test_what_cannot_be_looked_at_is_not_replaced(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    link = tmp_path / "i.db"
+    link.symlink_to(link)  # a file without the right to read it looks the same to all but root
+    with pytest.raises(BuildError, match=r"cannot be read .* is not replaced unseen"):
+        make(docs, link, keywords)
+    assert link.is_symlink()
+
+
+def test_what_comes_while_a_build_runs_is_not_replaced(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider
+) -> None:
+    index = tmp_path / "i.db"
+
+    def meanwhile(stage: str, done: int, total: int) -> None:
+        index.write_text("My notes.")
+
+    with pytest.raises(BuildError, match="would be lost"):
+        make(docs, index, keywords, progress=meanwhile)
+    assert index.read_text() == "My notes." and only(tmp_path) == ["i.db"]
+
+
+def test_the_index_is_not_open_when_it_is_replaced(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows would refuse to."""
+    index, previous = tmp_path / "i.db", tmp_path / "previous.db"
+    make(docs, previous, keywords)
+    seen = replacements(index, monkeypatch)
+    assert make(docs, index, keywords, previous=[previous]).outcome == "built"  # a copy of it
+    for force in (False, True):
+        write(docs, {"more.md": f"# More\n\nText {force}.\n"})
+        make(docs, index, keywords, force=force, previous=[previous, index])
+    index.write_bytes(index.read_bytes()[:5000])
+    make(docs, index, keywords, previous=[previous])
+    assert seen == [0, 0, 0, 0]
 
 
 def test_an_index_of_a_newer_anvil_is_replaced_by_force_only(
@@ -351,6 +446,18 @@ def test_an_index_of_a_newer_anvil_is_replaced_by_force_only(
         make(docs, index, keywords)
     assert sha(index) == newer
     assert make(docs, index, keywords, force=True).outcome == "built"
+
+
+class Counted(sources.Over):
+    """A source that notes which pages are read of it."""
+
+    def __init__(self, inner: sources.DocumentSource) -> None:
+        super().__init__(inner)
+        self.paths: list[str] = []
+
+    def read(self, path: str) -> Document | Skipped:
+        self.paths.append(path)
+        return super().read(path)
 
 
 class Restless:

@@ -130,14 +130,19 @@ def newer(file: Path) -> None:
     [
         (flipped, "does not match its digest"),
         (lambda file: file.write_bytes(file.read_bytes()[:20_000]), "damaged"),
-        (lambda file: file.write_text("no index"), "is not an Anvil index"),
         (newer, "has format 99"),
     ],
-    ids=["flipped", "truncated", "foreign", "newer"],
+    ids=["flipped", "truncated", "newer"],
 )
 def test_an_index_that_cannot_be_used(project: Path, damage: Callable[[Path], object], said: str) -> None:
     damage(project / INDEX)
     assert "--force" in (healed("index", "wrong", said).mend or "")
+
+
+def test_a_file_that_is_no_index_is_not_to_be_replaced(project: Path) -> None:
+    (project / INDEX).write_text("no index")
+    found = finding("index")
+    assert found.verdict == "wrong" and "is not an Anvil index" in found.text and found.mend is None
 
 
 def test_an_index_that_is_stale(project: Path) -> None:

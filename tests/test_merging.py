@@ -8,14 +8,20 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil import building, merging, sources
+from anvil import building, merging, published, sources
 from anvil.config import ChunkingOptions
 from anvil.embedding import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, ConfigError
+from anvil.git import Repository
+from anvil.models import Document
 from anvil.sharding import Shard
 from anvil.store import checking, connection, identity
 from anvil.store.writing import Writer
-from tests.conftest import write
+from tests import repositories
+from tests.conftest import PAGES, replacements, write
+from tests.repositories import commit, run
+
+isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
 
 COUNT = 3
 MANY = {f"part-{n % 3}/page-{n}.md": f"# Page {n}\n\nThe {n}th word of the day, told at length.\n" for n in range(30)}
@@ -99,7 +105,8 @@ def test_what_does_not_fit_is_refused_with_the_reason(
     four.mkdir()
     of_four = built(docs, keywords, four, 4)
     out = tmp_path / "out.db"
-    out.write_bytes(b"stays")
+    out.write_bytes(shards[0].read_bytes()[:5000])
+    before = out.read_bytes()
     cases: list[tuple[list[Path], str]] = [
         (shards[:2], "Missing: shard 3/3"),
         ([*shards, shards[0]], "Name each once"),
@@ -113,7 +120,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(
             merging.join(given, out)
     with pytest.raises(ConfigError, match="one of the shards"):
         merging.join(shards, shards[0])
-    assert out.read_bytes() == b"stays"
+    assert out.read_bytes() == before
     with pytest.raises(BuildError):
         merging.join(shards, tmp_path / "whole.db" / "below" / "out.db")
 
@@ -134,3 +141,70 @@ def _relabel(index: Path, shard: str) -> None:
     handle = connection.open_scratch(index)
     Writer(handle).set_meta({"shard": shard})
     handle.close()
+
+
+# --- the two sides of a merge -----------------------------------------------------------------------------------
+
+
+def index_of(docs: Path, revision: str, index: Path, provider: EmbeddingProvider, **options: int) -> Path:
+    building.build(sources.commit_tree(docs, revision), index, provider, ChunkingOptions(**options))
+    return index
+
+
+def repository_of(root: Path) -> Repository:
+    """A repository with the commits ``base``, ``left`` and ``right``, whose sides edit different pages."""
+    docs = write(root / "docs", PAGES)
+    run(root, "init", "-q", "-b", "base")
+    commit(root, "base", at=1_700_000_000)
+    for side in ("left", "right"):
+        run(root, "checkout", "-q", "-b", side, "base")
+        write(docs, {f"{side}.md": f"# {side}\n\nOf the {side}.\n"})
+        commit(root, side, at=1_700_000_000)
+    found = Repository.discover(root)
+    assert found is not None
+    return found
+
+
+def test_an_index_is_not_open_when_its_merge_takes_its_place(
+    isolated: None, keywords: EmbeddingProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows would refuse to."""
+    repository = repository_of(tmp_path / "repo")
+    docs = tmp_path / "repo/docs"
+    base, ours, theirs = (
+        index_of(docs, name, tmp_path / f"{name}.db", keywords) for name in ("base", "left", "right")
+    )
+    seen = replacements(ours, monkeypatch)
+    report, torn = merging.reconcile(base, ours, theirs, repository, lambda meta: keywords)
+    assert (report.pages, torn, seen) == (6, (), [0])
+    with checking.open_checked(ours) as reader:
+        assert {"left.md", "right.md"} < reader.blob_ids().keys()
+
+
+def test_pages_without_a_file_wait_for_the_site_when_all_is_cut_anew(
+    isolated: None, keywords: EmbeddingProvider, tmp_path: Path
+) -> None:
+    repository = repository_of(tmp_path / "repo")
+    docs = tmp_path / "repo/docs"
+    tree = sources.commit_tree(docs, "left")
+    pages = [page for path in tree.scan().entries if isinstance(page := tree.read(path), Document)]
+    tags = Document("tags.md", "", "# Tags\n\nAll of them.\n", 0, "")
+    ours = tmp_path / "left.db"
+    building.build(published.handed_over([*pages, tags], tree), ours, keywords, ChunkingOptions())
+    base = index_of(docs, "base", tmp_path / "base.db", keywords)
+    for options, skipped in (({}, []), ({"min_chunk_size": 0, "max_chunk_size": 300}, ["tags.md"])):
+        theirs = index_of(docs, "right", tmp_path / "right.db", keywords, **options)
+        report, _ = merging.reconcile(base, ours, theirs, repository, lambda meta: keywords)
+        assert [each.path for each in report.skipped] == skipped
+        with checking.open_checked(ours) as reader:
+            assert reader.identities().keys() == {*PAGES, "left.md", "right.md", "tags.md"} - {*skipped}
+
+
+def test_a_whole_is_not_open_when_another_takes_its_place(
+    docs: Path, keywords: EmbeddingProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.db"
+    merging.join(built(docs, keywords, tmp_path), out)
+    write(docs, {"more.md": "# More\n"})
+    seen = replacements(out, monkeypatch)
+    assert merging.join(built(docs, keywords, tmp_path), out).outcome == "built" and seen == [0]

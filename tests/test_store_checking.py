@@ -13,7 +13,7 @@ from anvil.config import ChunkingOptions
 from anvil.embedding import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.sources import working_tree
-from anvil.store import checking
+from anvil.store import checking, foreign
 
 
 @pytest.fixture
@@ -31,10 +31,11 @@ def tamper(path: Path, *statements: str) -> None:
     connection.close()
 
 
-def refusal(path: Path) -> str:
+def refusal(path: Path, mend: str = "anvil build --force") -> str:
     with pytest.raises(ArtifactRejected) as error:
         checking.check(path)
-    assert str(path) in str(error.value) and "anvil build --force" in str(error.value)
+    assert str(path) in str(error.value) and mend in str(error.value)
+    assert foreign.is_foreign(path) <= ("--force" not in str(error.value))  # it would not be replaced
     return str(error.value)
 
 
@@ -58,13 +59,13 @@ def test_a_missing_file_names_the_command(tmp_path: Path) -> None:
 def test_what_is_no_index_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "foreign.db"
     path.write_bytes(content)
-    refusal(path)
+    refusal(path, "anvil build")
 
 
 def test_a_foreign_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "foreign.db"
     tamper(path, "CREATE TABLE t (a)")
-    assert "not an Anvil index" in refusal(path)
+    assert "not an Anvil index. Name another, or build one in another place" in refusal(path, "anvil build")
 
 
 def test_a_truncated_file_is_refused(index: Path) -> None:

@@ -98,6 +98,8 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
         f"merged {path}: {counted(report.pages, 'page')}; {counted(report.embedded, 'passage')} embedded, "
         f"{report.reused} reused."
     )
+    for left_out in report.skipped:
+        output.warn(f"it lacks {left_out.path}: {left_out.reason}")
     if torn:
         output.warn(f"it holds one side of {', '.join(torn)}. When that is resolved: {build}")
     return OK

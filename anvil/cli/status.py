@@ -26,7 +26,7 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
     rows = [
         ("docs", status.server.docs_root or "none: answered from the index alone"),
         ("index", f"{index_.db_path} ({index_.db_size_bytes / 1e6:.1f} MB)"),
-        ("holds", f"{holds}, as of {index_.last_indexed}"),
+        ("holds", f"{holds}, as of {index_.last_indexed or 'never'}"),
         ("fresh", "yes" if not (stale.changed or stale.added or stale.removed) else
             f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed."
             + ("" if origin else " Run 'anvil build'.")),

@@ -16,7 +16,7 @@ from anvil.configfile import nearest_config
 from anvil.doctor.place import Place
 from anvil.errors import SourceError
 from anvil.findings import Finding, Verdict
-from anvil.wording import counted
+from anvil.wording import counted, no_page
 
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs"})
 """File systems of other machines, by the names that Linux gives them."""
@@ -52,8 +52,7 @@ def documents(place: Place) -> Iterator[Finding]:
         return
     shown, count = place.shown(place.folder), len(scan.entries)
     if not count:
-        said = ", ".join(place.config.source.include)
-        yield Finding("documents", "wrong", f"No file in {shown} is a page: none fits {said}, or all are left out.")
+        yield Finding("documents", "wrong", no_page(shown, place.config.source.include))
         return
     text = f"{shown} has {counted(count, 'page')}."
     if not scan.skipped:

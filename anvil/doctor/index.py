@@ -24,7 +24,7 @@ PLACE = ("--docs", "--index", "--config")
 def examine(place: Place) -> Iterator[Finding]:
     """The file, as if it came from a stranger, and then against the documents."""
     from anvil import tracked
-    from anvil.store import checking
+    from anvil.store import checking, foreign
 
     path, shown = place.index, place.shown(place.index)
     if tracked.is_pointer(path):
@@ -37,13 +37,16 @@ def examine(place: Place) -> Iterator[Finding]:
     except FormatTooNew as error:
         yield Finding("index", "wrong", f"{error} Or build it anew with this version:", place.build("--force"))
     except ArtifactError as error:
-        yield Finding("index", "wrong", str(error), None if place.remote else place.build("--force"))
+        kept = True
+        with contextlib.suppress(OSError):  # which the error tells already
+            kept = place.remote or foreign.is_foreign(path)
+        yield Finding("index", "wrong", str(error), None if kept else place.build("--force"))
     else:
         with reader:
             found = list(_shortcomings(place, reader))
             meta, counts = reader.meta(), reader.counts()
         held = f"{counted(counts['documents'], 'page')} in {counted(counts['chunks'], 'chunk')}"
-        held += f", as of {meta['last_index_timestamp']}"
+        held += f", as of {meta['last_index_timestamp'] or 'never'}"
         fresh = ", fresh" if place.folder.is_dir() else ""
         yield from found or [Finding("index", "ok", f"{shown} is sound{fresh}: {held}.")]
 

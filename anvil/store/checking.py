@@ -85,7 +85,7 @@ def _check(reader: Reader, path: Path, text_too: bool) -> None:
     refuse = _refusal(path)
     handle = reader.connection
     if handle.pragma("application_id") != connections.APPLICATION_ID:
-        refuse("it is a SQLite file, but not an Anvil index")
+        raise ArtifactRejected(f"{path} is a SQLite file, but not an Anvil index. {connections.ANOTHER}")
     version = handle.pragma("user_version")
     if version > connections.FORMAT_VERSION:
         raise FormatTooNew(

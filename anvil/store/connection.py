@@ -19,6 +19,7 @@ import apsw
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
 
+MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x414E564C  # "ANVL"
 FORMAT_VERSION = 1
 VECTOR_GROUP = 184
@@ -40,6 +41,10 @@ def vector_table(dimensions: int) -> str:
         f"CREATE VIRTUAL TABLE vectors USING vec0(id integer primary key, "
         f"embedding int8[{int(dimensions)}] distance_metric=cosine, chunk_size={VECTOR_GROUP});\n"
     )
+
+
+ANOTHER = "Name another, or build one in another place with 'anvil build --index'."
+"""What to do about a file that is no index: it is nobody's to replace."""
 
 
 class Kind(NamedTuple):
@@ -102,8 +107,10 @@ def open_artifact(path: Path) -> apsw.Connection:
         raise ArtifactMissing(f"There is no index at {path}. Build it with 'anvil build'.") from None
     except OSError as error:
         raise ArtifactRejected(f"{path} cannot be read ({error.strerror}). Check the path.") from error
-    if magic != b"SQLite format 3\0":
-        raise ArtifactRejected(f"{path} is not an Anvil index. Build one with 'anvil build --force'.")
+    if not magic:
+        raise ArtifactRejected(f"{path} is not an Anvil index: it is empty. Build one with 'anvil build'.")
+    if magic != MAGIC:
+        raise ArtifactRejected(f"{path} is not an Anvil index. {ANOTHER}")
     with translated(path):
         try:
             handle = apsw.Connection(uri(path.resolve()), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)

@@ -1,8 +1,8 @@
-"""Taking documents over from another index as they stand: nothing is read, cut or embedded again."""
+"""Taking over what another index holds as it stands: nothing is read, cut or embedded again."""
 
 from __future__ import annotations
 
-from anvil.store import identity
+from anvil.store import connection, identity
 from anvil.store.reading import Reader
 from anvil.store.writing import Writer
 
@@ -40,6 +40,17 @@ def take_over(writer: Writer, reader: Reader) -> None:
         if vectors:
             rows = list(of.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
             writer.put_vectors((row + moved, reader.vector(row)) for (row,) in rows)
+
+
+def detached(reader: Reader, path: str = "") -> Reader:
+    """A copy of an open index, which is closed: Windows lets nobody replace an open file.
+
+    ``path``: as :func:`anvil.store.connection.open_scratch` has it, a temporary file or ``:memory:``.
+    """
+    with reader:
+        copy = connection.open_scratch(path)
+        connection.fill(copy, reader.connection)
+        return Reader(copy)
 
 
 def _insert(table: str, columns: int) -> str:

@@ -23,24 +23,42 @@ def _slot(text: str, bits: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> (64 - bits)
 
 
-def _free(base: int, slot: int, bits: int, taken: Container[int]) -> int:
-    """``base + slot``, or the next row not ``taken``, around the end of the slots."""
-    for step in range(1 << bits):
-        row = base + (slot + step) % (1 << bits)
-        if row not in taken:
-            return row
-    raise BuildError(f"More than {1 << bits:,} rows want one range. Split the documents, or raise max_chunk_size.")
-
-
-
 def document_id(library: str, file_path: str, taken: Container[int]) -> int:
-    """Id of a document; ``taken`` are the ids of others."""
-    return _free(0, _slot(f"{library}\0{file_path}", DOCUMENT_BITS), DOCUMENT_BITS, taken)
+    """Id of a document: its slot, or the next one not ``taken`` by others, around the end."""
+    slot, count = _slot(f"{library}\0{file_path}", DOCUMENT_BITS), 1 << DOCUMENT_BITS
+    for step in range(count):
+        if (slot + step) % count not in taken:
+            return (slot + step) % count
+    raise BuildError(f"An index holds {count:,} documents at most. Make several, one for each part of them.")
 
 
-def chunk_row(document: int, heading_path: str, taken: Container[int]) -> int:
-    """Row id of a chunk; ``taken`` are those of the same document's earlier chunks."""
-    return _free(document << CHUNK_BITS, _slot(heading_path, CHUNK_SLOT_BITS), CHUNK_BITS, taken)
+def most_chunks() -> int:
+    """How many chunks a document may have."""
+    return 1 << CHUNK_BITS
+
+
+class ChunkRows:
+    """The rows of one document's chunks, given out in order: each gets the first free one from its slot on, around
+    the end.
+    """
+
+    def __init__(self, document: int) -> None:
+        self._first = document << CHUNK_BITS
+        self._beyond: dict[int, int] = {}
+        """Of each place that is taken, one further on; all between are taken. Paths are halved while they are walked,
+        so that many equal headings, which all want one place, take hardly longer than different ones."""
+
+    def take(self, heading_path: str) -> int:
+        """Row id of the next chunk. Raises :class:`BuildError` beyond :func:`most_chunks`."""
+        count, beyond = most_chunks(), self._beyond
+        if len(beyond) == count:
+            raise BuildError(f"A document holds {count:,} chunks at most. Split it, or raise max_chunk_size.")
+        place = _slot(heading_path, CHUNK_SLOT_BITS) % count
+        while place in beyond:
+            beyond[place] = beyond.get(beyond[place], beyond[place])
+            place = beyond[place]
+        beyond[place] = (place + 1) % count
+        return self._first + place
 
 
 def chunk_key(file_path: str, heading_path: str, occurrence: int) -> bytes:

@@ -19,7 +19,7 @@ import apsw
 
 from anvil import ownfiles
 from anvil.errors import AnvilError, BuildError
-from anvil.store import checking, connection, identity
+from anvil.store import checking, connection, foreign, identity
 from anvil.store.digest import checksum
 from anvil.store.writing import Writer
 
@@ -86,6 +86,7 @@ def place(file: Path, path: Path) -> None:
 
 def copy(file: Path, path: Path) -> None:
     """As :func:`place`, for whoever keeps other builds out already."""
+    foreign.refuse(path)
     fresh = path.with_name(path.name + FRESH)
     try:
         ownfiles.clear(fresh)
@@ -242,18 +243,15 @@ class Publication:
 
     def _put_in_place(self) -> None:
         path = self.path
+        foreign.refuse(path)  # again: it took its time
         try:
             with self._complaints():
                 checking.check(self.fresh, text_too=False)
             with self.fresh.open("rb+") as file:
                 os.fsync(file.fileno())
-            os.replace(self.fresh, path)
-        except PermissionError as error:
-            raise BuildError(
-                f"{path} cannot be replaced ({error.strerror}). Close the program that holds it open, and build again."
-            ) from error
         except OSError as error:
             raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+        replace(self.fresh, path)
         if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
             folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:

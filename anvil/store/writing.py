@@ -100,13 +100,12 @@ class Writer(Reader):
             ((id_, s.ordinal, s.heading_path, s.heading_level, s.anchor, s.start, s.end, s.start_line,
               s.end_line) for s in page.sections),
         )  # fmt: skip
-        taken: set[int] = set()
+        places = identity.ChunkRows(id_)
         seen: Counter[str] = Counter()
         rows = []
         for chunk in chunks:
-            row = identity.chunk_row(id_, chunk.heading_path, taken)
+            row = places.take(chunk.heading_path)
             key = identity.chunk_key(document.path, chunk.heading_path, seen[chunk.heading_path])
-            taken.add(row)
             seen[chunk.heading_path] += 1
             rows.append(chunk_values(row, key, id_, title, chunk))
         rows.sort()

@@ -157,6 +157,33 @@ def test_build_says_what_it_did(work: Path) -> None:
     assert program("build", "--force", cwd=work).stdout.startswith("Built")
 
 
+@pytest.mark.parametrize(
+    ("include", "why"),
+    [("'**/*.rst'", r"none fits \*\*/\*\.rst, or all are left out"), ("", "source.include names none")],
+)
+def test_no_page_at_all_is_a_warning(tmp_path: Path, include: str, why: str) -> None:
+    toml = f'docs = "docs"\n[embedding]\nprovider = "none"\n[source]\ninclude = [{include}]\n'
+    write(tmp_path, {"docs/a.md": "# A\n", "anvil.toml": toml})
+    sentence = re.compile(rf"No file in \S*docs is a page: {why}\.")
+    for arguments in (["build"], ["build"], ["build", "--force"]):  # built, up to date, built again
+        assert sentence.search(inside.program(*arguments, cwd=tmp_path).stderr)
+    assert sentence.search(" ".join(printed("build", cwd=tmp_path)["reasons"]))
+    assert sentence.search(inside.program("ci", "build", cwd=tmp_path).stdout)
+    assert "as of never" in inside.program("status", cwd=tmp_path).stdout
+    doctor = " ".join(inside.program("doctor", cwd=tmp_path, code=1).stdout.split())
+    assert sentence.search(doctor) and "as of never" in doctor
+    assert not inside.program("build", "--shard", "1/2", "--index", "1.db", cwd=tmp_path).stderr
+
+
+def test_a_file_that_is_no_index_stays(work: Path) -> None:
+    for arguments in (["build"], ["build", "--force"], ["ci", "build"]):
+        told = program(*arguments, "--index", "docs/index.md", cwd=work, code=2)
+        assert "docs/index.md is not an Anvil index, and would be lost." in told.stderr + told.stdout
+    for command in (["search", "alerts"], ["status"]):
+        assert "--force" not in complaint(*command, "--index", "docs/index.md", cwd=work)
+    assert (work / "docs/index.md").read_text(encoding="utf-8") == PAGES["index.md"]
+
+
 def test_quiet_is_quiet_and_json_is_json(work: Path) -> None:
     done = program("build", "--quiet", cwd=work)
     assert (done.stdout, done.stderr) == ("", "")

@@ -371,6 +371,8 @@ def test_a_site_folder_inside_the_documents_is_refused_by_mkdocs(site: Path) -> 
         ({"indexpath": "x.db"}, "Unrecognised configuration name: indexpath"),
         ({"index_path": "../index.db"}, "is not a file inside the site"),
         ({"index_path": "/index.db"}, "is not a file inside the site"),
+        ({"index_path": "index.html"}, "is not a file inside the site"),
+        ({"index_path": ""}, "is not a file inside the site"),
         ({"on_error": "ignore"}, "on_error"),
         ({"rendered": "api/**"}, "rendered"),
         ({"previous": [1]}, "a path or URL"),
@@ -382,6 +384,14 @@ def test_a_site_folder_inside_the_documents_is_refused_by_mkdocs(site: Path) -> 
 def test_options_that_make_no_sense_are_named(site: Path, option: dict[str, object], told: str) -> None:
     sites.make(site, {}, anvil=option)
     assert told in sites.build(site, "--strict", code=1)
+
+
+def test_a_database_that_the_site_offers_is_not_replaced(site: Path) -> None:
+    (site / "docs/anvil").mkdir()
+    (site / "docs/anvil/index.db").write_bytes(b"SQLite format 3\0" + bytes(84))
+    sites.make(site, {})
+    assert "is not an Anvil index, and would be lost" in sites.build(site, "--strict", code=1)
+    assert (site / "site/anvil/index.db").stat().st_size == 100
 
 
 def test_it_can_be_switched_off_by_the_environment(site: Path) -> None:

@@ -108,14 +108,23 @@ def test_pull_fills_the_place_of_the_configured_index_and_counts_what_differs(pu
 
 def test_pull_takes_the_index_of_a_digest_or_none(published: Server, site: Path, here: Path) -> None:
     digest = trust.sha256(site.parent / "index.db")
-    write(here, {"docs.db": "what stood there"})
+    stood = (site.parent / "index.db").read_bytes()[:5000]
+    (here / "docs.db").write_bytes(stood)
     message = complaint("pull", published.url, "--to", "docs.db", "--sha256", "0" * 64, cwd=here, code=1)
     assert f"has the SHA-256 {digest}, not {'0' * 64}. " in message
     refused = printed("pull", published.url, "--to", "docs.db", "--sha256", "0" * 64, cwd=here, code=1)
     assert refused["outcome"] == "refused"
-    assert (here / "docs.db").read_text() == "what stood there"
+    assert (here / "docs.db").read_bytes() == stood
     assert printed("pull", published.url, "--to", "docs.db", "--sha256", digest.upper(), cwd=here)["sha256"] == digest
     assert "64 hexadecimal digits" in complaint("pull", published.url, "--sha256", digest[:-1], cwd=here)
+
+
+def test_a_file_that_is_no_index_is_not_replaced(published: Server, here: Path) -> None:
+    write(here, {"notes.txt": "My notes."})
+    assert "notes.txt is not an Anvil index, and would be lost." in complaint(
+        "pull", published.url, "--to", "notes.txt", cwd=here
+    )
+    assert (here / "notes.txt").read_text() == "My notes." and not published.requests
 
 
 def test_pull_from_a_path(site: Path, published: Server, here: Path) -> None:
