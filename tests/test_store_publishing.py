@@ -126,15 +126,16 @@ def test_a_lock_that_holds_something_is_not_opened(tmp_path: Path) -> None:
 
 def test_links_beside_an_index_are_not_written_through(tmp_path: Path) -> None:
     for name in ("index.db", "index.db.new", "index.json", "index.json.new"):
-        (tmp_path / f"away-{name}").write_text("mine")
+        (tmp_path / f"away-{name}").write_text("" if name == "index.db" else "mine")  # else it is refused, not replaced
         linked(tmp_path / "new" / name, tmp_path / f"away-{name}")
+    away = {each: each.read_text() for each in tmp_path.glob("away-*")}
     docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
     with anvil.open(docs, tmp_path / "new/index.db", "none") as opened:
         opened.index()
     describing.write_manifest(tmp_path / "new/index.db")
     linked(tmp_path / "new/copy.db.new", tmp_path / "away-index.db")
     publishing.place(tmp_path / "new/index.db", tmp_path / "new/copy.db")
-    assert all(each.read_text() == "mine" for each in tmp_path.glob("away-*"))
+    assert len(away) == 4 and all(each.read_text() == text for each, text in away.items())
     assert sorted(each.name for each in (tmp_path / "new").iterdir()) == ["copy.db", "index.db", "index.json"]
     assert not any(each.is_symlink() for each in (tmp_path / "new").iterdir())
 
