@@ -19,6 +19,10 @@ from anvil.errors import ConfigError
 INDEX_FOLDER = ".anvil"
 """Where an index and what belongs to it lie when nobody says; never a folder of documents."""
 INDEX_NAME = "index.db"
+KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+"""Of the environment, as OpenAI's own client reads it: the key, and the server that speaks its protocol."""
+MILVUS_TOKEN = "ANVIL_MILVUS_TOKEN"
+"""Of the environment: what a Milvus server is shown."""
 
 T = TypeVar("T")
 Slugs = Literal["github", "mkdocs"]
@@ -85,7 +89,9 @@ class EmbeddingSettings:
     api_key: str | None = field(default=None, repr=False)
     """For ``openai``; not set means ``OPENAI_API_KEY``."""
     base_url: str | None = None
-    """For ``openai``: another server that speaks its protocol."""
+    """For ``openai``: another server that speaks its protocol, over https or on this machine; not set means
+    ``OPENAI_BASE_URL``. In a file that is not named with ``--config``: this machine's, or what ``OPENAI_BASE_URL``
+    says."""
     dimensions: int | None = None
     """For ``openai``: shorter vectors, from models that offer them."""
     threads: int | None = None
@@ -206,9 +212,9 @@ class LibraryOptions:
     download_seconds: float = 60.0
     """Seconds for one URL, redirects included."""
     allow_private_urls: bool = False
-    """Whether ``ingest_url`` may ask this machine and its network."""
+    """Whether ``ingest_url`` may ask this machine and its network. An error in a file not named with ``--config``."""
     transcribe_audio: bool = False
-    """Whether MarkItDown may send recordings to a speech service."""
+    """Whether MarkItDown may send recordings to a speech service. An error in a file not named with ``--config``."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -255,20 +261,25 @@ def configure(
     config = _merge(Config(), *beneath, "") if beneath else Config()
     config = _merge(config, file or {}, origin, "")
     said: dict[str, Any] = {}
-    for variable, path, kind in _variables():
-        if environment and environment.get(variable):
-            _put(said, path, _from_text(environment[variable], kind, variable))
+    for name, path, kind in _variables():
+        if environment and environment.get(name):
+            _put(said, path, _from_text(environment[name], kind, name))
     config = _merge(config, said, "the environment", "")
     return configured(config, flags or {})
 
 
 def variables() -> list[str]:
     """The names of the environment that set something."""
-    return [variable for variable, _, _ in _variables()]
+    return [name for name, _, _ in _variables()]
+
+
+def variable(key: str) -> str:
+    """The name in the environment of a dotted key: ``ANVIL_SEARCH_THRESHOLD``."""
+    return "ANVIL_" + key.replace(".", "_").upper()
 
 
 def _variables() -> list[tuple[str, tuple[str, ...], Any]]:
-    return [("ANVIL_" + "_".join(path).upper(), path, kind) for path, kind in _leaves(Config)]
+    return [(variable(".".join(path)), path, kind) for path, kind in _leaves(Config)]
 
 
 def configured(config: Config, flags: Mapping[str, Any]) -> Config:

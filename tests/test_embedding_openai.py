@@ -158,6 +158,30 @@ def test_key_and_address_from_the_environment(server: Server, monkeypatch: pytes
     assert server.keys == {"Bearer sk-from-environment"}
 
 
+@pytest.mark.parametrize("where", ["settings", "environment"])
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://models.example.org/v1", "over plain http"),
+        ("http://me:SECRETPW@models.example.org/v1?key=Q", "models.example.org/v1:"),
+        ("ftp://localhost/SECRETPW", "not a web address"),
+        ("http://[SECRETPW", "not a web address"),
+        ("https://localhost:x@/SECRETPW", "not a web address"),
+        ("https://local host/SECRETPW", "not a web address"),
+    ],
+)
+def test_a_key_is_sent_nowhere_unencrypted(
+    monkeypatch: pytest.MonkeyPatch, where: str, url: str, told: str
+) -> None:
+    settings = EmbeddingSettings(api_key=KEY, base_url=url if where == "settings" else None)
+    if where == "environment":
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(ConfigError, match=told) as caught:
+        OpenAIProvider(settings)
+    assert "SECRETPW" not in str(caught.value) and "=Q" not in str(caught.value)
+    assert str(caught.value).startswith("embedding.base_url" if where == "settings" else "OPENAI_BASE_URL")
+
+
 def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(ProviderError, match=r"pip install 'anvil-docs\[openai\]'"):

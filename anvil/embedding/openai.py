@@ -17,7 +17,8 @@ from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from anvil.config import EmbeddingSettings
+from anvil import addresses
+from anvil.config import BASE_URL, KEY, EmbeddingSettings
 from anvil.embedding import Embedded
 from anvil.errors import ConfigError, ProviderError
 
@@ -56,7 +57,9 @@ class OpenAIProvider:
 
     def __init__(self, settings: EmbeddingSettings, sleep: Callable[[float], None] = time.sleep) -> None:
         """Opens no connection and needs no key yet. Raises ConfigError if the model's dimensions are
-        unknown."""
+        unknown, or for an address that no key should be sent to."""
+        url = settings.base_url or os.environ.get(BASE_URL, "").strip()
+        self._url = addresses.service(url, "embedding.base_url" if settings.base_url else BASE_URL) if url else None
         self.model = settings.model or DEFAULT_MODEL
         known = DIMENSIONS.get(self.model)
         dimensions = settings.dimensions or known
@@ -189,7 +192,7 @@ class OpenAIProvider:
                     raise ProviderError("OpenAI API key required. Set embedding.apiKey or OPENAI_API_KEY.")
                 self._connected = _library().OpenAI(
                     api_key=self._key,
-                    base_url=self._settings.base_url or os.environ.get("OPENAI_BASE_URL") or None,
+                    base_url=self._url,
                     max_retries=0,  # retrying is done here, where it is tested
                     timeout=TIMEOUT_SECONDS,
                 )
@@ -210,7 +213,7 @@ class OpenAIProvider:
 
 def api_key(settings: EmbeddingSettings) -> str:
     """The key, from the settings or the environment; empty when there is none."""
-    return settings.api_key or os.environ.get("OPENAI_API_KEY", "")
+    return settings.api_key or os.environ.get(KEY, "")
 
 
 def retry_after(header: str | None) -> float | None:

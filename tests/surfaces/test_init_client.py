@@ -54,11 +54,12 @@ def test_a_link_stays_a_link(project: Path, tmp_path: Path) -> None:
     assert (project / ".mcp.json").is_symlink() and "mcpServers" in (tmp_path / "dotfiles.json").read_text()
 
 
-def test_a_configuration_is_named_instead_of_the_docs(project: Path) -> None:
+def test_the_folder_of_a_configuration_is_named_instead_of_the_docs(project: Path) -> None:
+    """Not the file: whoever runs this has not thereby said that its author may name servers and lift guards."""
     (project / "anvil.toml").write_text('docs = "docs"\n')
     program("init", "--client", "claude-code", cwd=project)
     found = json.loads((project / ".mcp.json").read_text())
-    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "anvil.toml"]}
+    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "."]}
 
 
 def test_what_cannot_be_merged_is_refused(project: Path) -> None:
