@@ -88,7 +88,7 @@ class EmbeddingSettings:
     """Empty: the provider's own default. For ``local`` a folder, or a Hugging Face id."""
     api_key: str | None = field(default=None, repr=False)
     """For ``openai``; not set means ``OPENAI_API_KEY``."""
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)
     """For ``openai``: another server that speaks its protocol, over https or on this machine; not set means
     ``OPENAI_BASE_URL``. In a file that is not named with ``--config``: this machine's, or what ``OPENAI_BASE_URL``
     says."""

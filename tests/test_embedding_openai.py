@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anvil.config import EmbeddingSettings
+from anvil.config import Config, EmbeddingSettings
 from anvil.embedding.openai import OpenAIProvider, retry_after
 from anvil.errors import ConfigError, ProviderError
 
@@ -303,6 +303,22 @@ def test_the_key_is_in_no_message(
     for text in (said, repr(remote), repr(remote.__dict__["_settings"]), caplog.text):
         assert KEY not in text
         assert "sk-other" not in text
+
+
+@pytest.mark.parametrize("port", ["", "9"])
+def test_a_secret_in_the_address_is_in_no_message(
+    server: Server, waits: list[float], caplog: pytest.LogCaptureFixture, port: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    where = f"127.0.0.1:{port or server.http.server_port}/v1"
+    settings = EmbeddingSettings(api_key=KEY, base_url=f"http://me:SECRETPW@{where}?key=SECRETQ", dimensions=3)
+    remote = OpenAIProvider(settings, sleep=waits.append)
+    found = remote.embed(["a"])
+    remote.close()
+    told = {0: f"No connection to http://{where}: APIConnectionError. (3 tries)"}
+    assert dict(found.failed) == (told if port else {})
+    for text in (str(found.failed), repr(settings), repr(Config(embedding=settings)), caplog.text):
+        assert "SECRET" not in text and KEY not in text
 
 
 def test_retry_after_reads_seconds_and_dates() -> None:

@@ -21,6 +21,7 @@ from anvil import addresses
 from anvil.config import BASE_URL, KEY, EmbeddingSettings
 from anvil.embedding import Embedded
 from anvil.errors import ConfigError, ProviderError
+from anvil.fetching import quiet
 
 if TYPE_CHECKING:
     from anvil.embedding import Vector
@@ -153,7 +154,8 @@ class OpenAIProvider:
         extra = {"dimensions": self.dimensions} if self._shortened else {}
         for attempt in range(1, TRIES + 1):
             try:
-                answer = self._client().embeddings.create(model=self.model, input=inputs, **extra)
+                with quiet.silence():
+                    answer = self._client().embeddings.create(model=self.model, input=inputs, **extra)
                 return self._vectors(answer.data, len(inputs))
             except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
                 raise ProviderError(self._reason(error)) from None
@@ -190,6 +192,7 @@ class OpenAIProvider:
                 self._key = api_key(self._settings)
                 if not self._key:
                     raise ProviderError("OpenAI API key required. Set embedding.apiKey or OPENAI_API_KEY.")
+                quiet.install()
                 self._connected = _library().OpenAI(
                     api_key=self._key,
                     base_url=self._url,
@@ -204,7 +207,8 @@ class OpenAIProvider:
         if status in (401, 403):
             return f"OpenAI refused the API key (HTTP {status}). Check embedding.apiKey or OPENAI_API_KEY."
         if status is None:
-            return f"No connection to {self._client().base_url}: {type(error).__name__}."
+            where = addresses.without_secrets(str(self._client().base_url)).rstrip("/")
+            return f"No connection to {where}: {type(error).__name__}."
         body = error.body if isinstance(error.body, dict) else {}
         said = " ".join(str(body.get("message") or "").split())[:300]
         said = _KEY_LIKE.sub("[key]", said.replace(self._key, "[key]"))
