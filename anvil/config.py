@@ -29,6 +29,21 @@ Slugs = Literal["github", "mkdocs"]
 """How anchors are made from headings."""
 
 
+MOST_DIMENSIONS = 8192
+"""What sqlite-vec takes."""
+MOST_THREADS = 1024
+LONGEST = 30 * 86_400
+"""Seconds of any waiting; some systems cannot wait for more than 49 days."""
+LARGEST = 2**53
+"""Of all other numbers: the system, too, has to take them."""
+
+
+def _within(key: str, value: float, low: float, high: float = LARGEST) -> None:
+    """Raise :class:`ConfigError` unless ``value`` lies between the two; what is not a number does not."""
+    if not low <= value <= high:
+        raise ConfigError(f"{key} is {value}. Use a value from {low} to {high}.")
+
+
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
     """Which files are pages."""
@@ -39,6 +54,9 @@ class SourceOptions:
     """Globs of files and folders that are left out."""
     max_file_bytes: int = 5_000_000
     """A larger file is skipped, with a warning."""
+
+    def __post_init__(self) -> None:
+        _within("source.max_file_bytes", self.max_file_bytes, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +73,7 @@ class ChunkingOptions:
     """How anchors are made from headings: ``github`` or ``mkdocs``."""
 
     def __post_init__(self) -> None:
-        if not 200 <= self.max_chunk_size <= 100_000:  # a chunk has room for 4096 windows
-            raise ConfigError(f"chunking.max_chunk_size is {self.max_chunk_size}. Use a value from 200 to 100000.")
+        _within("chunking.max_chunk_size", self.max_chunk_size, 200, 100_000)  # a chunk has room for 4096 windows
         if not 0 <= self.min_chunk_size <= self.max_chunk_size:
             raise ConfigError(
                 f"chunking.min_chunk_size is {self.min_chunk_size}. "
@@ -97,13 +114,22 @@ class EmbeddingSettings:
     threads: int | None = None
     """For ``local``; not set means every core this process may use."""
 
+    def __post_init__(self) -> None:
+        if self.dimensions is not None:
+            _within("embedding.dimensions", self.dimensions, 1, MOST_DIMENSIONS)
+        if self.threads is not None:
+            _within("embedding.threads", self.threads, 1, MOST_THREADS)
+
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """How questions are answered."""
 
     threshold: float = 0.0
-    """Results that score less are left out; 0 keeps all."""
+    """Results that score less are left out, from 0, which keeps all, to 1."""
+
+    def __post_init__(self) -> None:
+        _within("search.threshold", self.threshold, 0, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +142,8 @@ class FetchOptions:
     """A larger index is not fetched."""
 
     def __post_init__(self) -> None:
-        if self.refresh < 0 or self.max_bytes < 1:
-            raise ConfigError("fetch.refresh must be 0 or more seconds, and fetch.max_bytes 1 or more.")
+        _within("fetch.refresh", self.refresh, 0, LONGEST)
+        _within("fetch.max_bytes", self.max_bytes, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +198,12 @@ class ContextOptions:
         for key, path in [*(("directories", path) for path in self.directories), ("index_dir", self.index_dir)]:
             if re.match(r"[/\\~]|[A-Za-z]:", path) or ".." in re.split(r"[/\\]", path) or not path.strip():
                 raise ConfigError(f"context.{key} names {path!r}. Name a folder inside the repository, relative to it.")
-        if self.chunk_size is not None and not 200 <= self.chunk_size <= 100_000:
-            raise ConfigError(f"context.chunk_size is {self.chunk_size}. Use a value from 200 to 100000.")
+        if self.chunk_size is not None:
+            _within("context.chunk_size", self.chunk_size, 200, 100_000)
         if self.chunk_overlap is not None and not 0 <= self.chunk_overlap <= (self.chunk_size or 800) // 2:
             raise ConfigError(f"context.chunk_overlap is {self.chunk_overlap}. Use a value from 0 to half a chunk.")
-        if self.refresh_interval_seconds < 1:
-            raise ConfigError("context.refresh_interval_seconds must be at least 1.")
-        if self.max_file_size_bytes < 1:
-            raise ConfigError("context.max_file_size_bytes must be at least 1.")
+        _within("context.refresh_interval_seconds", self.refresh_interval_seconds, 1, LONGEST)
+        _within("context.max_file_size_bytes", self.max_file_size_bytes, 1)
 
     @property
     def fixed(self) -> FixedChunks | None:
@@ -219,8 +243,10 @@ class LibraryOptions:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and value <= 0:
-                raise ConfigError(f"library.{each.name} is {value}. Use a value above 0.")
+            if isinstance(value, float):
+                _within(f"library.{each.name}", value, 0.001, LONGEST)
+            elif isinstance(value, int) and not isinstance(value, bool):
+                _within(f"library.{each.name}", value, 1)
 
 
 @dataclass(frozen=True, slots=True)

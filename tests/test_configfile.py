@@ -290,7 +290,7 @@ def test_the_repository_is_the_nearest_that_looks_like_one(work: Path, monkeypat
         ("{", "cannot be read"), ("[]", "a JSON object"), ('{"chunkSize": "800"}', "mcp.config.json must be a whole"),
         ('{"chunkSize": 10}', "200 to 100000"), ('{"chunkOverlap": 500}', "half a chunk"),
         ('{"embeddings": "none"}', "must be a table"), ('{"directories": "specs"}', "list of strings"),
-        ('{"refreshIntervalSeconds": 0}', "at least 1"), ('{"maxFileSizeBytes": 0}', "at least 1"),
+        ('{"refreshIntervalSeconds": 0}', "from 1 to"), ('{"maxFileSizeBytes": 0}', "from 1 to"),
         ('{"indexDir": "../out"}', "inside the repository"),
     ],
 )  # fmt: skip
