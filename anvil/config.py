@@ -19,23 +19,14 @@ from anvil.errors import ConfigError
 INDEX_FOLDER = ".anvil"
 """Where an index and what belongs to it lie when nobody says; never a folder of documents."""
 INDEX_NAME = "index.db"
-KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
-"""Of the environment, as OpenAI's own client reads it: the key, and the server that speaks its protocol."""
-MILVUS_TOKEN = "ANVIL_MILVUS_TOKEN"
-"""Of the environment: what a Milvus server is shown."""
+KEY, BASE_URL, MILVUS_TOKEN = "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANVIL_MILVUS_TOKEN"
+"""Of the environment; the first two as OpenAI's own client reads them."""
 
+LONGEST, LARGEST = 30 * 86_400, 2**53
+"""Seconds of any waiting, and all other numbers; the system, too, has to take them."""
 T = TypeVar("T")
 Slugs = Literal["github", "mkdocs"]
 """How anchors are made from headings."""
-
-
-MOST_DIMENSIONS = 8192
-"""What sqlite-vec takes."""
-MOST_THREADS = 1024
-LONGEST = 30 * 86_400
-"""Seconds of any waiting; some systems cannot wait for more than 49 days."""
-LARGEST = 2**53
-"""Of all other numbers: the system, too, has to take them."""
 
 
 def _within(key: str, value: float, low: float, high: float = LARGEST) -> None:
@@ -74,11 +65,7 @@ class ChunkingOptions:
 
     def __post_init__(self) -> None:
         _within("chunking.max_chunk_size", self.max_chunk_size, 200, 100_000)  # a chunk has room for 4096 windows
-        if not 0 <= self.min_chunk_size <= self.max_chunk_size:
-            raise ConfigError(
-                f"chunking.min_chunk_size is {self.min_chunk_size}. "
-                f"Use a value from 0 to max_chunk_size ({self.max_chunk_size})."
-            )
+        _within("chunking.min_chunk_size", self.min_chunk_size, 0, self.max_chunk_size)
         if self.slugs not in ("github", "mkdocs"):
             raise ConfigError(f"chunking.slugs is {self.slugs!r}. Use 'github' or 'mkdocs'.")
 
@@ -116,9 +103,9 @@ class EmbeddingSettings:
 
     def __post_init__(self) -> None:
         if self.dimensions is not None:
-            _within("embedding.dimensions", self.dimensions, 1, MOST_DIMENSIONS)
+            _within("embedding.dimensions", self.dimensions, 1, 8192)  # what sqlite-vec takes
         if self.threads is not None:
-            _within("embedding.threads", self.threads, 1, MOST_THREADS)
+            _within("embedding.threads", self.threads, 1, 1024)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,18 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import anvil
 from anvil.config import Config, EmbeddingSettings
 from anvil.embedding.openai import OpenAIProvider, retry_after
 from anvil.errors import ConfigError, ProviderError
+from anvil.executing import Here
+from tests.conftest import write
 
 KEY = "sk-test-0123456789abcdef"
 Answer = tuple[int, dict[str, str], Any]
@@ -258,6 +262,51 @@ def test_a_used_up_quota_raises_at_once(server: Server, remote: OpenAIProvider, 
     with pytest.raises(ProviderError, match="quota"):
         remote.embed(["a"])
     assert waits == []
+
+
+SPENT = error(429, "You exceeded your quota", code="insufficient_quota")
+
+
+@pytest.mark.parametrize("last", [SPENT, error(401, "revoked"), error(403, "no"), error(404, "no such model")])
+def test_what_was_made_before_the_service_gave_up_stands(
+    server: Server, remote: OpenAIProvider, waits: list[float], last: Answer
+) -> None:
+    """Halved batches too: the bad text is in the first, the quota ends within it."""
+    texts = [f"text {number}" for number in range(2048 * 3)]
+    bad = error(400, "invalid input", param="input[3]")
+    server.script = lambda body, call: (
+        bad if "text 0" in body["input"] else good(body, call) if call <= 14 else last
+    )
+    result = remote.embed(texts)
+    assert len(server.requests) == 15 and waits == []  # the others are not asked for
+    made = [row for row in range(len(texts)) if row not in result.failed]
+    assert made == [1, 2, 3]
+    assert_row(result.vectors, 3, "text 3")
+    assert result.failed[0] == "OpenAI answered HTTP 400: invalid input"
+    assert len({result.failed[row] for row in range(4, len(texts))}) == 1
+
+
+def test_a_build_keeps_what_was_paid_for_and_the_next_makes_the_rest(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Here.__init__, "__defaults__", (4,))  # its size of a batch
+    write(tmp_path / "docs", {f"{number}.md": f"# Page {number}\n\nText of {number}.\n" for number in range(30)})
+    settings = EmbeddingSettings(provider="openai", api_key=KEY, base_url=server.url, dimensions=3)
+    config = Config(docs=str(tmp_path / "docs"), embedding=settings)
+    server.script = lambda body, call: good(body, call) if call <= 5 else SPENT
+    with anvil.open(config=config) as opened:
+        first = opened.index()
+        asked, paid = len(server.requests), {text for body in server.requests[:5] for text in body["input"]}
+        assert asked == 6 and first.embedded == len(paid) and len(first.failed) == 30 - len(paid)
+        assert all("quota" in each.reason for each in first.failed)
+        server.script = good
+        second = opened.index()  # the same object: one run that gave up is not for ever
+        again = [text for body in server.requests[asked:] for text in body["input"]]
+        assert second.failed == () and not paid & set(again) and len(again) == 30 - len(paid)
+    server.script = lambda body, call: SPENT
+    write(tmp_path / "docs", {"new.md": "# New\n\nNothing of it can be made.\n"})
+    with anvil.open(config=config) as opened, pytest.raises(ProviderError, match="quota"):
+        opened.index()
 
 
 def test_other_dimensions_are_named(server: Server) -> None:

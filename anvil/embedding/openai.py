@@ -91,7 +91,8 @@ class OpenAIProvider:
     def embed(self, texts: Sequence[str]) -> Embedded:
         """(n, dimensions) unit vectors; a text longer than ``max_tokens`` is cut.
 
-        Raises ProviderError when no text could succeed: no key, key refused, quota used up, unknown model.
+        Raises ProviderError when no text could succeed: no key, key refused, quota used up, unknown model. Where
+        that comes after some did, it is the reason of all others, which are not asked for.
         """
         import numpy as np
 
@@ -100,8 +101,14 @@ class OpenAIProvider:
         if texts:
             self._client()
             inputs = [self._input(text) for text in texts]
-            for rows in _batches(inputs):
-                self._embed_rows(inputs, rows, vectors, failed)
+            try:
+                for rows in _batches(inputs):
+                    self._embed_rows(inputs, rows, vectors, failed)
+            except ProviderError as error:
+                made = vectors.any(axis=1)
+                if not made.any():
+                    raise
+                failed = {int(row): failed.get(int(row), str(error)) for row in np.flatnonzero(~made)}
         return Embedded(vectors, dict(sorted(failed.items())))
 
     def embed_query(self, text: str) -> Vector:
