@@ -5,6 +5,7 @@ Text in, values out. What is shown of an address never holds its credentials or 
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import urllib.parse
 from dataclasses import dataclass, field
@@ -213,11 +214,36 @@ def is_allowed(url: str) -> bool:
 
 def is_loopback(url: str) -> bool:
     """Whether a URL names this machine."""
-    return (urllib.parse.urlsplit(url).hostname or "") in LOOPBACK
+    try:
+        host = urllib.parse.urlsplit(url).hostname or ""
+        return host in LOOPBACK or ipaddress.IPv4Address(host).is_loopback
+    except ValueError:  # another name, or no URL at all
+        return False
+
+
+def service(url: str, key: str) -> str:
+    """``url`` of a service that is sent a secret, as it stands; ``key`` is what set it. Raises :class:`ConfigError`,
+    which never repeats a credential: no web address, or one over plain http that is not this machine's."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        sound = bool(parts.hostname) and parts.scheme in ("http", "https") and (parts.port or 1) > 0
+    except ValueError:
+        sound = False
+    if not sound or any(each.isspace() or ord(each) < 32 or each == "\\" for each in url):
+        raise ConfigError(f"{key} is not a web address. Write https://HOST/PATH, without spaces.")
+    if not is_allowed(url):
+        raise ConfigError(
+            f"{key} is {without_secrets(url)}: over plain http the key and the text can be read on their way. Write "
+            "https://; plain http is for this machine, such as http://localhost:11434/v1."
+        )
+    return url
 
 
 def without_secrets(url: str) -> str:
     """A URL as it may be shown and logged: no credentials, no query, no fragment."""
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return "an address that cannot be read"
     host = parts.netloc.rpartition("@")[2]
     return urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))

@@ -19,10 +19,20 @@ from anvil.errors import ConfigError
 INDEX_FOLDER = ".anvil"
 """Where an index and what belongs to it lie when nobody says; never a folder of documents."""
 INDEX_NAME = "index.db"
+KEY, BASE_URL, MILVUS_TOKEN = "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANVIL_MILVUS_TOKEN"
+"""Of the environment; the first two as OpenAI's own client reads them."""
 
+LONGEST, LARGEST = 30 * 86_400, 2**53
+"""Seconds of any waiting, and all other numbers; the system, too, has to take them."""
 T = TypeVar("T")
 Slugs = Literal["github", "mkdocs"]
 """How anchors are made from headings."""
+
+
+def _within(key: str, value: float, low: float, high: float = LARGEST) -> None:
+    """Raise :class:`ConfigError` unless ``value`` lies between the two; what is not a number does not."""
+    if not low <= value <= high:
+        raise ConfigError(f"{key} is {value}. Use a value from {low} to {high}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,9 @@ class SourceOptions:
     """Globs of files and folders that are left out."""
     max_file_bytes: int = 5_000_000
     """A larger file is skipped, with a warning."""
+
+    def __post_init__(self) -> None:
+        _within("source.max_file_bytes", self.max_file_bytes, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +64,8 @@ class ChunkingOptions:
     """How anchors are made from headings: ``github`` or ``mkdocs``."""
 
     def __post_init__(self) -> None:
-        if not 200 <= self.max_chunk_size <= 100_000:  # a chunk has room for 4096 windows
-            raise ConfigError(f"chunking.max_chunk_size is {self.max_chunk_size}. Use a value from 200 to 100000.")
-        if not 0 <= self.min_chunk_size <= self.max_chunk_size:
-            raise ConfigError(
-                f"chunking.min_chunk_size is {self.min_chunk_size}. "
-                f"Use a value from 0 to max_chunk_size ({self.max_chunk_size})."
-            )
+        _within("chunking.max_chunk_size", self.max_chunk_size, 200, 100_000)  # a chunk has room for 4096 windows
+        _within("chunking.min_chunk_size", self.min_chunk_size, 0, self.max_chunk_size)
         if self.slugs not in ("github", "mkdocs"):
             raise ConfigError(f"chunking.slugs is {self.slugs!r}. Use 'github' or 'mkdocs'.")
 
@@ -84,12 +92,20 @@ class EmbeddingSettings:
     """Empty: the provider's own default. For ``local`` a folder, or a Hugging Face id."""
     api_key: str | None = field(default=None, repr=False)
     """For ``openai``; not set means ``OPENAI_API_KEY``."""
-    base_url: str | None = None
-    """For ``openai``: another server that speaks its protocol."""
+    base_url: str | None = field(default=None, repr=False)
+    """For ``openai``: another server that speaks its protocol, over https or on this machine; not set means
+    ``OPENAI_BASE_URL``. In a file that is not named with ``--config``: this machine's, or what ``OPENAI_BASE_URL``
+    says."""
     dimensions: int | None = None
     """For ``openai``: shorter vectors, from models that offer them."""
     threads: int | None = None
     """For ``local``; not set means every core this process may use."""
+
+    def __post_init__(self) -> None:
+        if self.dimensions is not None:
+            _within("embedding.dimensions", self.dimensions, 1, 8192)  # what sqlite-vec takes
+        if self.threads is not None:
+            _within("embedding.threads", self.threads, 1, 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +113,10 @@ class SearchOptions:
     """How questions are answered."""
 
     threshold: float = 0.0
-    """Results that score less are left out; 0 keeps all."""
+    """Results that score less are left out, from 0, which keeps all, to 1."""
+
+    def __post_init__(self) -> None:
+        _within("search.threshold", self.threshold, 0, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +129,8 @@ class FetchOptions:
     """A larger index is not fetched."""
 
     def __post_init__(self) -> None:
-        if self.refresh < 0 or self.max_bytes < 1:
-            raise ConfigError("fetch.refresh must be 0 or more seconds, and fetch.max_bytes 1 or more.")
+        _within("fetch.refresh", self.refresh, 0, LONGEST)
+        _within("fetch.max_bytes", self.max_bytes, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +185,12 @@ class ContextOptions:
         for key, path in [*(("directories", path) for path in self.directories), ("index_dir", self.index_dir)]:
             if re.match(r"[/\\~]|[A-Za-z]:", path) or ".." in re.split(r"[/\\]", path) or not path.strip():
                 raise ConfigError(f"context.{key} names {path!r}. Name a folder inside the repository, relative to it.")
-        if self.chunk_size is not None and not 200 <= self.chunk_size <= 100_000:
-            raise ConfigError(f"context.chunk_size is {self.chunk_size}. Use a value from 200 to 100000.")
+        if self.chunk_size is not None:
+            _within("context.chunk_size", self.chunk_size, 200, 100_000)
         if self.chunk_overlap is not None and not 0 <= self.chunk_overlap <= (self.chunk_size or 800) // 2:
             raise ConfigError(f"context.chunk_overlap is {self.chunk_overlap}. Use a value from 0 to half a chunk.")
-        if self.refresh_interval_seconds < 1:
-            raise ConfigError("context.refresh_interval_seconds must be at least 1.")
-        if self.max_file_size_bytes < 1:
-            raise ConfigError("context.max_file_size_bytes must be at least 1.")
+        _within("context.refresh_interval_seconds", self.refresh_interval_seconds, 1, LONGEST)
+        _within("context.max_file_size_bytes", self.max_file_size_bytes, 1)
 
     @property
     def fixed(self) -> FixedChunks | None:
@@ -206,15 +223,17 @@ class LibraryOptions:
     download_seconds: float = 60.0
     """Seconds for one URL, redirects included."""
     allow_private_urls: bool = False
-    """Whether ``ingest_url`` may ask this machine and its network."""
+    """Whether ``ingest_url`` may ask this machine and its network. An error in a file not named with ``--config``."""
     transcribe_audio: bool = False
-    """Whether MarkItDown may send recordings to a speech service."""
+    """Whether MarkItDown may send recordings to a speech service. An error in a file not named with ``--config``."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and value <= 0:
-                raise ConfigError(f"library.{each.name} is {value}. Use a value above 0.")
+            if isinstance(value, float):
+                _within(f"library.{each.name}", value, 0.001, LONGEST)
+            elif isinstance(value, int) and not isinstance(value, bool):
+                _within(f"library.{each.name}", value, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,20 +274,25 @@ def configure(
     config = _merge(Config(), *beneath, "") if beneath else Config()
     config = _merge(config, file or {}, origin, "")
     said: dict[str, Any] = {}
-    for variable, path, kind in _variables():
-        if environment and environment.get(variable):
-            _put(said, path, _from_text(environment[variable], kind, variable))
+    for name, path, kind in _variables():
+        if environment and environment.get(name):
+            _put(said, path, _from_text(environment[name], kind, name))
     config = _merge(config, said, "the environment", "")
     return configured(config, flags or {})
 
 
 def variables() -> list[str]:
     """The names of the environment that set something."""
-    return [variable for variable, _, _ in _variables()]
+    return [name for name, _, _ in _variables()]
+
+
+def variable(key: str) -> str:
+    """The name in the environment of a dotted key: ``ANVIL_SEARCH_THRESHOLD``."""
+    return "ANVIL_" + key.replace(".", "_").upper()
 
 
 def _variables() -> list[tuple[str, tuple[str, ...], Any]]:
-    return [("ANVIL_" + "_".join(path).upper(), path, kind) for path, kind in _leaves(Config)]
+    return [(variable(".".join(path)), path, kind) for path, kind in _leaves(Config)]
 
 
 def configured(config: Config, flags: Mapping[str, Any]) -> Config:

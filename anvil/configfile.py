@@ -6,12 +6,23 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from anvil import addresses
-from anvil.config import INDEX_FOLDER, INDEX_NAME, Config, ContextOptions, configure, key_of
+from anvil.config import (
+    BASE_URL,
+    INDEX_FOLDER,
+    INDEX_NAME,
+    KEY,
+    MILVUS_TOKEN,
+    Config,
+    ContextOptions,
+    configure,
+    key_of,
+    variable,
+)
 from anvil.errors import ConfigError
 
 CONFIG_NAME = "anvil.toml"
@@ -28,19 +39,20 @@ def load_config(
     """The configuration, and the folder that its relative paths start from.
 
     Reads ``path``, or the nearest ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]`` from ``start`` (the
-    working folder) up to the repository's root. Raises :class:`ConfigError`.
+    working folder), or from the folder that ``path`` is, up to the repository's root. A file that was merely found is
+    believed less than one that was named: see :func:`_refuse_unsaid`. Raises :class:`ConfigError`.
     """
-    found = Path(path) if path else nearest_config(start or Path.cwd())
-    table = _table(found)
-    environment = os.environ if environment is None else environment
+    found, named = _chosen(path, start or Path.cwd())
+    said = _Said(flags or {}, os.environ if environment is None else environment)
     base = found.resolve().parent if found else Path.cwd()
-    given = {key: value for key, value in (flags or {}).items() if value is not None}
-    config = configure(table, environment, given, origin=str(found or "the configuration"))
+    config = configure(_table(found), said.environment, said.flags, origin=str(found or "the configuration"))
+    if found and not named:
+        _refuse_unsaid(config, found, said)
     for key in ("docs", "index"):  # what is said on the command line is meant from where it is said
-        if (key in given or environment.get(f"ANVIL_{key.upper()}")) and not addresses.is_remote(getattr(config, key)):
+        if key in said and not addresses.is_remote(getattr(config, key)):
             moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
             config = replace(config, **moved)
-    if config.library.index and ("library.index" in given or environment.get("ANVIL_LIBRARY_INDEX")):
+    if config.library.index and "library.index" in said:
         library = replace(config.library, index=str(Path.cwd() / config.library.index))
         config = replace(config, library=library)
     return config, base
@@ -60,13 +72,79 @@ def load_context(
     folder = Path(os.path.abspath(root)) if root is not None else _nearest_root(Path.cwd())
     if not folder.is_dir():
         raise ConfigError(f"There is no folder {folder}. Name the repository with --root.")
-    found = Path(path) if path else nearest_config(folder)
+    found, named = _chosen(path, folder)
     beneath, notes = _context_table(folder / CONTEXT_NAME)
     config = configure(
         _table(found), os.environ, flags, origin=str(found or "the configuration"),
         beneath=({"context": beneath}, CONTEXT_NAME),
     )  # fmt: skip
+    if found and not named:
+        _refuse_unsaid(config, found, _Said(flags or {}, os.environ))
     return config, folder, notes
+
+
+def _chosen(path: str | os.PathLike[str] | None, start: Path) -> tuple[Path | None, bool]:
+    """The configuration file, if there is one, and whether it was named rather than found from a folder on."""
+    if not path:
+        return nearest_config(start), False
+    if not Path(path).is_dir():
+        return Path(path), True
+    found = nearest_config(Path(os.path.abspath(path)))
+    if found is None:
+        raise ConfigError(f"There is no configuration in {path}, nor above it in its repository. Name another folder.")
+    return found, False
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the user says outside any file."""
+
+    flags: Mapping[str, Any]
+    environment: Mapping[str, str]
+
+    def __contains__(self, key: str) -> bool:
+        return self.flags.get(key) is not None or bool(self.environment.get(variable(key)))
+
+
+_LIFTS = {
+    "library.allow_private_urls": "start Anvil with --allow-private-urls",
+    "library.transcribe_audio": "set ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true",
+}
+"""Keys that lift a guard, and how the user does."""
+
+
+def _refuse_unsaid(config: Config, found: Path, said: _Said) -> None:
+    """Raise :class:`ConfigError` for what only the user may say, when the file ``found`` is what says it.
+
+    A file that lies in a folder is its author's, who may be a stranger: it lifts no guard, and does not name who is
+    sent the user's keys.
+    """
+    way_out = "or name the file with --config, if you trust whoever wrote it"
+    for key, instead in _LIFTS.items():
+        if getattr(config.library, key.partition(".")[2]) and key not in said:
+            raise ConfigError(
+                f"{found} sets {key}, which lifts a guard, and nobody named that file. Take the key out and {instead}, "
+                f"{way_out}."
+            )
+    url = config.embedding.base_url
+    asked = "openai" in (config.embedding.provider, config.context.embeddings.provider)
+    confirmed = url is not None and _bare(url) == _bare(said.environment.get(BASE_URL, ""))
+    if asked and url and "embedding.base_url" not in said and not confirmed and not addresses.is_loopback(url):
+        raise ConfigError(
+            f"{found} sets embedding.base_url to {addresses.without_secrets(url)}: {KEY} and the text would be sent "
+            f"there, and nobody named that file. Set {BASE_URL} to the same address, {way_out}."
+        )
+    if addresses.is_milvus(config.index or "") and "index" not in said and said.environment.get(MILVUS_TOKEN):
+        server = addresses.milvus(config.index or "")
+        if not server.lite and not addresses.is_loopback(server.uri):
+            raise ConfigError(
+                f"{found} sets index to {server.shown}: {MILVUS_TOKEN} would be sent there, and nobody named that "
+                f"file. Say the same with --index, {way_out}."
+            )
+
+
+def _bare(url: str) -> str:
+    return url.strip().rstrip("/")
 
 
 def _nearest_root(start: Path) -> Path:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Allowed = Callable[[Address], bool]
 REDIRECTS = 5
-ALLOW = "Start Anvil with --allow-private-urls, or set library.allow_private_urls, to allow that."
+ALLOW = "Start Anvil with --allow-private-urls, or with ANVIL_LIBRARY_ALLOW_PRIVATE_URLS=true, to allow that."
 TYPES = {
     "text/html": "html", "application/xhtml+xml": "html", "text/markdown": "md", "text/plain": "txt",
     "application/pdf": "pdf", "text/csv": "csv", "application/json": "json", "application/xml": "xml",

@@ -116,6 +116,9 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             self._put(Path(report.index_path), target)
         except AnvilError as error:
             self._complain(f"The site has no index: {error}")
+        except Exception as error:  # whatever nobody foresaw: the site itself is finished
+            log.debug("The index could not be built.", exc_info=True)
+            self._complain(f"The site has no index, by a defect of Anvil ({type(error).__name__}: {error}).")
         else:
             self._tell(report, target)
         finally:

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
-from anvil.config import Config
+from anvil.config import Config, variable
 from scripts.tables import meanings, prose, table
 
 OPENING = """\
@@ -44,11 +44,6 @@ def tables(config: Any, prefix: str = "") -> Iterator[str]:
     for name, value in values.items():
         if dataclasses.is_dataclass(value):
             yield from tables(value, f"{prefix}{name}.")
-
-
-def variable(key: str) -> str:
-    """The environment variable of a dotted key."""
-    return f"ANVIL_{key.replace('.', '_').upper()}"
 
 
 def named(hint: Any) -> str:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import re
+import typing
+from collections.abc import Iterator
+
 import pytest
 
 from anvil.config import Config, configure
@@ -132,6 +138,56 @@ def test_a_variable_that_cannot_be_read_is_named(variable: str, value: str, want
 def test_a_value_out_of_range_says_the_range(table: dict[str, object], part: str) -> None:
     message = refusal({"chunking": table})
     assert part in message and "Use" in message
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reach"),
+    [
+        ("source.max_file_bytes", -1, "from 1 to"),
+        ("embedding.dimensions", -5, "from 1 to 8192"),
+        ("embedding.dimensions", 8193, "from 1 to 8192"),
+        ("embedding.threads", 0, "from 1 to 1024"),
+        ("embedding.threads", 2**40, "from 1 to 1024"),
+        ("search.threshold", 5.5, "from 0 to 1"),
+        ("search.threshold", -0.1, "from 0 to 1"),
+        ("search.threshold", math.nan, "from 0 to 1"),
+        ("search.threshold", math.inf, "from 0 to 1"),
+        ("fetch.refresh", -1, "from 0 to 2592000"),
+        ("fetch.max_bytes", 0, "from 1 to"),
+        ("library.convert_seconds", math.nan, "from 0.001 to 2592000"),
+        ("library.download_seconds", math.inf, "from 0.001 to 2592000"),
+        ("library.max_pages", 0, "from 1 to"),
+        ("library.convert_memory_bytes", 2**70, "from 1 to"),
+        ("context.chunk_size", 10**6, "from 200 to 100000"),
+        ("context.refresh_interval_seconds", 0, "from 1 to 2592000"),
+        ("context.max_file_size_bytes", 0, "from 1 to"),
+    ],
+)
+def test_a_number_that_makes_no_sense_says_which_do(key: str, value: float, reach: str) -> None:
+    table, _, name = key.partition(".")
+    message = refusal({table: {name: value}})
+    assert f"{key} is {value}. Use a value {reach}" in message and message.startswith("In anvil.toml: ")
+    with pytest.raises(ConfigError, match="In the command line"):
+        configure(flags={key: value})
+
+
+def test_every_number_has_its_bounds() -> None:
+    """Also one that is added later: nothing that is no sensible size of anything passes."""
+    numbers = [key for key, kind in leaves() if kind in (int, float, int | None)]
+    assert len(numbers) > 15
+    for key in numbers:
+        for value in (-1, 2**70):
+            with pytest.raises(ConfigError, match=re.escape(f"{key} is ")):
+                configure(flags={key: value})
+
+
+def leaves(kind: type = Config, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """(dotted key, type) of all that can be set."""
+    for name, hint in typing.get_type_hints(kind).items():
+        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            yield from leaves(hint, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", hint
 
 
 def test_a_layer_is_judged_as_a_whole() -> None:

@@ -20,6 +20,12 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work
 
 
+def context_refusal() -> str:
+    with pytest.raises(ConfigError) as error:
+        load_context()
+    return str(error.value)
+
+
 def refusal(path: Path | None = None) -> str:
     with pytest.raises(ConfigError) as error:
         load_config(path)
@@ -114,10 +120,6 @@ def test_a_broken_file_is_named(work: Path, content: bytes) -> None:
     assert message.startswith(f"{work / 'anvil.toml'} cannot be read: ") and "--config" in message
 
 
-def test_a_folder_in_place_of_a_file_is_an_error(work: Path) -> None:
-    assert "cannot be read" in refusal(work)
-
-
 def test_a_byte_order_mark_is_passed_over(work: Path) -> None:
     (work / "anvil.toml").write_bytes(b'\xef\xbb\xbfdocs = "d"\n')
     assert load_config()[0].docs == "d"
@@ -130,6 +132,106 @@ def test_a_pyproject_of_the_wrong_shape_is_no_crash(work: Path, content: str) ->
         assert "tool.anvil" in refusal() and "table" in refusal()
     else:
         assert load_config() == (Config(), work)
+
+
+EVIL = 'provider = "openai"\nbase_url = "https://me:SECRETPW@models.example.org/v1?key=Q"\n'
+
+
+def test_a_file_that_was_found_does_not_name_who_gets_the_key(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be a stranger's: of a cloned repository, or of a pull request."""
+    file = work / "anvil.toml"
+    file.write_text(f"[embedding]\n{EVIL}")
+    for refused in (refusal(), refusal(work), context_refusal()):
+        assert str(file) in refused and "https://models.example.org/v1:" in refused
+        assert "OPENAI_API_KEY" in refused and "OPENAI_BASE_URL" in refused and "--config" in refused
+        assert "SECRETPW" not in refused and "key=Q" not in refused
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example.org/v1")
+    assert "OPENAI_BASE_URL" in refusal()  # another: this one shows the server a password
+    url = "https://me:SECRETPW@models.example.org/v1?key=Q"
+    monkeypatch.setenv("OPENAI_BASE_URL", url + "/")
+    assert load_config()[0].embedding.base_url == load_context()[0].embedding.base_url == url
+
+
+def test_it_does_not_in_pyproject_either_nor_when_another_layer_names_the_provider(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "pyproject.toml").write_text('[tool.anvil.embedding]\nbaseUrl = "https://models.example.org/v1"\n')
+    load_config(flags={"embedding.provider": "local"})  # nothing is sent anywhere
+    with pytest.raises(ConfigError, match=r"pyproject\.toml sets embedding\.base_url"):
+        load_config(flags={"embedding.provider": "openai"})
+    with pytest.raises(ConfigError, match=r"pyproject\.toml sets embedding\.base_url"):
+        load_context(flags={"context.embeddings.provider": "openai"})
+    monkeypatch.setenv("ANVIL_EMBEDDING_PROVIDER", "openai")
+    assert "models.example.org" in refusal()
+
+
+def test_whoever_names_the_file_or_the_address_is_believed(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = work / "anvil.toml"
+    file.write_text(f"[embedding]\n{EVIL}[library]\nallow_private_urls = true\ntranscribe_audio = true\n")
+    named = load_config(file)[0]
+    assert named.library.allow_private_urls and named.library.transcribe_audio
+    assert named == load_config("anvil.toml")[0]
+    assert named.embedding == load_context(path=file)[0].embedding
+    file.write_text(f"[embedding]\n{EVIL}")
+    assert load_config(flags={"embedding.base_url": "https://own.example/v1"})[0].embedding.base_url
+    monkeypatch.setenv("ANVIL_EMBEDDING_BASE_URL", "https://own.example/v1")
+    assert load_config()[0].embedding.base_url == "https://own.example/v1"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:11434/v1", "http://127.0.0.1:1/v1", "http://127.8.9.1/v1", "https://[::1]:8/v1"]
+)
+def test_a_server_on_this_machine_may_be_named_by_any_file(work: Path, url: str) -> None:
+    (work / "anvil.toml").write_text(f'[embedding]\nprovider = "openai"\nbase_url = "{url}"\n')
+    assert load_config()[0].embedding.base_url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://localhost.example.org/v1", "https://127.0.0.1@example.org/v1", "https://127.0.0.1.example.org", "//x",
+     "http://[::1", "http://127.0.0.256/", "https://example.org/#http://localhost", "http://0.0.0.0/"],
+)  # fmt: skip
+def test_what_only_looks_like_this_machine_may_not(work: Path, url: str) -> None:
+    (work / "anvil.toml").write_text(f'[embedding]\nprovider = "openai"\nbase_url = "{url}"\n')
+    assert "embedding.base_url" in refusal()
+
+
+@pytest.mark.parametrize(("key", "way"), [("allow_private_urls", "--allow-private-urls"),
+                                          ("transcribe_audio", "ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true")])  # fmt: skip
+def test_a_file_that_was_found_lifts_no_guard(
+    work: Path, monkeypatch: pytest.MonkeyPatch, key: str, way: str
+) -> None:
+    (work / "anvil.toml").write_text(f"[library]\n{key} = true\n")
+    for refused in (refusal(), context_refusal()):
+        assert f"anvil.toml sets library.{key}" in refused and way in refused and "--config" in refused
+    monkeypatch.setenv(f"ANVIL_LIBRARY_{key.upper()}", "true")
+    assert getattr(load_config()[0].library, key) and getattr(load_context()[0].library, key)
+    monkeypatch.setenv(f"ANVIL_LIBRARY_{key.upper()}", "false")
+    assert not getattr(load_config()[0].library, key)
+
+
+def test_a_file_that_was_found_does_not_name_who_gets_the_token_of_milvus(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = work / "anvil.toml"
+    file.write_text('index = "milvus+https://vectors.example.org/docs"\n')
+    load_config()  # there is no token to lose
+    monkeypatch.setenv("ANVIL_MILVUS_TOKEN", "root:SECRETPW")
+    assert "ANVIL_MILVUS_TOKEN would be sent there" in refusal() and "SECRETPW" not in refusal()
+    assert load_config(file)[0] == load_config(flags={"index": "milvus+https://vectors.example.org/docs"})[0]
+    for harmless in ("milvus://localhost:19530/docs", "milvus+lite:x.db/docs"):
+        file.write_text(f'index = "{harmless}"\n')
+        assert load_config()[0].index == harmless
+
+
+def test_a_folder_in_place_of_a_file_is_looked_through(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "anvil.toml").write_text('docs = "far"\n')
+    (work / "a").mkdir()
+    monkeypatch.chdir(work.parent)
+    assert load_config(work / "a") == load_config("repository/a") == (Config(docs="far"), work)
+    assert load_context(work, work / "a")[0] == Config(docs="far")
+    (work / "anvil.toml").unlink()
+    assert "There is no configuration in" in refusal(work / "a")
 
 
 def test_a_secret_in_a_broken_file_is_not_printed(work: Path) -> None:
@@ -188,7 +290,7 @@ def test_the_repository_is_the_nearest_that_looks_like_one(work: Path, monkeypat
         ("{", "cannot be read"), ("[]", "a JSON object"), ('{"chunkSize": "800"}', "mcp.config.json must be a whole"),
         ('{"chunkSize": 10}', "200 to 100000"), ('{"chunkOverlap": 500}', "half a chunk"),
         ('{"embeddings": "none"}', "must be a table"), ('{"directories": "specs"}', "list of strings"),
-        ('{"refreshIntervalSeconds": 0}', "at least 1"), ('{"maxFileSizeBytes": 0}', "at least 1"),
+        ('{"refreshIntervalSeconds": 0}', "from 1 to"), ('{"maxFileSizeBytes": 0}', "from 1 to"),
         ('{"indexDir": "../out"}', "inside the repository"),
     ],
 )  # fmt: skip

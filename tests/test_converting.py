@@ -356,7 +356,7 @@ def test_keys_do_not_reach_the_process(
 
 
 def test_recordings_want_a_word_and_pictures_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UnsupportedFormat, match=r"library\.transcribe_audio"):
+    with pytest.raises(UnsupportedFormat, match="ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true"):
         formats.format_of("wav", OPTIONS)
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(UnsupportedFormat, match="install ExifTool"):

@@ -10,14 +10,18 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from anvil.config import EmbeddingSettings
+import anvil
+from anvil.config import Config, EmbeddingSettings
 from anvil.embedding.openai import OpenAIProvider, retry_after
 from anvil.errors import ConfigError, ProviderError
+from anvil.executing import Here
+from tests.conftest import write
 
 KEY = "sk-test-0123456789abcdef"
 Answer = tuple[int, dict[str, str], Any]
@@ -158,6 +162,30 @@ def test_key_and_address_from_the_environment(server: Server, monkeypatch: pytes
     assert server.keys == {"Bearer sk-from-environment"}
 
 
+@pytest.mark.parametrize("where", ["settings", "environment"])
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://models.example.org/v1", "over plain http"),
+        ("http://me:SECRETPW@models.example.org/v1?key=Q", "models.example.org/v1:"),
+        ("ftp://localhost/SECRETPW", "not a web address"),
+        ("http://[SECRETPW", "not a web address"),
+        ("https://localhost:x@/SECRETPW", "not a web address"),
+        ("https://local host/SECRETPW", "not a web address"),
+    ],
+)
+def test_a_key_is_sent_nowhere_unencrypted(
+    monkeypatch: pytest.MonkeyPatch, where: str, url: str, told: str
+) -> None:
+    settings = EmbeddingSettings(api_key=KEY, base_url=url if where == "settings" else None)
+    if where == "environment":
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(ConfigError, match=told) as caught:
+        OpenAIProvider(settings)
+    assert "SECRETPW" not in str(caught.value) and "=Q" not in str(caught.value)
+    assert str(caught.value).startswith("embedding.base_url" if where == "settings" else "OPENAI_BASE_URL")
+
+
 def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(ProviderError, match=r"pip install 'anvil-docs\[openai\]'"):
@@ -236,6 +264,51 @@ def test_a_used_up_quota_raises_at_once(server: Server, remote: OpenAIProvider, 
     assert waits == []
 
 
+SPENT = error(429, "You exceeded your quota", code="insufficient_quota")
+
+
+@pytest.mark.parametrize("last", [SPENT, error(401, "revoked"), error(403, "no"), error(404, "no such model")])
+def test_what_was_made_before_the_service_gave_up_stands(
+    server: Server, remote: OpenAIProvider, waits: list[float], last: Answer
+) -> None:
+    """Halved batches too: the bad text is in the first, the quota ends within it."""
+    texts = [f"text {number}" for number in range(2048 * 3)]
+    bad = error(400, "invalid input", param="input[3]")
+    server.script = lambda body, call: (
+        bad if "text 0" in body["input"] else good(body, call) if call <= 14 else last
+    )
+    result = remote.embed(texts)
+    assert len(server.requests) == 15 and waits == []  # the others are not asked for
+    made = [row for row in range(len(texts)) if row not in result.failed]
+    assert made == [1, 2, 3]
+    assert_row(result.vectors, 3, "text 3")
+    assert result.failed[0] == "OpenAI answered HTTP 400: invalid input"
+    assert len({result.failed[row] for row in range(4, len(texts))}) == 1
+
+
+def test_a_build_keeps_what_was_paid_for_and_the_next_makes_the_rest(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Here.__init__, "__defaults__", (4,))  # its size of a batch
+    write(tmp_path / "docs", {f"{number}.md": f"# Page {number}\n\nText of {number}.\n" for number in range(30)})
+    settings = EmbeddingSettings(provider="openai", api_key=KEY, base_url=server.url, dimensions=3)
+    config = Config(docs=str(tmp_path / "docs"), embedding=settings)
+    server.script = lambda body, call: good(body, call) if call <= 5 else SPENT
+    with anvil.open(config=config) as opened:
+        first = opened.index()
+        asked, paid = len(server.requests), {text for body in server.requests[:5] for text in body["input"]}
+        assert asked == 6 and first.embedded == len(paid) and len(first.failed) == 30 - len(paid)
+        assert all("quota" in each.reason for each in first.failed)
+        server.script = good
+        second = opened.index()  # the same object: one run that gave up is not for ever
+        again = [text for body in server.requests[asked:] for text in body["input"]]
+        assert second.failed == () and not paid & set(again) and len(again) == 30 - len(paid)
+    server.script = lambda body, call: SPENT
+    write(tmp_path / "docs", {"new.md": "# New\n\nNothing of it can be made.\n"})
+    with anvil.open(config=config) as opened, pytest.raises(ProviderError, match="quota"):
+        opened.index()
+
+
 def test_other_dimensions_are_named(server: Server) -> None:
     settings = EmbeddingSettings(api_key=KEY, base_url=server.url, dimensions=8)
     with pytest.raises(ProviderError, match=r"shape \(1, 3\), not \(1, 8\)"):
@@ -279,6 +352,22 @@ def test_the_key_is_in_no_message(
     for text in (said, repr(remote), repr(remote.__dict__["_settings"]), caplog.text):
         assert KEY not in text
         assert "sk-other" not in text
+
+
+@pytest.mark.parametrize("port", ["", "9"])
+def test_a_secret_in_the_address_is_in_no_message(
+    server: Server, waits: list[float], caplog: pytest.LogCaptureFixture, port: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    where = f"127.0.0.1:{port or server.http.server_port}/v1"
+    settings = EmbeddingSettings(api_key=KEY, base_url=f"http://me:SECRETPW@{where}?key=SECRETQ", dimensions=3)
+    remote = OpenAIProvider(settings, sleep=waits.append)
+    found = remote.embed(["a"])
+    remote.close()
+    told = {0: f"No connection to http://{where}: APIConnectionError. (3 tries)"}
+    assert dict(found.failed) == (told if port else {})
+    for text in (str(found.failed), repr(settings), repr(Config(embedding=settings)), caplog.text):
+        assert "SECRET" not in text and KEY not in text
 
 
 def test_retry_after_reads_seconds_and_dates() -> None:

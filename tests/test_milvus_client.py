@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from anvil import addresses
+from anvil.config import MILVUS_TOKEN
 from anvil.errors import ConfigError, FetchError, Unreachable
-from anvil.milvus.client import TOKEN, Client, Gone
+from anvil.milvus.client import Client, Gone
 
 
 def client(source: str, folder: Path) -> Client:
@@ -92,7 +93,7 @@ def test_what_is_not_installed_is_named_with_the_command(tmp_path: Path, monkeyp
 def test_the_token_comes_from_the_environment_and_goes_to_servers_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(TOKEN, "root:secret")
+    monkeypatch.setenv(MILVUS_TOKEN, "root:secret")
     there = client("milvus+https://db.example.com/docs", tmp_path)
     assert there._token == "root:secret" and "secret" not in there.shown
     assert client("milvus+lite:lite.db/docs", tmp_path)._token == ""

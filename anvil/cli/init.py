@@ -89,7 +89,7 @@ def _set_up(client: Client, docs: str | None, only_print: bool) -> None:
     """Put ``anvil serve`` into the client's file, next to what stands there."""
     project = Path.cwd()
     if docs is None and Path(CONFIG_NAME).is_file():
-        server = entry(client, project, "--config", project / CONFIG_NAME)
+        server = entry(client, project, "--config", project)  # the folder: the file is not thereby trusted
     else:
         folder = Path(os.path.abspath(docs or "docs"))
         if not folder.is_dir():

@@ -79,7 +79,7 @@ def format_of(file_type: str, options: LibraryOptions) -> Format:
     if found is AUDIO and not options.transcribe_audio:
         raise UnsupportedFormat(
             "Recordings are not read: MarkItDown would send them to a speech service. "
-            "Set library.transcribe_audio to allow that."
+            "Set ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true to allow that."
         )
     if _missing(found, options):
         raise UnsupportedFormat(f"To read .{file_type} files, install {found.install.removeprefix('install ')}.")

@@ -31,6 +31,13 @@ class Embedded:
     """Row to reason. A failure never loses the other rows."""
 
 
+def none_of(texts: Sequence[str], dimensions: int, reason: str) -> Embedded:
+    """No vector for any text, for the same reason."""
+    import numpy as np
+
+    return Embedded(np.zeros((len(texts), dimensions), np.float32), dict.fromkeys(range(len(texts)), reason))
+
+
 class EmbeddingProvider(Protocol):
     """A model that turns texts into unit vectors."""
 

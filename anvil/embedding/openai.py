@@ -17,9 +17,11 @@ from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from anvil.config import EmbeddingSettings
+from anvil import addresses
+from anvil.config import BASE_URL, KEY, EmbeddingSettings
 from anvil.embedding import Embedded
 from anvil.errors import ConfigError, ProviderError
+from anvil.fetching import quiet
 
 if TYPE_CHECKING:
     from anvil.embedding import Vector
@@ -56,7 +58,9 @@ class OpenAIProvider:
 
     def __init__(self, settings: EmbeddingSettings, sleep: Callable[[float], None] = time.sleep) -> None:
         """Opens no connection and needs no key yet. Raises ConfigError if the model's dimensions are
-        unknown."""
+        unknown, or for an address that no key should be sent to."""
+        url = settings.base_url or os.environ.get(BASE_URL, "").strip()
+        self._url = addresses.service(url, "embedding.base_url" if settings.base_url else BASE_URL) if url else None
         self.model = settings.model or DEFAULT_MODEL
         known = DIMENSIONS.get(self.model)
         dimensions = settings.dimensions or known
@@ -87,7 +91,8 @@ class OpenAIProvider:
     def embed(self, texts: Sequence[str]) -> Embedded:
         """(n, dimensions) unit vectors; a text longer than ``max_tokens`` is cut.
 
-        Raises ProviderError when no text could succeed: no key, key refused, quota used up, unknown model.
+        Raises ProviderError when no text could succeed: no key, key refused, quota used up, unknown model. Where
+        that comes after some did, it is the reason of all others, which are not asked for.
         """
         import numpy as np
 
@@ -96,8 +101,14 @@ class OpenAIProvider:
         if texts:
             self._client()
             inputs = [self._input(text) for text in texts]
-            for rows in _batches(inputs):
-                self._embed_rows(inputs, rows, vectors, failed)
+            try:
+                for rows in _batches(inputs):
+                    self._embed_rows(inputs, rows, vectors, failed)
+            except ProviderError as error:
+                made = vectors.any(axis=1)
+                if not made.any():
+                    raise
+                failed = {int(row): failed.get(int(row), str(error)) for row in np.flatnonzero(~made)}
         return Embedded(vectors, dict(sorted(failed.items())))
 
     def embed_query(self, text: str) -> Vector:
@@ -150,7 +161,8 @@ class OpenAIProvider:
         extra = {"dimensions": self.dimensions} if self._shortened else {}
         for attempt in range(1, TRIES + 1):
             try:
-                answer = self._client().embeddings.create(model=self.model, input=inputs, **extra)
+                with quiet.silence():
+                    answer = self._client().embeddings.create(model=self.model, input=inputs, **extra)
                 return self._vectors(answer.data, len(inputs))
             except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
                 raise ProviderError(self._reason(error)) from None
@@ -187,9 +199,10 @@ class OpenAIProvider:
                 self._key = api_key(self._settings)
                 if not self._key:
                     raise ProviderError("OpenAI API key required. Set embedding.apiKey or OPENAI_API_KEY.")
+                quiet.install()
                 self._connected = _library().OpenAI(
                     api_key=self._key,
-                    base_url=self._settings.base_url or os.environ.get("OPENAI_BASE_URL") or None,
+                    base_url=self._url,
                     max_retries=0,  # retrying is done here, where it is tested
                     timeout=TIMEOUT_SECONDS,
                 )
@@ -201,7 +214,8 @@ class OpenAIProvider:
         if status in (401, 403):
             return f"OpenAI refused the API key (HTTP {status}). Check embedding.apiKey or OPENAI_API_KEY."
         if status is None:
-            return f"No connection to {self._client().base_url}: {type(error).__name__}."
+            where = addresses.without_secrets(str(self._client().base_url)).rstrip("/")
+            return f"No connection to {where}: {type(error).__name__}."
         body = error.body if isinstance(error.body, dict) else {}
         said = " ".join(str(body.get("message") or "").split())[:300]
         said = _KEY_LIKE.sub("[key]", said.replace(self._key, "[key]"))
@@ -210,7 +224,7 @@ class OpenAIProvider:
 
 def api_key(settings: EmbeddingSettings) -> str:
     """The key, from the settings or the environment; empty when there is none."""
-    return settings.api_key or os.environ.get("OPENAI_API_KEY", "")
+    return settings.api_key or os.environ.get(KEY, "")
 
 
 def retry_after(header: str | None) -> float | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from anvil import embedding
 from anvil.config import EmbeddingSettings
-from anvil.embedding import Embedded, EmbeddingProvider
+from anvil.embedding import Embedded, EmbeddingProvider, none_of
 from anvil.errors import AnvilError, ModelError, ProviderError
 
 if TYPE_CHECKING:
@@ -57,10 +57,7 @@ class Yielding:
                 if texts and len(found.failed) == len(texts):
                     self.failure = next(iter(found.failed.values()))
                 return found
-        import numpy as np
-
-        zeros = np.zeros((len(texts), self.dimensions), np.float32)
-        return Embedded(zeros, dict.fromkeys(range(len(texts)), self.failure or ""))
+        return none_of(texts, self.dimensions, self.failure or "")
 
     def embed_query(self, text: str) -> Vector:
         """As the provider does."""

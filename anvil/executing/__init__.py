@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
-from anvil.errors import ConfigError
+from anvil.errors import ConfigError, ProviderError
 
 if TYPE_CHECKING:
     from anvil.config import EmbeddingSettings
@@ -51,9 +51,24 @@ class Here:
         self._provider = provider
 
     def embed(self, batches: Iterable[Sequence[str]]) -> Answers:
-        """As the provider does."""
+        """As the provider does, which may give up for good: its quota is used up, its key revoked. What it made before
+        was paid for, and stands; all that follows fails for that reason, and it is not asked again."""
+        from anvil.embedding import none_of
+
+        begun, lost = False, ""
         for texts in batches:
-            yield self._provider.embed(texts)
+            if not lost:
+                try:
+                    made = self._provider.embed(texts)
+                except ProviderError as error:
+                    if not begun:
+                        raise
+                    lost = str(error)
+                else:
+                    begun = begun or len(made.failed) < len(texts)
+            if lost:
+                made = none_of(texts, self._provider.dimensions, lost)
+            yield made
 
 
 def executor(address: str, provider: EmbeddingProvider, settings: EmbeddingSettings) -> Executor:

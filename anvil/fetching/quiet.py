@@ -30,5 +30,8 @@ _FILTER = _Quiet()
 
 def install() -> None:
     """Put the filter where the library logs; a second time does nothing."""
-    for name in ("httpx2", *(f"httpcore2.{each}" for each in ("connection", "http11", "proxy", "socks"))):
-        logging.getLogger(name).addFilter(_FILTER)
+    for version in ("", "2"):  # of our own, and of OpenAI's client
+        for each in ("connection", "http11", "proxy", "socks"):
+            logging.getLogger(f"httpcore{version}.{each}").addFilter(_FILTER)
+        logging.getLogger(f"httpx{version}").addFilter(_FILTER)
+    logging.getLogger("openai._base_client").addFilter(_FILTER)

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.addresses import MilvusAddress
+from anvil.config import MILVUS_TOKEN
 from anvil.errors import ConfigError, FetchError, Unreachable
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
-TOKEN = "ANVIL_MILVUS_TOKEN"
 CONNECTING = 5.0
 """Seconds that a first connection may take."""
 ASKING = 10.0
@@ -60,7 +60,7 @@ class Client:
         """``folder``: where the path of a Milvus Lite file starts."""
         self.address = address
         self._uri = str(folder / address.uri) if address.lite else address.uri
-        self._token = "" if address.lite else os.environ.get(TOKEN, "")
+        self._token = "" if address.lite else os.environ.get(MILVUS_TOKEN, "")
         self._client: MilvusClient | None = None
         self._lock = threading.Lock()
 
@@ -127,7 +127,9 @@ class Client:
         if getattr(error, "code", None) in _GONE_CODES or _GONE.search(said):
             return Gone(f"{self.shown} is not there any more, or not yet ({said[:120]}).")
         if _REFUSED.search(said):
-            return FetchError(f"Milvus refuses who asks for {self.shown}. Set {TOKEN} to USER:PASSWORD or a key.")
+            return FetchError(
+                f"Milvus refuses who asks for {self.shown}. Set {MILVUS_TOKEN} to USER:PASSWORD or a key."
+            )
         if _AWAY.search(said) or type(error).__module__.startswith("grpc"):
             return Unreachable(
                 f"Milvus does not answer for {self.shown} ({said[:120]}). Start it, or mend the address; "

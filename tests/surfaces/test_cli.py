@@ -487,3 +487,14 @@ def test_heavy_libraries_stay_out_of_light_commands(docs: Path, arguments: list[
         [sys.executable, "-c", code, *arguments], cwd=docs.parent, env=environment(), capture_output=True, text=True
     )
     assert done.stdout.splitlines()[-1] == "[] 0", done.stdout + done.stderr
+
+
+def test_a_strangers_configuration_is_sent_no_key(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own")
+    url = "https://models.example.org/v1"
+    write(work, {"anvil.toml": f'docs = "docs"\n[embedding]\nprovider = "openai"\nbase_url = "{url}"\n'})
+    for command in (["build"], ["search", "alerts"], ["serve"], ["build", "--config", "."], ["context", "ingest"]):
+        told = complaint(*command, cwd=work)
+        assert f"embedding.base_url to {url}" in told and "OPENAI_BASE_URL" in told and "sk-" not in told
+    assert not (work / "docs/.anvil").exists()
+    program("list", "--provider", "none", cwd=work)  # nothing is sent

@@ -69,11 +69,12 @@ def test_a_link_out_of_the_project_is_not_followed(
     assert (away / "mcp.json").read_text() == "{}\n" and [each.name for each in away.iterdir()] == ["mcp.json"]
 
 
-def test_a_configuration_is_named_instead_of_the_docs(project: Path) -> None:
+def test_the_folder_of_a_configuration_is_named_instead_of_the_docs(project: Path) -> None:
+    """Not the file: whoever runs this has not thereby said that its author may name servers and lift guards."""
     (project / "anvil.toml").write_text('docs = "docs"\n')
     program("init", "--client", "claude-code", cwd=project)
     found = json.loads((project / ".mcp.json").read_text())
-    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "anvil.toml"]}
+    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "."]}
 
 
 def test_what_cannot_be_merged_is_refused(project: Path) -> None:

@@ -329,6 +329,15 @@ def test_a_site_without_its_index_is_told(site: Path, on_error: str) -> None:
     assert (site / "site/guides/alerts/index.html").is_file()
 
 
+@pytest.mark.parametrize("on_error", ["warn", "fail"])
+def test_what_nobody_foresaw_costs_the_index_and_not_the_site(tmp_path: Path, on_error: str) -> None:
+    hook = "def on_post_page(output, page, **_):\n    page.meta = 5\n    return output\n"
+    site = sites.make(tmp_path, {"index.md": "# Home\n\nWalrus.\n"}, hook, {"on_error": on_error})
+    told = sites.build(site, code=0 if on_error == "warn" else 1)
+    assert "The site has no index, by a defect of Anvil (AttributeError: " in told and "Traceback" not in told
+    assert (site / "site/index.html").is_file() and not (site / "site/anvil").exists()
+
+
 def test_a_kept_index_that_is_damaged_is_built_anew(site: Path) -> None:
     sites.build(site)
     first = (site / "site/anvil/index.db").read_bytes()
