@@ -33,7 +33,7 @@ def load_config(
     found = Path(path) if path else nearest_config(start or Path.cwd())
     table = _table(found)
     environment = os.environ if environment is None else environment
-    base = found.resolve().parent if found else Path.cwd()
+    base = _home(found) if found else Path.cwd()
     given = {key: value for key, value in (flags or {}).items() if value is not None}
     config = configure(table, environment, given, origin=str(found or "the configuration"))
     for key in ("docs", "index"):  # what is said on the command line is meant from where it is said
@@ -44,6 +44,15 @@ def load_config(
         library = replace(config.library, index=str(Path.cwd() / config.library.index))
         config = replace(config, library=library)
     return config, base
+
+
+def _home(file: Path) -> Path:
+    """The folder that a file lies in. Links of folders stay what they are: they may be set to another revision."""
+    file = file.absolute()
+    while file.is_symlink():
+        file = file.parent / os.readlink(file)
+    plain = Path(os.path.abspath(file.parent))
+    return plain if plain.exists() and plain.samefile(file.parent) else file.parent
 
 
 def load_context(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,28 @@ def test_an_index_folder_that_is_a_link_out_is_refused(root: Path) -> None:
     (root / ".context").symlink_to(root.parent)
     with pytest.raises(ConfigError, match="leads out"):
         opened(root)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_repository_whose_link_is_set_to_another_revision(root: Path, tmp_path: Path) -> None:
+    other = write(tmp_path / "other", {"specs/new.md": "# Quagga\n", "context.json": '{"new": true}'})
+    (tmp_path / "current").symlink_to(root)
+    with opened(tmp_path / "current") as context:
+        assert set(KNOWN) == {each.path for each in context.artifacts()}
+        (tmp_path / "next").symlink_to(other)
+        (tmp_path / "next").replace(tmp_path / "current")
+        assert [each.path for each in context.artifacts()] == ["specs/new.md"]
+        shutil.rmtree(root)
+        assert context.artifact(path=str(tmp_path / "current/specs/new.md")).content == "# Quagga\n"
+        assert context.get().context == {"new": True}
+        context.ingest()
+        assert (other / ".context").is_dir() and not root.exists()
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out/.context").symlink_to(tmp_path)
+        (tmp_path / "next").symlink_to(tmp_path / "out")
+        (tmp_path / "next").replace(tmp_path / "current")
+        with pytest.raises(ConfigError, match="leads out"):
+            context.ingest()
 
 
 # --- search ----------------------------------------------------------------------------------------------------
