@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,9 @@ from anvil.store.writing import Writer
 if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider
     from anvil.sources import DocumentSource
+
+RETRY = 30.0
+"""Seconds until vectors that could not be made are tried again."""
 
 
 class WorkingCopy:
@@ -53,6 +57,9 @@ class WorkingCopy:
         self.stale = Changes()
         self.refused: str | None = None
         """Why a file that replaced the artifact is not answered from."""
+        self.failure: str | None = None
+        """Why :meth:`refresh` could not make the vectors of changed text; it tries again after a while."""
+        self._retry_at = 0.0
         self._refused: tuple[int, ...] | None = None
         self._signature: tuple[int, ...] | None = None
         self._artifact: Reader | None = None
@@ -151,6 +158,8 @@ class WorkingCopy:
         entries = self.source.scan(self._indexed).entries
         if entries is self._same:  # the source gives the same object for the same documents
             self.stale = Changes()
+            if self.failure is not None and time.monotonic() >= self._retry_at:
+                self._embed(self._indexer())
             return self.stale
         self.stale = freshness.compare(self._indexed, entries)
         if self.stale:
@@ -212,14 +221,36 @@ class WorkingCopy:
     def _update(self, entries: Mapping[str, str], changes: Changes) -> None:
         assert self.source is not None
         copy = self._writable()
-        caches = [self._artifact] if self._artifact is not None else []
-        indexer = Indexer(copy, self.provider, self._cut_as_before(), () if self.behind else caches, self.progress)
+        indexer = self._indexer()
         indexer.update(self.source, entries, changes)
-        if not self.behind and self.matched:
-            indexer.embed()
         copy.seal()
+        self._moved(copy, changes)
+        self._embed(indexer)
+
+    def _moved(self, copy: Writer, changes: Changes) -> None:
+        """``changes`` went into the copy: answer from it as it is now."""
         self._indexed = copy.blob_ids()
         self._searcher = self._pending = None
+
+    def _indexer(self) -> Indexer:
+        caches = [] if self.behind or self._artifact is None else [self._artifact]
+        return Indexer(self._writable(), self.provider, self._cut_as_before(), caches, self.progress)
+
+    def _embed(self, indexer: Indexer) -> None:
+        """Make the vectors that lack, unless that is done behind. The text is right before, and stays so without."""
+        if self.behind or not self.matched:
+            return
+        self.failure = None
+        try:
+            indexer.embed()
+        except AnvilError as error:
+            self.failure = str(error)
+        else:
+            self.failure = next((each.reason for each in indexer.tally.failed), None)
+        self._retry_at = time.monotonic() + RETRY
+        self._pending = None
+        if self._searcher is not None:
+            self._searcher.forget_vectors()
 
     def _writable(self) -> Writer:
         if self._copy is None:
@@ -272,7 +303,7 @@ class WorkingCopy:
             if reader is not None:
                 reader.close()
         self._artifact = self._copy = self._searcher = self._signature = self._options = None
-        self._same = self._pending = self._keys = self._refused = self.refused = None
+        self._same = self._pending = self._keys = self._refused = self.refused = self.failure = None
 
 
 def _held(artifact: Reader) -> Reader:

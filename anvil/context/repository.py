@@ -127,12 +127,9 @@ class Context:
         return self._provider
 
     def _working_copy(self) -> WorkingCopy:
-        from anvil.embedding.yielding import Yielding
         from anvil.workingcopy import WorkingCopy
 
-        # behind the answers, vectors that fail are tried again by themselves
-        provider = self.provider if self._background else Yielding(self.provider)
-        return WorkingCopy(self.records.index, self.documents, provider, self._progress, behind=self._background)
+        return WorkingCopy(self.records.index, self.documents, self.provider, self._progress, behind=self._background)
 
     def _rebuildable(self, error: ArtifactError) -> bool:
         return True  # the index is made from the files alone, in a folder of its own
