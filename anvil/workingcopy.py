@@ -121,7 +121,7 @@ class WorkingCopy:
 
     @property
     def indexed(self) -> Mapping[str, str]:
-        """Path -> blob id of what is answered from; another object whenever it changed."""
+        """Path -> blob id of what is answered from; another object whenever that changed, or when it was."""
         return self._indexed
 
     @property
@@ -158,14 +158,28 @@ class WorkingCopy:
         entries = self.source.scan(self._indexed).entries
         if entries is self._same:  # the source gives the same object for the same documents
             self.stale = Changes()
-            if self.failure is not None and time.monotonic() >= self._retry_at:
-                self._embed(self._indexer())
-            return self.stale
-        self.stale = freshness.compare(self._indexed, entries)
-        if self.stale:
-            self._update(entries, self.stale)
-        self._same = None if freshness.compare(self._indexed, entries) else entries
+        else:
+            self.stale = freshness.compare(self._indexed, entries)
+            if self.stale:
+                self._update(entries, self.stale)
+            self._same = None if freshness.compare(self._indexed, entries) else entries
+        self._catch_up(entries)
         return self.stale
+
+    def _catch_up(self, entries: Mapping[str, str]) -> None:
+        """What may move on while no text does: the commit, and with it the times; vectors that could not be made."""
+        if self._copy is None or self.source is None:
+            return
+        commit, since = self.source.commit(), self._copy.meta().get("commit")
+        if commit != since:
+            times = self.source.last_modified(sorted(entries), self._copy.times(), since)
+            with self._copy.atomic():
+                self._copy.touch(times)
+                self._copy.set_meta({"commit": commit})
+            self._copy.seal()
+            self._indexed = dict(self._indexed)  # another object: whoever keeps what was read of it reads it again
+        if self.failure is not None and time.monotonic() >= self._retry_at:
+            self._embed(self._indexer())
 
     def begin_empty(self, options: Chunking) -> None:
         """Answer from nothing until :meth:`read_some` or :meth:`refresh` has read the documents."""

@@ -60,6 +60,11 @@ def test_updated_is_the_last_commit_else_the_files_time(root: Path, monkeypatch:
     with opened(root) as context:
         context.ingest()
         found = {each.path: each.updated for each in context.artifacts()}
+        write(root, {"specs/notes.md": "Other notes.\n"})
+        assert {each.path: each.updated for each in context.artifacts()} == found  # not committed yet
+        repositories.run(root, "commit", "-q", "-a", "-m", "notes", at=1_710_000_000)
+        later = {each.path: each.updated for each in context.artifacts()}
+    assert later == {**found, "specs/notes.md": "2024-03-09T16:00:00Z"}
     assert found["specs/notes.md"] == "2023-11-14T22:13:20Z"
     assert found["architecture/overview.md"] == "2020-09-13T12:26:40Z"
     assert repositories.run(root, "status", "--porcelain", "--", ".context") == ""

@@ -10,10 +10,14 @@ import pytest
 import anvil
 from anvil.config import Config, EmbeddingSettings
 from anvil.errors import AnvilError
+from tests import repositories
 from tests.conftest import PAGES, write
+from tests.repositories import commit, run
 from tests.test_embedding_openai import KEY, Server, error, server
 
 __all__ = ["server"]  # a fixture: pytest finds it by name
+
+isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
 
 FIRST = PAGES["install.md"]
 SECOND = "# Install\n\nAsk the quagga, which is an animal that has stripes in front only.\n"
@@ -110,3 +114,57 @@ def test_vectors_that_could_not_be_made_are_tried_again(
         result = found.search("quagga", mode="semantic")
         assert (result.freshness.pending_vectors, result.freshness.notes) == (0, ())
         assert "install.md" in {hit.metadata.file_path for hit in result.results}
+
+
+# --- times -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_times_follow_the_commits_while_no_text_changes(docs: Path, isolated: None, background: bool) -> None:
+    run(docs, "init", "-q", "-b", "main")
+    write(docs, {".gitignore": ".anvil/\n"})
+    first = commit(docs, "first", at=1_700_000_000)
+    with anvil.open(docs, provider="none") as found:
+        found.index()
+    with anvil.open(docs, provider="none", background=background) as found:
+
+        def times() -> dict[str, str]:
+            return {page.file_path: page.last_modified[:10] for page in found.list_pages().pages}
+
+        assert set(times().values()) == {"2023-11-14"}
+        write(docs, {"install.md": SECOND, "new.md": "# New\n"})
+        own = times()
+        assert own["install.md"] == "2023-11-14" and own["new.md"] > "2024-12"  # the file's own: no commit has it
+        commit(docs, "second", at=1_710_000_000)
+        assert times() == {**own, "install.md": "2024-03-09", "new.md": "2024-03-09"}
+        hit = found.search("quagga", mode="keyword").results[0].metadata
+        assert (hit.file_path, hit.last_modified) == ("install.md", "2024-03-09T16:00:00Z")
+        assert found.get_status().index.last_indexed == "2024-03-09T16:00:00Z"
+        run(docs, "commit", "-q", "--amend", "-m", "amended", at=1_720_000_000)
+        assert times()["install.md"] == "2024-07-03"
+        run(docs, "reset", "-q", "--soft", first)  # not committed any more
+        assert times() == own
+        assert found.search("quagga", mode="keyword").freshness.refreshed == ()
+
+
+def test_an_answer_asks_for_no_times_while_the_commit_stands(
+    docs: Path, isolated: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(docs, "init", "-q", "-b", "main")
+    write(docs, {".gitignore": ".anvil/\n"})
+    commit(docs, "first", at=1_700_000_000)
+    with anvil.open(docs, provider="none") as found:
+        found.index()
+        write(docs, {"install.md": SECOND})
+        found.list_pages()
+        assert found.source is not None
+        asked: list[object] = []
+        real = found.source.last_modified
+        monkeypatch.setattr(found.source, "last_modified", lambda *given: (asked.append(given), real(*given))[1])
+        for _ in range(3):
+            found.list_pages()
+        assert asked == []
+        commit(docs, "second", at=1_710_000_000)
+        for _ in range(3):
+            found.list_pages()
+        assert len(asked) == 1
