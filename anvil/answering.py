@@ -120,9 +120,9 @@ class Answering:
             found.append(f"{copy.index} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'.")
         if self._first is not None and self._first.note and (self._first.running or copy.provisional):
             found.append(self._first.note)
-        elif copy.pending and self._backlog.failure:
+        elif copy.pending and (failure := self._backlog.failure or copy.failure):
             lacking = counted(copy.pending, "vector", "could")
-            found.append(f"{lacking} not be made: {self._backlog.failure} It is tried again.")
+            found.append(f"{lacking} not be made: {failure} It is tried again.")
         elif copy.pending and self._background:
             lacking = counted(copy.pending, "vector", "are")
             found.append(f"{lacking} still being made; the text and search by words are complete.")

@@ -44,7 +44,7 @@ def load_config(
     """
     found, named = _chosen(path, start or Path.cwd())
     said = _Said(flags or {}, os.environ if environment is None else environment)
-    base = found.resolve().parent if found else Path.cwd()
+    base = _home(found) if found else Path.cwd()
     config = configure(_table(found), said.environment, said.flags, origin=str(found or "the configuration"))
     if found and not named:
         _refuse_unsaid(config, found, said)
@@ -56,6 +56,15 @@ def load_config(
         library = replace(config.library, index=str(Path.cwd() / config.library.index))
         config = replace(config, library=library)
     return config, base
+
+
+def _home(file: Path) -> Path:
+    """The folder that a file lies in. Links of folders stay what they are: they may be set to another revision."""
+    file = file.absolute()
+    while file.is_symlink():
+        file = file.parent / os.readlink(file)
+    plain = Path(os.path.abspath(file.parent))
+    return plain if plain.exists() and plain.samefile(file.parent) else file.parent
 
 
 def load_context(

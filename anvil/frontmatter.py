@@ -18,6 +18,8 @@ from typing import Any
 
 import yaml
 
+from anvil.selecting import is_unicode
+
 tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 MAX_CHARS = 65_536
@@ -26,6 +28,8 @@ MAX_DEPTH = 32
 MAX_NODES = 10_000
 MAX_ALIASES = 16
 """Aliases and merge keys multiply ("billion laughs"); with 16 of them at most a few hundred fold."""
+MAX_BITS = 2048
+"""Of a whole number: 617 digits. Python writes at most 4,300, or 640 where it is told so, but reads more in hex."""
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
@@ -106,8 +110,12 @@ def _plain(value: Any, depth: int, budget: list[int]) -> Any:
     budget[0] -= 1
     if depth > MAX_DEPTH or budget[0] < 0:
         raise _Refused
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int):
+        return _whole(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, (date, time)):  # datetime is a date
@@ -117,7 +125,7 @@ def _plain(value: Any, depth: int, budget: list[int]) -> Any:
     if isinstance(value, Mapping):
         return {_key(key): _plain(item, depth + 1, budget) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
-        return [_plain(item, depth + 1, budget) for item in sorted(value, key=repr)]
+        return sorted((_plain(item, depth + 1, budget) for item in value), key=repr)
     if isinstance(value, (list, tuple)):
         return [_plain(item, depth + 1, budget) for item in value]
     raise _Refused
@@ -126,4 +134,22 @@ def _plain(value: Any, depth: int, budget: list[int]) -> Any:
 def _key(key: Any) -> str:
     if isinstance(key, bool) or key is None:
         return {True: "true", False: "false", None: "null"}[key]
-    return key.isoformat() if isinstance(key, (date, time)) else str(key)
+    if isinstance(key, int):
+        return str(_whole(key))
+    if isinstance(key, (date, time)):
+        return key.isoformat()
+    if not isinstance(key, (str, float, bytes)):
+        raise _Refused
+    return _text(str(key))
+
+
+def _whole(number: int) -> int:
+    if number.bit_length() > MAX_BITS:
+        raise _Refused
+    return number
+
+
+def _text(text: str) -> str:
+    if not is_unicode(text):  # half a surrogate pair, by an escape
+        raise _Refused
+    return text

@@ -101,6 +101,7 @@ class Indexer:
     def update(self, source: DocumentSource, entries: Mapping[str, str], changes: Changes) -> None:
         """Read what changed, take out what is gone; text and keyword index are right afterwards."""
         work = sorted((*changes.changed, *changes.added))
+        commit = source.commit()  # before the times: one that comes in between is seen by the next comparison
         times = source.last_modified(sorted(entries), self.writer.times(), self.writer.meta().get("commit"))
         with self.writer.atomic():
             for path in changes.removed:
@@ -111,7 +112,7 @@ class Indexer:
             self.writer.touch(times)
             left_out = None if source.left_out is None else canonical(sorted(source.left_out))
             self.writer.set_meta(
-                {"commit": source.commit(), "docs_root_path": source.root_path, "left_out": left_out}
+                {"commit": commit, "docs_root_path": source.root_path, "left_out": left_out}
             )
 
     def _read(self, source: DocumentSource, path: str) -> None:

@@ -6,7 +6,7 @@ with it by content. Pages that moved on are read into a small index in memory, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from anvil.models import Changes, Progress, silent
 from anvil.overlaid import Overlaid, Overlay
 from anvil.remotesearch import RemoteSearcher
 from anvil.store import connection
-from anvil.store.writing import SETTINGS
+from anvil.store.writing import SETTINGS, Writer
 from anvil.workingcopy import WorkingCopy
 
 if TYPE_CHECKING:
@@ -117,19 +117,14 @@ class RemoteCopy(WorkingCopy):
         self._indexed = artifact.blob_ids()
         self.source = self._tree and published.beside(self._tree, artifact)
 
-    def _update(self, entries: Mapping[str, str], changes: Changes) -> None:
-        assert self.source is not None and self._artifact is not None
-        copy = self._writable()
-        indexer = Indexer(copy, self.provider, self._cut_as_before(), (), self.progress)
-        indexer.update(self.source, entries, changes)
-        self._unfit |= indexer.unfit
-        if not self.behind and self.matched:
-            indexer.embed()
-        copy.seal()
+    def _moved(self, copy: Writer, changes: Changes) -> None:
         touched = {*changes.changed, *changes.added, *changes.removed}
         kept = {path: blob for path, blob in self._indexed.items() if path not in touched}
         self._indexed = dict(sorted({**kept, **copy.blob_ids()}.items()))
         self._searcher = self._pending = self._overlaid = None
+
+    def _indexer(self) -> Indexer:
+        return Indexer(self._writable(), self.provider, self._cut_as_before(), (), self.progress)
 
     def _writable(self) -> Overlay:
         assert self._artifact is not None

@@ -51,15 +51,22 @@ class WorkingTree:
 
     def __init__(self, docs: Path, options: SourceOptions) -> None:
         self._docs = docs
-        self._root = _long(os.path.realpath(docs))
-        if not os.path.isdir(self._root):
-            raise SourceError(_no_folder(docs))
+        self._spelled = docs.absolute()  # whatever becomes of the working folder
         self._options = options
         self._selection = Selection(options)
         self._lock = RLock()
+        folder = os.path.realpath(docs)
+        if not os.path.isdir(_long(folder)):
+            raise SourceError(_no_folder(docs))
+        self._settle(folder)
+
+    def _settle(self, folder: str) -> None:
+        """Begin anew with the folder, free of links, that the documents' one is now; nothing is known of it yet."""
+        self._folder = Path(folder)
+        self._root = _long(folder)
         self.problem: str | None = None
         self._git = self._repository()
-        self.root_path = "." if self._git is None else self._git.relative(docs)
+        self.root_path = "." if self._git is None else self._git.relative(self._folder)
         self._composes = _PRECOMPOSES and self._git is not None and self._git.composes_names
         self._files: dict[str, _Seen] = {}
         self._verdicts: dict[str, bool] = {}
@@ -82,6 +89,9 @@ class WorkingTree:
         """Every document and its blob id; the very same object as last time when nothing changed. ``indexed`` is
         not needed here: what was looked at is remembered."""
         with self._lock:
+            folder = os.path.realpath(self._spelled)
+            if _long(folder) != self._root:  # a link on the way leads to another revision, as deployments do it
+                self._settle(folder)
             if self._footprint is not None and self._footprint.stands(self._glance):
                 return self._last
             before = self._rules
@@ -136,7 +146,7 @@ class WorkingTree:
 
     def _repository(self) -> Repository | None:
         try:
-            return Repository.discover(self._docs)
+            return Repository.discover(self._folder)
         except GitError as error:
             self.problem = str(error)
             return None
@@ -366,6 +376,6 @@ def _long(path: str) -> str:
 
 
 def _no_folder(docs: Path) -> str:
-    if docs.exists():
+    if docs.exists() and not docs.is_dir():
         return f"{docs} is a file, not a folder of documents. Name the folder it lies in."
     return f"There is no folder {docs}. Name the folder your documents lie in."

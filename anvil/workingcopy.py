@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,9 @@ from anvil.store.writing import Writer
 if TYPE_CHECKING:
     from anvil.embedding import EmbeddingProvider
     from anvil.sources import DocumentSource
+
+RETRY = 30.0
+"""Seconds until vectors that could not be made are tried again."""
 
 
 class WorkingCopy:
@@ -53,6 +57,9 @@ class WorkingCopy:
         self.stale = Changes()
         self.refused: str | None = None
         """Why a file that replaced the artifact is not answered from."""
+        self.failure: str | None = None
+        """Why :meth:`refresh` could not make the vectors of changed text; it tries again after a while."""
+        self._retry_at = 0.0
         self._refused: tuple[int, ...] | None = None
         self._signature: tuple[int, ...] | None = None
         self._artifact: Reader | None = None
@@ -115,7 +122,7 @@ class WorkingCopy:
 
     @property
     def indexed(self) -> Mapping[str, str]:
-        """Path -> blob id of what is answered from; another object whenever it changed."""
+        """Path -> blob id of what is answered from; another object whenever that changed, or when it was."""
         return self._indexed
 
     @property
@@ -152,12 +159,28 @@ class WorkingCopy:
         entries = self.source.scan(self._indexed).entries
         if entries is self._same:  # the source gives the same object for the same documents
             self.stale = Changes()
-            return self.stale
-        self.stale = freshness.compare(self._indexed, without(self._unfit, entries))
-        if self.stale:
-            self._update(entries, self.stale)
-        self._same = None if freshness.compare(self._indexed, without(self._unfit, entries)) else entries
+        else:
+            self.stale = freshness.compare(self._indexed, without(self._unfit, entries))
+            if self.stale:
+                self._update(entries, self.stale)
+            self._same = None if freshness.compare(self._indexed, without(self._unfit, entries)) else entries
+        self._catch_up(entries)
         return self.stale
+
+    def _catch_up(self, entries: Mapping[str, str]) -> None:
+        """What may move on while no text does: the commit, and with it the times; vectors that could not be made."""
+        if self._copy is None or self.source is None:
+            return
+        commit, since = self.source.commit(), self._copy.meta().get("commit")
+        if commit != since:
+            times = self.source.last_modified(sorted(entries), self._copy.times(), since)
+            with self._copy.atomic():
+                self._copy.touch(times)
+                self._copy.set_meta({"commit": commit})
+            self._copy.seal()
+            self._indexed = dict(self._indexed)  # another object: whoever keeps what was read of it reads it again
+        if self.failure is not None and time.monotonic() >= self._retry_at:
+            self._embed(self._indexer())
 
     def begin_empty(self, options: Chunking) -> None:
         """Answer from nothing until :meth:`read_some` or :meth:`refresh` has read the documents."""
@@ -213,15 +236,37 @@ class WorkingCopy:
     def _update(self, entries: Mapping[str, str], changes: Changes) -> None:
         assert self.source is not None
         copy = self._writable()
-        caches = [self._artifact] if self._artifact is not None else []
-        indexer = Indexer(copy, self.provider, self._cut_as_before(), () if self.behind else caches, self.progress)
+        indexer = self._indexer()
         indexer.update(self.source, entries, changes)
         self._unfit |= indexer.unfit
-        if not self.behind and self.matched:
-            indexer.embed()
         copy.seal()
+        self._moved(copy, changes)
+        self._embed(indexer)
+
+    def _moved(self, copy: Writer, changes: Changes) -> None:
+        """``changes`` went into the copy: answer from it as it is now."""
         self._indexed = copy.blob_ids()
         self._searcher = self._pending = None
+
+    def _indexer(self) -> Indexer:
+        caches = [] if self.behind or self._artifact is None else [self._artifact]
+        return Indexer(self._writable(), self.provider, self._cut_as_before(), caches, self.progress)
+
+    def _embed(self, indexer: Indexer) -> None:
+        """Make the vectors that lack, unless that is done behind. The text is right before, and stays so without."""
+        if self.behind or not self.matched:
+            return
+        self.failure = None
+        try:
+            indexer.embed()
+        except AnvilError as error:
+            self.failure = str(error)
+        else:
+            self.failure = next((each.reason for each in indexer.tally.failed), None)
+        self._retry_at = time.monotonic() + RETRY
+        self._pending = None
+        if self._searcher is not None:
+            self._searcher.forget_vectors()
 
     def _writable(self) -> Writer:
         if self._copy is None:
@@ -274,7 +319,7 @@ class WorkingCopy:
             if reader is not None:
                 reader.close()
         self._artifact = self._copy = self._searcher = self._signature = self._options = None
-        self._same = self._pending = self._keys = self._refused = self.refused = None
+        self._same = self._pending = self._keys = self._refused = self.refused = self.failure = None
         self._unfit = {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -439,6 +440,24 @@ def test_a_folder_that_goes_and_returns(serving: anvil.Anvil, built: Path) -> No
 
 
 # --- being told --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+@pytest.mark.parametrize("background", [False, True])
+def test_a_folder_whose_link_is_set_to_another_revision(docs: Path, tmp_path: Path, background: bool) -> None:
+    other = write(tmp_path / "other", {"install.md": "# Install\n\nAsk the quagga.\n"})
+    (tmp_path / "current").symlink_to(docs)
+    with anvil.open(tmp_path / "current", tmp_path / "index.db", provider="none", background=background) as found:
+        found.index()
+        assert "Two packages" in found.get_page("install.md").chunks[0].content
+        (tmp_path / "next").symlink_to(other)
+        (tmp_path / "next").replace(tmp_path / "current")
+        assert len(found.check()) == len(PAGES)
+        assert "quagga" in found.get_page("install.md").chunks[0].content
+        shutil.rmtree(docs)
+        assert [page.file_path for page in found.list_pages().pages] == ["install.md"]
+        found.index()
+        assert not found.check()
 
 
 def test_listeners_are_told_what_changed(serving: anvil.Anvil, built: Path) -> None:

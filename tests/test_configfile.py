@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -306,3 +307,19 @@ def test_one_size_alone_is_enough() -> None:
         (ContextOptions(chunk_size=1000, chunk_overlap=0), (1000, 0)),
     ):  # fmt: skip
         assert options.fixed is not None and (options.fixed.size, options.fixed.overlap) == wanted
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_links_of_folders_are_kept_and_those_of_files_are_followed(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "rev1").mkdir()
+    (tmp_path / "rev1/anvil.toml").write_text('docs = "docs"\n')
+    current = tmp_path / "current"
+    current.symlink_to("rev1")
+    assert load_config(current / "anvil.toml")[1] == current  # it may lead to another revision while we run
+    assert load_config(Path("../current/anvil.toml"))[1] == current
+    (work / "anvil.toml").symlink_to("../current/anvil.toml")
+    assert load_config()[1] == current
+    (work / "deep/er").mkdir(parents=True)
+    (tmp_path / "short").symlink_to(work / "deep/er")
+    (work / "deep/anvil.toml").write_text("")
+    assert load_config(tmp_path / "short/../anvil.toml")[1].samefile(work / "deep")

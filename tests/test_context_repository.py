@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,11 @@ def test_updated_is_the_last_commit_else_the_files_time(root: Path, monkeypatch:
     with opened(root) as context:
         context.ingest()
         found = {each.path: each.updated for each in context.artifacts()}
+        write(root, {"specs/notes.md": "Other notes.\n"})
+        assert {each.path: each.updated for each in context.artifacts()} == found  # not committed yet
+        repositories.run(root, "commit", "-q", "-a", "-m", "notes", at=1_710_000_000)
+        later = {each.path: each.updated for each in context.artifacts()}
+    assert later == {**found, "specs/notes.md": "2024-03-09T16:00:00Z"}
     assert found["specs/notes.md"] == "2023-11-14T22:13:20Z"
     assert found["architecture/overview.md"] == "2020-09-13T12:26:40Z"
     assert repositories.run(root, "status", "--porcelain", "--", ".context") == ""
@@ -129,6 +135,28 @@ def test_an_index_folder_that_is_a_link_out_is_refused(root: Path) -> None:
     (root / ".context").symlink_to(root.parent)
     with pytest.raises(ConfigError, match="leads out"):
         opened(root)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_repository_whose_link_is_set_to_another_revision(root: Path, tmp_path: Path) -> None:
+    other = write(tmp_path / "other", {"specs/new.md": "# Quagga\n", "context.json": '{"new": true}'})
+    (tmp_path / "current").symlink_to(root)
+    with opened(tmp_path / "current") as context:
+        assert set(KNOWN) == {each.path for each in context.artifacts()}
+        (tmp_path / "next").symlink_to(other)
+        (tmp_path / "next").replace(tmp_path / "current")
+        assert [each.path for each in context.artifacts()] == ["specs/new.md"]
+        shutil.rmtree(root)
+        assert context.artifact(path=str(tmp_path / "current/specs/new.md")).content == "# Quagga\n"
+        assert context.get().context == {"new": True}
+        context.ingest()
+        assert (other / ".context").is_dir() and not root.exists()
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out/.context").symlink_to(tmp_path)
+        (tmp_path / "next").symlink_to(tmp_path / "out")
+        (tmp_path / "next").replace(tmp_path / "current")
+        with pytest.raises(ConfigError, match="leads out"):
+            context.ingest()
 
 
 # --- search ----------------------------------------------------------------------------------------------------

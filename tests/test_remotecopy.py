@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ import pytest
 
 import anvil
 from anvil import addresses, exporting, published
-from anvil.errors import ArtifactMissing, ConfigError, NotFound, SourceError, Unreachable
+from anvil.embedding import Embedded
+from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, SourceError, Unreachable
 from anvil.indexing import cut
 from anvil.milvus.client import Client
 from anvil.models import Mode
@@ -109,6 +110,28 @@ def test_an_edit_an_addition_and_a_deletion_are_answered_from_the_files(
     write(docs, {"guides/alerts.md": PAGES["guides/alerts.md"]})  # as it was
     same(copies)
     assert search(copies[1], "zebra", "keyword").hits == ()
+
+
+def test_a_model_that_fails_keeps_no_text_back(exported: Path) -> None:
+    class Failing(Words):
+        def embed(self, texts: Sequence[str]) -> Embedded:
+            raise ProviderError("The service is down.")
+
+    docs, remote = exported / "docs", Remote(LITE, exported)
+    copy = remote.copy(working_tree(docs), Failing(), lambda *_: None, False)
+    copy.refresh()
+    assert copy.reader.document("quokka.md") is None
+    write(docs, {"quokka.md": "# Quokka\n\nThe quokka smiles.\n", "index.md": "# Second\n"})
+    assert search(copy, "quokka", "keyword").hits[0].metadata.file_path == "quokka.md"
+    assert (copy.failure, copy.pending) == ("The service is down.", 2)
+    write(docs, {"index.md": PAGES["index.md"]})
+    (docs / "quokka.md").unlink()
+    copy.refresh()
+    assert copy.reader.document("quokka.md") is None
+    page = copy.reader.document("index.md")
+    assert page is not None and page.title == "Lighthouse" and not copy.refresh()
+    copy.close()
+    remote.close()
 
 
 def test_a_page_that_comes_has_no_id_of_another(exported: Path, copies: tuple[WorkingCopy, WorkingCopy]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -301,6 +302,52 @@ def test_a_link_that_replaces_a_page_is_seen(plain: Path) -> None:
     (plain / "a.md").mkdir()
     write(plain / "a.md/c.md", "c")
     assert list(tree.scan().entries) == ["a.md/c.md"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+@pytest.mark.parametrize("below", ["", "site/docs"])
+def test_a_folder_whose_link_is_set_to_another_revision(root: Path, plain: Path, below: str) -> None:
+    def point(target: Path) -> None:
+        (plain / "next").symlink_to(target)
+        (plain / "next").replace(plain / "current")  # as git-sync, ConfigMaps and deployments do it
+
+    for name, text in {"rev1": "one", "rev2": "two"}.items():
+        write(plain / name / below / "a.md", text)
+        write(plain / name / below / f"{name}.md", "same")
+        age(plain / name / below / "a.md", plain / name / below / f"{name}.md")
+    point(plain / "rev1")
+    tree = sources.working_tree(plain / "current" / below)
+    assert list(tree.scan().entries) == ["a.md", "rev1.md"] and tree.scan() is tree.scan()
+    assert document(tree, "a.md").text == "one"
+    point(plain / "rev2")
+    assert tree.scan().entries == {"a.md": blob_id(b"two"), "rev2.md": blob_id(b"same")}
+    assert document(tree, "a.md").text == "two"
+    assert isinstance(tree.read("rev1.md"), Skipped)
+    shutil.rmtree(plain / "rev1")
+    assert list(tree.scan().entries) == ["a.md", "rev2.md"] and tree.scan() is tree.scan()
+    # Its repository, and the place in it, are those of the revision too.
+    assert (tree.commit(), tree.root_path) == (None, ".")
+    write(root / "checkout" / below / "a.md", "three")
+    write(root / ".gitignore", "hidden.md\n")
+    write(root / "checkout" / below / "hidden.md", "hidden")
+    head = commit(root, "checkout", at=1_700_000_000)
+    point(root / "checkout")
+    assert tree.scan().entries == {"a.md": blob_id(b"three")}
+    assert (tree.commit(), tree.root_path) == (head, "/".join(filter(None, ["checkout", below])))
+    (plain / "current").unlink()
+    with pytest.raises(SourceError, match="There is no folder"):
+        tree.scan()
+    point(plain / "rev2")
+    assert tree.scan().entries["a.md"] == blob_id(b"two")
+
+
+def test_a_folder_named_from_the_working_folder_stays_the_same(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(plain / "docs/a.md", "one")
+    write(plain / "other/docs/a.md", "two")
+    monkeypatch.chdir(plain)
+    tree = sources.working_tree(Path("docs"))
+    monkeypatch.chdir(plain / "other")
+    assert tree.scan().entries == {"a.md": blob_id(b"one")}
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

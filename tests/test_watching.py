@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -75,5 +76,20 @@ def test_a_folder_that_was_away(docs: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert watcher.alive
     told.event.clear()
     write(docs, {"new.md": "# New\n"})
+    assert told.soon()
+    watcher.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_link_that_is_set_to_another_folder(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anvil.watching.RETRY", 0.1)
+    told = Told()
+    (tmp_path / "current").symlink_to(docs)
+    watcher = started(tmp_path / "current", told)
+    (tmp_path / "next").symlink_to(write(tmp_path / "other", {"other.md": "# Other\n"}))
+    (tmp_path / "next").replace(tmp_path / "current")
+    assert told.soon()  # that it is another one
+    told.event.clear()
+    write(tmp_path / "other", {"other.md": "# Changed\n"})
     assert told.soon()
     watcher.close()

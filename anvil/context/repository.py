@@ -71,17 +71,14 @@ class Context:
         progress: Progress = silent,
     ) -> None:
         self.options = config.context
-        self.root = Path(os.path.realpath(root))
-        self._spelled = Path(os.path.abspath(root))
+        self._spelled = Path(root).absolute()
         self._config = config
         self._notes = notes
         self._background = background
         self._progress = progress
         self._started = time.monotonic()
-        folder = self.root / self.options.index_dir
-        if not Path(os.path.realpath(folder)).is_relative_to(self.root):
-            raise ConfigError(f"context.index_dir leads out of {self.root}. Name a folder inside the repository.")
-        self.records = Records(folder)
+        self.records = Records(self._spelled / self.options.index_dir)
+        self._keep_inside()
         self._chunking = self.options.fixed or replace(config.chunking, slugs="github")  # anchors are not shown
         self._documents: TaskedDocuments | None = None
         self._provider: EmbeddingProvider | None = None
@@ -97,6 +94,16 @@ class Context:
     # --- collaborators -----------------------------------------------------------------------------------
 
     @property
+    def root(self) -> Path:
+        """The repository's folder without links: each time as they lead now, for a deployment moves them on."""
+        return Path(os.path.realpath(self._spelled))
+
+    def _keep_inside(self) -> None:
+        root = self.root
+        if not Path(os.path.realpath(root / self.options.index_dir)).is_relative_to(root):
+            raise ConfigError(f"context.index_dir leads out of {root}. Name a folder inside the repository.")
+
+    @property
     def documents(self) -> TaskedDocuments:
         """The files of the configured directories, as they lie there."""
         if self._documents is None:
@@ -106,7 +113,7 @@ class Context:
             folders = [posixpath.normpath(each.replace("\\", "/")) for each in self.options.directories]
             include = tuple(f"{folder}/{glob}" for folder in folders for glob in SourceOptions().include)
             options = SourceOptions(include, (), self.options.max_file_size_bytes)
-            self._documents = TaskedDocuments(sources.working_tree(self.root, options))
+            self._documents = TaskedDocuments(sources.working_tree(self._spelled, options))
         return self._documents
 
     @property
@@ -120,12 +127,9 @@ class Context:
         return self._provider
 
     def _working_copy(self) -> WorkingCopy:
-        from anvil.embedding.yielding import Yielding
         from anvil.workingcopy import WorkingCopy
 
-        # behind the answers, vectors that fail are tried again by themselves
-        provider = self.provider if self._background else Yielding(self.provider)
-        return WorkingCopy(self.records.index, self.documents, provider, self._progress, behind=self._background)
+        return WorkingCopy(self.records.index, self.documents, self.provider, self._progress, behind=self._background)
 
     def _rebuildable(self, error: ArtifactError) -> bool:
         return True  # the index is made from the files alone, in a folder of its own
@@ -136,6 +140,7 @@ class Context:
     def _ready(self) -> None:
         if self._answering.closed:
             raise ConfigError("This context is closed. Open another.")
+        self._keep_inside()
 
     # --- ingestion ---------------------------------------------------------------------------------------
 
@@ -272,7 +277,7 @@ class Context:
 
     def _relative(self, path: str) -> str:
         """A path as the index spells it; it is compared, never opened."""
-        for root in (self.root, self._spelled):
+        for root in (self.root, Path(os.path.abspath(self._spelled))):
             if os.path.isabs(path) and Path(path).is_relative_to(root):
                 path = Path(path).relative_to(root).as_posix()
         return path.removeprefix("./").lstrip("/")
