@@ -22,7 +22,9 @@ from anvil.sharding import Shard
 from anvil.sources import working_tree
 from anvil.store import checking
 from tests.conftest import PAGES, write
-from tests.milvuses import Words, built, pages
+from tests.milvuses import Words, built, hasty, pages  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("hasty")
 
 
 @pytest.fixture
