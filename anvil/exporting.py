@@ -1,6 +1,7 @@
 """An index into Milvus: a checked file becomes a new generation of collections, and then the one that is asked.
 
-What is there goes on answering until the last moment. The same file again is found to be there, and nothing is done.
+What is there goes on answering until the last moment. The same file again is found to be there, whole, and nothing is
+done.
 """
 
 from __future__ import annotations
@@ -61,18 +62,20 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
     with checking.open_checked(index) as reader:
         checking.refuse_part(reader, index)
         meta, counts = reader.meta(), reader.counts()
-        before = writing.pointed(client)
         name = layout.generation(client.address.collection, meta["digest"], meta["checksum"])
-        if before != name:
-            writing.without_others(client, [before])  # what an export that was interrupted left
+        there = writing.pointed(client) == name
+        if there and not reading.whole(client, name):
+            writing.unpoint(client)  # a server drops no collection that an alias points at
+            there = False
+        if not there:
+            writing.without_others(client, None)  # what an export that was interrupted left
             _Export(reader, Generation(client, name, int(meta["embedding_dimensions"])), progress).run()
             reading.MilvusReader(client, name)
-            writing.point(client, name, before)
-            if before is not None:
+            if writing.point(client, name) is not None:
                 time.sleep(grace)
-        writing.without_others(client, [name])
+        writing.without_others(client, name)
     return Exported(
-        "unchanged" if before == name else "exported", client.shown, name, meta["digest"],
+        "unchanged" if there else "exported", client.shown, name, meta["digest"],
         counts["documents"], counts["chunks"], counts["vectors"], round(time.monotonic() - began, 3),
     )  # fmt: skip
 
@@ -175,7 +178,7 @@ class _Export:
         for number, bucket in enumerate(buckets):
             self._target.put_text(layout.WORDS, number, json.dumps(bucket, ensure_ascii=False, separators=(",", ":")))
         about = reading.About(
-            self._meta, self._counts, self._reader.average_length(), len(buckets),
+            self._meta, self._counts, self._target.rows(), self._reader.average_length(), len(buckets),
             *(((), 0.0, (), 0.0) if table is None else self._mean(table)),
         )  # fmt: skip
         self._target.put_text(layout.ABOUT, 0, json.dumps({"layout": layout.LAYOUT, **asdict(about)}))

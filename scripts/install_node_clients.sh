@@ -10,7 +10,8 @@ set -euo pipefail
 
 folder=${ANVIL_NODE_CLIENTS:-${XDG_CACHE_HOME:-$HOME/.cache}/anvil/node-clients}
 packages=(
-  node@22 @modelcontextprotocol/conformance @modelcontextprotocol/inspector mcporter @anthropic-ai/mcpb
+  node@22.23.3 @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@0.15.0 mcporter@0.9.0
+  @anthropic-ai/mcpb@2.1.2
 )
 
 if ! command -v npm >/dev/null; then
@@ -24,6 +25,6 @@ fi
 mkdir -p "$folder"
 cd "$folder"
 [[ -f package.json ]] || echo '{"private": true}' >package.json
-npm install --no-audit --no-fund --loglevel=error "${packages[@]}"
+npm install --save-exact --no-audit --no-fund --loglevel=error "${packages[@]}"
 echo "${packages[*]}" >.complete
 echo "The Node clients are in $folder."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from anvil import embedding
 from anvil.building import build
@@ -100,6 +102,27 @@ def built(folder: Path, found: dict[str, str], provider: Any = None, name: str =
     index = folder / name
     build(working_tree(folder / "docs"), index, provider or Words(), ChunkingOptions())
     return index
+
+
+class Hasty:
+    """The module ``time``, but that it sleeps for an instant only."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(min(seconds, 0.01))
+
+
+@pytest.fixture(scope="session")
+def hasty() -> Iterator[None]:
+    """pymilvus waits half a second before it asks whether an index is made. Milvus Lite makes it at once, and an export
+    makes seven."""
+    from pymilvus.client import grpc_handler
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(grpc_handler, "time", Hasty())
+        yield
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import astuple
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +22,9 @@ from anvil.sharding import Shard
 from anvil.sources import working_tree
 from anvil.store import checking
 from tests.conftest import PAGES, write
-from tests.milvuses import Words, built, pages
+from tests.milvuses import Words, built, hasty, pages  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("hasty")
 
 
 @pytest.fixture
@@ -94,6 +98,58 @@ def test_a_newer_file_takes_the_place_of_the_older(tmp_path: Path, client: Clien
     assert newer.outcome == "exported" and newer.generation != older.generation
     assert writing.generations(client) == {newer.generation}
     assert "new.md" in reading.opened(client).pages
+
+
+def test_the_same_file_is_written_anew_where_some_of_it_is_gone(tmp_path: Path, client: Client) -> None:
+    index = built(tmp_path, PAGES)
+    made = export(index, client).generation
+    for kind, lost in (("pages", "drop_collection"), ("windows", "delete"), ("parts", "delete")):
+        name = f"{made}_{kind}"
+        rows = [int(row["id"]) for row in client.ask("query", name, filter="", output_fields=["id"], limit=1000)]
+        client.ask(lost, name, **({"ids": [max(rows)]} if lost == "delete" else {}))
+        assert export(index, client).outcome == "exported", f"{lost} {name}"
+        assert len(client.ask("query", name, filter="", output_fields=["id"], limit=1000)) == len(rows)
+    assert export(index, client).outcome == "unchanged" and writing.generations(client) == {made}
+    assert set(reading.opened(client).pages) == set(PAGES)
+
+
+def test_an_export_leaves_what_another_has_pointed_readers_at(
+    tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second begins and ends while the first leaves its forerunner to whoever is reading it."""
+    export(built(tmp_path, PAGES), client)
+    first = built(tmp_path, {**PAGES, "new.md": "# New\n\nA new page on dugongs.\n"}, name="first.db")
+    second = built(tmp_path, {**PAGES, "newer.md": "# Newer\n\nA page on wombats.\n"}, name="second.db")
+    meanwhile: list[exporting.Exported] = []
+
+    def sleep(seconds: float) -> None:
+        if seconds:
+            meanwhile.append(export(second, client))
+
+    monkeypatch.setattr(exporting, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
+    assert exporting.export(first, client, grace=1).outcome == "exported"
+    assert [each.outcome for each in meanwhile] == ["exported"]
+    assert writing.pointed(client) == meanwhile[0].generation and "newer.md" in reading.opened(client).pages
+    assert export(second, client).outcome == "unchanged"
+
+
+def test_two_first_exports_end_with_the_one_that_was_last(
+    tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = built(tmp_path, PAGES, name="first.db"), built(tmp_path, pages(2), name="second.db")
+    run = exporting._Export.run
+
+    def overtaken(self: exporting._Export) -> None:
+        monkeypatch.setattr(exporting._Export, "run", run)
+        run(self)
+        monkeypatch.setattr(writing, "without_others", lambda *_: None)  # which did its part before this one began
+        assert export(second, client).outcome == "exported"
+        monkeypatch.undo()
+
+    monkeypatch.setattr(exporting._Export, "run", overtaken)
+    last = export(first, client)
+    assert last.outcome == "exported" and writing.generations(client) == {last.generation}
+    assert set(reading.opened(client).pages) == set(PAGES)
 
 
 def test_an_export_that_breaks_off_leaves_the_old_one_answering(

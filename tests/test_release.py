@@ -19,6 +19,7 @@ from scripts import project, release
 
 ROOT = project.ROOT
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
+PUBLISHING = ("pypi", "attest", "github", "image", "registry")
 SETTINGS = ("user.name=A", "user.email=a@example.org", "commit.gpgsign=false", "tag.gpgsign=false")
 
 
@@ -183,7 +184,7 @@ def before(job: str) -> set[str]:
     return direct.union(*(before(each) for each in direct))
 
 
-@pytest.mark.parametrize("job", ["pypi", "attest", "github", "image", "registry"])
+@pytest.mark.parametrize("job", PUBLISHING)
 def test_nothing_is_published_that_was_not_tried(job: str) -> None:
     assert {"build", "try", "bundle"} <= before(job)
 
@@ -202,6 +203,88 @@ def test_each_job_may_do_what_it_does_and_no_more() -> None:
         "build": set(), "try": set(), "bundle": set(), "pypi": {"id-token"}, "attest": {"id-token", "attestations"},
         "github": {"contents"}, "image": {"packages", "id-token", "attestations"}, "registry": {"id-token"},
     }  # fmt: skip
+
+
+def sums_step(job: str) -> dict[str, Any]:
+    """The step of a job that looks at the files, which comes before any other that could use them."""
+    steps = WORKFLOW["jobs"][job]["steps"]
+    fetched = next(n for n, step in enumerate(steps) if step.get("with", {}).get("name") == "release")
+    for step in steps[:fetched]:
+        assert re.match(r"actions/(checkout|download-artifact)@", step["uses"]), step
+    assert steps[fetched]["with"]["path"] == "release"
+    found: dict[str, Any] = steps[fetched + 1]
+    return found
+
+
+def test_whoever_publishes_has_compared_the_files_with_what_was_built() -> None:
+    fetching = {
+        name for name, job in WORKFLOW["jobs"].items()
+        if any(step.get("with", {}).get("name") == "release" and "download" in step["uses"] for step in job["steps"])
+    }  # fmt: skip
+    assert fetching == {"try", "bundle", *PUBLISHING}
+    first = sums_step("pypi")
+    assert first["env"] == {"SUMS": "${{ needs.build.outputs.sums }}"} and first["working-directory"] == "release"
+    for job in PUBLISHING:
+        assert sums_step(job) == first, job
+        assert "build" in WORKFLOW["jobs"][job]["needs"], f"{job} cannot read what build says"
+    notes = next(step for step in WORKFLOW["jobs"]["github"]["steps"] if step["name"] == "Release")
+    assert notes["run"].startswith('echo "$NOTES  notes/notes.md" | sha256sum --check --strict\n')
+    assert notes["env"]["NOTES"] == "${{ needs.build.outputs.notes }}"
+
+
+@pytest.mark.skipif(not shutil.which("sha256sum") or not shutil.which("bash"), reason="as the runner has them")
+def test_files_that_were_changed_on_the_way_are_refused(tmp_path: Path) -> None:
+    """What the steps run: the one that seals, and the one that looks, on files that are changed in between."""
+    folder = tmp_path / "release"
+    folder.mkdir()
+    (folder / "a.whl").write_bytes(b"a")
+    (folder / "b.mcpb").write_bytes(b"b")
+    release.sums(folder)
+    (tmp_path / "notes.md").write_text("- That.\n")
+    seal = next(step for step in WORKFLOW["jobs"]["build"]["steps"] if step.get("id") == "seal")
+    told = tmp_path / "output"
+    run = ["bash", "-e", "-c"]
+    subprocess.run([*run, seal["run"]], cwd=tmp_path, check=True, env={**os.environ, "GITHUB_OUTPUT": str(told)})
+    said = dict(line.split("=") for line in told.read_text().splitlines())
+    assert set(said) == set(WORKFLOW["jobs"]["build"]["outputs"])
+    assert said["notes"] == hashlib.sha256(b"- That.\n").hexdigest()
+
+    def refused(sums: str = said["sums"]) -> bool:
+        done = subprocess.run(
+            [*run, sums_step("pypi")["run"]], cwd=folder, capture_output=True, env={**os.environ, "SUMS": sums}
+        )
+        return done.returncode != 0
+
+    assert not refused()
+    assert refused("") and refused("0" * 64)
+    (folder / "c.whl").write_bytes(b"c")
+    assert refused(), "a file that nobody built"
+    release.sums(folder)
+    assert refused(), "with sums of its own"
+    (folder / "c.whl").unlink()
+    release.sums(folder)
+    assert not refused()
+    (folder / "a.whl").write_bytes(b"another")
+    assert refused(), "another file"
+    release.sums(folder)
+    assert refused(), "with sums of its own"
+    (folder / "a.whl").unlink()
+    assert refused(), "a file that is gone"
+
+
+def test_what_runs_beside_our_own_code_is_named_by_its_digest() -> None:
+    given = {step["name"]: step["with"] for step in WORKFLOW["jobs"]["image"]["steps"] if "with" in step}
+    images = (
+        given["Set up QEMU"]["image"], given["Set up Buildx"]["driver-opts"].removeprefix("image="),
+        given["Build and push"]["sbom"].removeprefix("generator="),
+    )  # fmt: skip
+    for image in images:
+        assert re.fullmatch(r"docker\.io/[\w/-]+:[\w.-]+@sha256:[0-9a-f]{64}", image), image
+    script = (ROOT / "scripts" / "install_node_clients.sh").read_text(encoding="utf-8")
+    listed = re.search(r"packages=\(([^)]+)\)", script)
+    assert listed
+    for package in listed[1].split():
+        assert re.fullmatch(r"(@[\w-]+/)?[\w-]+@\d+\.\d+\.\d+", package), package
 
 
 def test_it_is_built_once() -> None:

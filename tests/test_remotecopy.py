@@ -22,8 +22,9 @@ from anvil.sources import working_tree
 from anvil.store.writing import quantized
 from anvil.workingcopy import WorkingCopy
 from tests.conftest import PAGES, write
-from tests.milvuses import Words, built, lite_server, pages
+from tests.milvuses import Words, built, hasty, lite_server, pages  # noqa: F401
 
+pytestmark = pytest.mark.usefixtures("hasty")
 LITE = "milvus+lite:lite.db/docs"
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 

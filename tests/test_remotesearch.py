@@ -18,8 +18,9 @@ from anvil.remotecopy import Remote
 from anvil.remotesearch import RemoteSearcher
 from anvil.searching import SMALL, Found, Searcher
 from anvil.store import checking
-from tests.milvuses import Words, built, pages, questions
+from tests.milvuses import Words, built, hasty, pages, questions  # noqa: F401
 
+pytestmark = pytest.mark.usefixtures("hasty")
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 EXTRA = {
     "it's \"50%\" or document > 0.md": "# Quotes\n\nA page whose name is an expression: wombat_burrow.\n",

@@ -54,7 +54,7 @@ class Words(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What an index in Milvus says of itself.
+    """What an index in Milvus says of itself. ``rows``: of each kind of collection, those that say this not among them.
 
     The mean nearness of a question to all chunks is its product with ``mean``, and, for the ``several`` (a share) that
     have more windows than one, how far the best of them is above their mean, as in the ``sample`` (chunk rows), less
@@ -62,6 +62,7 @@ class About:
 
     meta: dict[str, str]
     counts: dict[str, int]
+    rows: dict[str, int]
     average: float
     buckets: int
     mean: tuple[float, ...]
@@ -130,6 +131,7 @@ class MilvusReader:
             return About(
                 {str(key): str(value) for key, value in said["meta"].items()},
                 {str(key): int(value) for key, value in said["counts"].items()},
+                {str(kind): int(said["rows"][kind]) for kind in layout.KINDS},
                 float(said["average"]), int(said["buckets"]), tuple(map(float, said["mean"])),
                 float(said["several"]), tuple(map(int, said["sample"])), float(said["lacking"]),
             )  # fmt: skip
@@ -152,6 +154,19 @@ class MilvusReader:
         """Files that the site of this index leaves out, their paths hashed; None when it was made with no site."""
         written = self.about.meta.get("left_out")
         return None if written is None else frozenset(json.loads(written))
+
+    def whole(self) -> bool:
+        """Whether all rows are there that were written. Milvus counts them."""
+        said = f"id >= {layout.part(layout.ABOUT + 1, 0)}"
+        try:
+            found = {
+                kind: self._ask("query", kind, filter=said if kind == "parts" else "", output_fields=["count(*)"],
+                                consistency_level="Strong")[0]["count(*)"]
+                for kind in layout.KINDS
+            }  # fmt: skip
+        except Gone:
+            return False
+        return found == self.about.rows
 
     # --- documents -------------------------------------------------------------------------------------------
 
@@ -330,6 +345,14 @@ def _keep(cache: dict[int, T], new: Mapping[int, T]) -> None:
     if len(cache) + len(new) > KEPT:
         cache.clear()
     cache.update(islice(new.items(), KEPT))
+
+
+def whole(client: Client, generation: str) -> bool:
+    """Whether all of a generation is there, so that it can be asked."""
+    try:
+        return MilvusReader(client, generation).whole()
+    except ArtifactRejected:
+        return False
 
 
 def opened(client: Client) -> MilvusReader:

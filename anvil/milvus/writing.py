@@ -5,7 +5,7 @@ What is half-written has no alias, so no reader sees it; the next export takes i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from anvil.errors import ArtifactRejected, FetchError
@@ -45,9 +45,10 @@ def generations(client: Client) -> set[str]:
 
 
 def drop(client: Client, generation: str) -> None:
-    """Take a generation away, the collection that the alias would point at last."""
+    """Take a generation away. First the collection that the alias would point at: a server refuses to drop it then, and
+    whoever pointed the alias there a moment ago has lost nothing."""
     standing = set(client.ask("list_collections"))
-    for kind in reversed(layout.KINDS):
+    for kind in layout.KINDS:
         if f"{generation}_{kind}" in standing:
             client.ask("drop_collection", f"{generation}_{kind}", timeout=WRITING)
 
@@ -83,6 +84,10 @@ class Generation:
         for row, piece in layout.pieces(kind, number, text):
             self.put("parts", {"id": row, "text": piece, "vector": [0.0, 0.0]})
 
+    def rows(self) -> dict[str, int]:
+        """How many rows of each kind there are so far."""
+        return {kind: self.written[kind] + len(self._rows[kind]) for kind in layout.KINDS}
+
     def _send(self, kind: str) -> None:
         rows = self._rows[kind]
         if rows:
@@ -108,13 +113,21 @@ class Generation:
                 )
 
 
-def point(client: Client, generation: str, before: str | None) -> None:
-    """Point the alias at a generation: from now on readers ask it."""
+def point(client: Client, generation: str) -> str | None:
+    """Point the alias at a generation: from now on readers ask it. Returns the one that it pointed at before."""
+    before = pointed(client)
     step = "create_alias" if before is None else "alter_alias"
     client.ask(step, f"{generation}_chunks", client.address.collection, timeout=WRITING)
+    return before
 
 
-def without_others(client: Client, kept: Iterable[str | None]) -> None:
-    """Take away all generations but these."""
-    for each in sorted(generations(client) - set(kept)):
-        drop(client, each)
+def unpoint(client: Client) -> None:
+    """Take the alias away: from now on there is no index."""
+    client.ask("drop_alias", client.address.collection, timeout=WRITING)
+
+
+def without_others(client: Client, kept: str | None) -> None:
+    """Take away all generations but this one and the one that readers ask, which another export may have changed."""
+    for each in sorted(generations(client) - {kept}):
+        if each != pointed(client):
+            drop(client, each)

@@ -15,6 +15,7 @@ from typing import Any
 
 import uvicorn
 from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -141,11 +142,13 @@ def application(app: App, access: Access, stopping: Stopping, sse: bool = False)
         streams = _Streams(app, stopping)
         routes = [*own, Route("/sse", streams), Mount("/messages/", streams.transport.handle_post_message)]
         return Guard(Starlette(routes=routes), access, open_paths)
-    streamable = app.server.streamable_http_app(
-        stateless_http=True, max_request_body_size=LARGEST, transport_security=GUARDED_ALREADY,
-        custom_starlette_routes=own,
-    )  # fmt: skip
-    return Guard(streamable, access, open_paths)
+    requests = StreamableHTTPSessionManager(
+        app.server, stateless=True, max_request_body_size=LARGEST, security_settings=GUARDED_ALREADY
+    )
+    # POST alone: without a session nothing could ever be sent on the stream that GET asks for, and the protocol has 405
+    # for that. The SDK would hold it open, one of the requests that may be under way, until the server is killed.
+    routes = [Route("/mcp", StreamableHTTPASGIApp(requests), methods=["POST"]), *own]
+    return Guard(Starlette(routes=routes, lifespan=lambda _: requests.run()), access, open_paths)
 
 
 class _Streams:

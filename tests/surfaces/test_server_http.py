@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -21,7 +22,7 @@ import pytest
 import anvil
 from anvil.errors import ConfigError
 from anvil.server.guard import AT_ONCE, Access, Guard, host_name
-from anvil.server.http import LARGEST
+from anvil.server.http import GRACE, LARGEST
 from tests.conftest import PAGES, write
 from tests.surfaces import serving
 from tests.surfaces.programs import complaint
@@ -303,6 +304,19 @@ def test_an_index_alone_is_served(docs: Path, tmp_path: Path) -> None:
     assert answer["results"] and answer["freshness"]["checked"] is None
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "OPTIONS"])
+def test_there_is_no_stream_without_a_session_nor_a_session_to_end(server: Process, method: str) -> None:
+    """Clients open a stream by default; what nothing is ever sent on would only hold a place of the others."""
+    address = server.url.split("/")[2]
+    connection = http.client.HTTPConnection(address, timeout=5)
+    try:
+        connection.request(method, "/mcp", headers={"Accept": "text/event-stream", "Mcp-Session-Id": "x"})
+        response = connection.getresponse()
+        assert (response.status, response.headers["Allow"]) == (405, "POST")
+    finally:
+        connection.close()
+
+
 def test_many_streams_at_once(server: Process) -> None:
     with ThreadPoolExecutor(12) as pool:
         questions = [call(n, "search_docs", query=f"alert {n}") for n in range(36)]
@@ -330,16 +344,16 @@ def test_a_client_that_vanishes_mid_call(server: Process) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it_in_order(docs: Path, transport: str, number: int) -> None:
     with serve(docs, transport=transport) as server, ExitStack() as stack:
-        if transport == "http":
-            assert ask(server, "GET", "/health")[0] == 200
-        else:  # a stream that stands open
-            connection = http.client.HTTPConnection(server.url.split("/")[2], timeout=30)
-            connection.request("GET", "/sse")
-            response = connection.getresponse()
+        connection = http.client.HTTPConnection(server.url.split("/")[2], timeout=30)
+        connection.request("GET", server.url.removeprefix(server.base), headers={"Accept": "text/event-stream"})
+        response = connection.getresponse()  # a stream that stands open; streamable HTTP has none
+        if transport == "sse":
             assert response.status == 200 and b"endpoint" in response.readline()
-            stack.callback(connection.close)
-            stack.callback(response.close)
+        stack.callback(connection.close)
+        stack.callback(response.close)
+        began = time.monotonic()
         assert server.stop(number) == 0
+        assert time.monotonic() - began < GRACE, "it waited for the stream"
         assert "Traceback" not in server.log() and "ResourceWarning" not in server.log()
 
 
