@@ -123,9 +123,9 @@ def test_a_broken_configuration_is_an_error(work: Path) -> None:
 
 
 def test_what_nobody_thought_of_is_no_traceback_either(work: Path) -> None:
-    (work / ".gitignore").mkdir()
+    (work / "docs/.anvil").write_text("a file")
     done = program("init", "--no-commit-index", cwd=work, code=2)
-    assert "Traceback" not in done.stderr and ".gitignore" in done.stderr and "--debug" in done.stderr
+    assert "Traceback" not in done.stderr and ".anvil" in done.stderr and "--debug" in done.stderr
 
 
 @pytest.mark.parametrize(
