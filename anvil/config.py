@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
+from anvil import addresses
 from anvil.errors import ConfigError
 
 INDEX_FOLDER = ".anvil"
@@ -215,6 +216,8 @@ class LibraryOptions:
             value = getattr(self, each.name)
             if isinstance(value, (int, float)) and not isinstance(value, bool) and value <= 0:
                 raise ConfigError(f"library.{each.name} is {value}. Use a value above 0.")
+        if addresses.is_remote(self.index or "") or addresses.is_unknown(self.index or ""):
+            raise ConfigError("library.index is an address. A library is a file on this machine: name its path.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +236,9 @@ class Config:
     fetch: FetchOptions = field(default_factory=FetchOptions)
     library: LibraryOptions = field(default_factory=LibraryOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
+
+    def __post_init__(self) -> None:
+        addresses.refuse_unknown(self.index or "")
 
 
 def configure(
