@@ -103,7 +103,27 @@ Address = LocalPath | WebAddress | GitHubAddress
 
 def is_remote(source: str) -> bool:
     """Whether this names something that lies elsewhere, rather than a path."""
-    return bool(_REMOTE.match(source))
+    return bool(_REMOTE.match(source.strip()))
+
+
+def is_unknown(source: str) -> bool:
+    """Whether this is an address of a kind that is not known, such as ``s3://`` or a slip in ``https://``. Paths never
+    are, nor those that begin with the letter of a Windows drive."""
+    return bool(_SCHEME.match(source.strip())) and not is_remote(source)
+
+
+def refuse_unknown(source: str) -> None:
+    """Raise :class:`ConfigError` for what :func:`is_unknown`; it names the kind alone, since a password may follow."""
+    if is_unknown(source):
+        raise ConfigError(f"An index cannot be fetched from {source.strip().partition(':')[0]}://. Name {FORMS}.")
+
+
+def file(source: str) -> str:
+    """``source``, which must be the path of a file here. Raises :class:`ConfigError` for what lies elsewhere."""
+    if is_remote(source) or is_unknown(source):
+        shown = parse(source).shown
+        raise ConfigError(f"{shown} is not a file on this machine. Fetch it first: anvil pull {shown} --to FILE.")
+    return source
 
 
 def is_milvus(source: str) -> bool:
@@ -154,9 +174,9 @@ def parse(source: str) -> Address:
         return _github(source)
     if is_remote(source):
         return _web(source)
-    if not source or _SCHEME.match(source):
-        scheme = source.partition(":")[0]
-        raise ConfigError(f"An index cannot be fetched from {scheme + '://' if source else 'nowhere'}. Name {FORMS}.")
+    if not source:
+        raise ConfigError(f"An index cannot be fetched from nowhere. Name {FORMS}.")
+    refuse_unknown(source)
     return LocalPath(source)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
+from anvil import addresses
 from anvil.errors import ConfigError
 
 INDEX_FOLDER = ".anvil"
@@ -234,6 +235,8 @@ class LibraryOptions:
                 _within(f"library.{each.name}", value, 0.001, LONGEST)
             elif isinstance(value, int) and not isinstance(value, bool):
                 _within(f"library.{each.name}", value, 1)
+        if addresses.is_remote(self.index or "") or addresses.is_unknown(self.index or ""):
+            raise ConfigError("library.index is an address. A library is a file on this machine: name its path.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +255,9 @@ class Config:
     fetch: FetchOptions = field(default_factory=FetchOptions)
     library: LibraryOptions = field(default_factory=LibraryOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
+
+    def __post_init__(self) -> None:
+        addresses.refuse_unknown(self.index or "")
 
 
 def configure(

@@ -148,6 +148,8 @@ def _parsed(url: str) -> httpx2.URL:
         raise ConfigError(f"{_shown(url)} is not an http or https URL.")
     if where.userinfo:
         raise ConfigError("The URL holds a user name or password, which would be kept with the document. Leave it out.")
+    if where.port is not None and not 0 < where.port < 65536:
+        raise ConfigError(f"{_shown(url)} names a port that there is not.")
     if not where.host:
         raise ConfigError(f"{_shown(url)} names no host.")
     return where

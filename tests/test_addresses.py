@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from anvil import addresses
 from anvil.addresses import PLACES, GitHubAddress, LocalPath, WebAddress
+from anvil.config import Config, LibraryOptions
 from anvil.errors import ConfigError
 
 
@@ -95,3 +96,25 @@ def test_a_password_is_never_shown(rest: str) -> None:
         return
     assert isinstance(found, WebAddress) and found.credentials == ("reader", password)
     assert password not in found.shown and "reader" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["docs/index.db", r"C:\docs\index.db", "C:/docs/index.db", "C://docs/index.db", r"\\host\share\i.db", "a:b.db"],
+)
+def test_paths_are_no_unknown_addresses(path: str) -> None:
+    assert not addresses.is_unknown(path) and addresses.file(path) == path
+    assert Config(index=path).index == path
+
+
+@pytest.mark.parametrize("source", ["htps://u:s3cret@h/x", " s3://s3cret/x", "file:///s3cret", "ftp+x://s3cret"])
+def test_an_unknown_address_is_no_index(source: str) -> None:
+    for made in (lambda: Config(index=source), lambda: LibraryOptions(index=source), lambda: addresses.file(source)):
+        with pytest.raises(ConfigError) as caught:
+            made()
+        assert "s3cret" not in str(caught.value)
+
+
+def test_a_library_has_no_address() -> None:
+    with pytest.raises(ConfigError, match="is a file on this machine"):
+        LibraryOptions(index="https://docs.example.com/")

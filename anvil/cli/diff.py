@@ -15,10 +15,11 @@ from anvil.cli import NO, OK, options, output
 @options.as_json
 def command(a: str, b: str, as_json: bool) -> int:
     """Compare two index files: pages and sections added, changed, removed. Exit code 0: same text, 1: different."""
-    from anvil import comparing
+    from anvil import addresses, comparing
     from anvil.store import checking
 
-    with checking.open_checked(Path(a)) as old, checking.open_checked(Path(b)) as new:
+    first, second = (Path(addresses.file(each)) for each in (a, b))
+    with checking.open_checked(first) as old, checking.open_checked(second) as new:
         found = comparing.difference(old, new)
     if as_json:
         output.print_json(found)

@@ -17,10 +17,11 @@ from anvil.cli.build import summary
 @options.quiet
 def command(out: str, shards: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """Join the shards that 'anvil build --shard' made into one index: the same bytes as one big build."""
-    from anvil import merging
+    from anvil import addresses, merging
 
+    target, *parts = (Path(addresses.file(each)) for each in (out, *shards))
     with output.progress(quiet) as progress:
-        report = merging.join([Path(shard) for shard in shards], Path(out), progress=progress)
+        report = merging.join(parts, target, progress=progress)
     if as_json:
         output.print_json(report)
     elif not quiet:

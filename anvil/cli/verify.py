@@ -15,10 +15,11 @@ from anvil.errors import ArtifactRejected, FormatTooNew
 @options.as_json
 def command(file: str, as_json: bool) -> int:
     """Check an index file from anywhere. Exit code 0: sound, 1: refused, 2: there is none."""
+    from anvil import addresses
     from anvil.store import checking
 
     try:
-        reader = checking.open_checked(Path(file))
+        reader = checking.open_checked(Path(addresses.file(file)))
     except (ArtifactRejected, FormatTooNew) as error:
         if as_json:
             output.print_json({"sound": False, "file": file, "reason": str(error)})

@@ -80,14 +80,18 @@ def find(docs: str | None, index: str | None, config: str | None, provider: str 
     """The project that the options name, as :func:`anvil.open` would find it. What cannot be read is kept as the
     place's problem."""
     options = {"--docs": docs, "--index": index, "--config": config, "--provider": provider}
-    given = tuple((option, value) for option, value in options.items() if value is not None)
+    given = tuple(
+        (option, value)
+        for option, value in options.items()
+        if value is not None and not addresses.is_unknown(value)  # which may hold a password, and helps nobody
+    )
     try:
         settled, base = load_config(config, {"docs": docs, "index": index, "embedding.provider": provider})
     except ConfigError as error:
         named: dict[str, Any] = {}
         if docs is not None:
             named["docs"] = os.path.abspath(docs)
-        if index is not None:
+        if index is not None and not addresses.is_unknown(index):
             named["index"] = index if addresses.is_remote(index) else os.path.abspath(index)
         if provider is not None:
             named["embedding"] = replace(Config().embedding, provider=provider)

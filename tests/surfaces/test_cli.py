@@ -367,6 +367,29 @@ def test_check_judges_what_is_staged_or_committed(isolated: None, built: Path) -
 # --- verify and diff -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["build", "--index", "htps://u:s3cret@h/x"], "cannot be fetched from htps://. Name a path"),
+        (["search", "lamp", "--index", "s3://u:s3cret@bucket/x"], "cannot be fetched from s3://. Name a path"),
+        (["verify", "https://u:s3cret@docs.example.com/x.db"], "Fetch it first: anvil pull https://docs.example.com/x.db"),
+        (["verify", "htps://u:s3cret@h/x"], "cannot be fetched from htps://"),
+        (["diff", "a.db", "github:o/r#release:v1"], "Fetch it first: anvil pull github:o/r#release:v1 --to FILE."),
+        (["merge", "out.db", "s3://u:s3cret@bucket/x"], "cannot be fetched from s3://"),
+    ],
+)
+def test_an_address_is_not_taken_for_a_path(work: Path, words: list[str], told: str) -> None:
+    before = sorted(work.rglob("*"))
+    said = inside.complaint(*words)
+    assert told in said and "s3cret" not in said and sorted(work.rglob("*")) == before
+
+
+def test_the_doctor_repeats_no_password_of_an_unknown_address(work: Path) -> None:
+    done = inside.program("doctor", "--index", "htps://u:s3cret@h/x", code=1)
+    assert "cannot be fetched from htps://" in " ".join(done.stdout.split())
+    assert "s3cret" not in done.stdout + done.stderr
+
+
 def test_verify(built: Path) -> None:
     index = built / "docs/.anvil/index.db"
     assert re.search(r"is sound: 4 documents, .*\nDigest [0-9a-f]{64}\.", inside.program("verify", index).stdout)

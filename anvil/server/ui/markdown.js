@@ -7,10 +7,10 @@ const DEEPEST = 12;
 const LONGEST = 20000; // characters of a paragraph whose marks are read; more of them are plain text
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+.#-]*)/;
-const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
+const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/;
 const RULE = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}|$)/;
-const CELLS = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
+const CELLS = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$/; // one way to match: else a line takes long
 const blank = line => line.trim() === '';
 
 /** The nodes of `text`. `resolve`: relative target -> address, or null. A first heading that only says `title` is left out. */
@@ -43,7 +43,7 @@ function blocks(lines, into, resolve, depth) {
       for (; at < lines.length && (blank(lines[at]) || /^ {4}|^\t/.test(lines[at])); at += 1) body.push(lines[at].replace(/^ {4}|^\t/, ''));
       into.append(el('pre', {tabindex: 0}, el('code', null, body.join('\n').trimEnd())));
     } else if (line.length < 1000 && (found = HEADING.exec(line))) {
-      into.append(el(`h${Math.min(found[1].length + 1, 6)}`, null, inline(found[2] ?? '', resolve)));
+      into.append(el(`h${Math.min(found[1].length + 1, 6)}`, null, inline(line.slice(found[0].length).trim().replace(/(?:^|[ \t])#+$/, '').trimEnd(), resolve)));
       at += 1;
     } else if (RULE.test(line)) {
       into.append(el('hr'));
