@@ -441,6 +441,25 @@ def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytes
     assert finding("pre-commit").verdict == "wrong"
 
 
+def test_an_index_kept_from_git_is_let_in_where_the_configuration_says(project: Path, tmp_path: Path) -> None:
+    hooks = "repos:\n- repo: https://example.com/anvil\n  rev: v1\n  hooks:\n  - id: anvil-check\n"
+    (project / "docs").rename(project / "pages")
+    write(project, {".pre-commit-config.yaml": hooks, "anvil.toml": 'docs = "pages"\n[embedding]\nprovider = "none"\n'})
+
+    def ignored() -> Finding | None:
+        return next((each for each in findings("pre-commit") if "told to leave" in each.text), None)
+
+    build()
+    found = ignored()
+    assert found and found.mend and "leave pages/.anvil/index.db out" in found.text
+    shell(found.mend)
+    assert ignored() is None
+    write(project, {"anvil.toml": 'docs = "pages"\nindex = "i.db"\n[embedding]\nprovider = "none"\n',
+                    ".gitignore": "*.db\n"})  # fmt: skip
+    found = ignored()
+    assert found and found.mend and ".gitignore:1:*.db" in shell(found.mend)
+
+
 def test_hooks_in_a_folder_of_their_own(project: Path) -> None:
     write(project, {".pre-commit-config.yaml": "repos: [{repo: x, hooks: [{id: anvil-build}]}]\n"})
     write(project, {"hooks/pre-commit": "#!/bin/sh\npre-commit run\n"})

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
-from anvil.cli import options
+from anvil import addresses
+from anvil.cli import options, output
 from anvil.clients import CLIENTS, SERVER, Client, difference, entry, merged, path_of
-from anvil.config import INDEX_FOLDER, INDEX_NAME
-from anvil.configfile import CONFIG_NAME
+from anvil.config import INDEX_FOLDER, Config, configure
+from anvil.configfile import CONFIG_NAME, index_file, load_config, nearest_config
 from anvil.errors import ConfigError
 
 TEMPLATE = """\
@@ -53,41 +54,60 @@ def command(docs: str | None, commit_index: bool | None, client: str | None, onl
         return
     if only_print:
         raise ConfigError("--print goes with --client. Name a client, such as --client cursor.")
-    docs = docs or "docs"
-    folder = Path(docs)
+    config, base, found = _project(docs)
+    folder = base / config.docs
     if not folder.is_dir():
-        raise ConfigError(f"There is no folder {docs}. Name the documentation folder with --docs.")
-    index = (folder / INDEX_FOLDER / INDEX_NAME).as_posix()
+        raise ConfigError(f"There is no folder {docs or config.docs}. Name the documentation folder with --docs.")
+    if addresses.is_remote(config.index or ""):
+        raise ConfigError("The index is published elsewhere, so git has nothing to do with it. Leave 'index' as it is.")
     if commit_index is None:
         commit_index = click.confirm("Commit the index to git? (no: each machine or CI builds its own)", default=False)
-    config = Path(CONFIG_NAME)
-    if config.exists():
-        click.echo(f"{config} stands already and is left as it is.")
+    index = Path(os.path.abspath(index_file(config, base)))
+    home = base if index.is_relative_to(base) else index.parent
+    name = index.relative_to(home).as_posix()
+    if found is not None:
+        click.echo(f"{output.relative(found)} stands already and is left as it is.")
     else:
-        config.write_text(TEMPLATE.format(docs=_quoted(folder.as_posix()), index=_quoted(index)), encoding="utf-8")
-        click.echo(f"Wrote {config}.")
-    own = folder / INDEX_FOLDER / ".gitignore"
-    ignored = f"{own.parent.as_posix()}/"
-    own.parent.mkdir(exist_ok=True)
+        written = TEMPLATE.format(docs=_quoted(Path(docs or config.docs).as_posix()), index=_quoted(name))
+        Path(CONFIG_NAME).write_text(written, encoding="utf-8")
+        click.echo(f"Wrote {CONFIG_NAME}.")
+    own = index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None  # a folder of nothing but ours
+    ignored = f"{Path(name).parent.as_posix()}/" if own else name
+    if own:
+        own.parent.mkdir(exist_ok=True)
+        kept = f"*\n!.gitignore\n!{index.name}\n" if commit_index else "*\n"  # scratch files stay out
+        own.write_text(kept, encoding="utf-8")
     if commit_index:
-        own.write_text(f"*\n!.gitignore\n!{INDEX_NAME}\n", encoding="utf-8")  # scratch files stay out
-        _add_line(Path(".gitattributes"), f"{index} binary")
-        _drop_line(Path(".gitignore"), ignored)
+        _add_line(home / ".gitattributes", f"{name} binary")
+        _drop_line(home / ".gitignore", ignored)
+        added = output.relative(index.parent if own else index)
+        click.echo(f"Next: anvil build, then git add {added}, then anvil git install.")
     else:
-        own.write_text("*\n", encoding="utf-8")
-        _add_line(Path(".gitignore"), ignored)
-        _drop_line(Path(".gitattributes"), f"{index} binary")
-    if commit_index:
-        click.echo(f"Next: anvil build, then git add {own.parent.as_posix()}, then anvil git install.")
-    else:
+        _add_line(home / ".gitignore", ignored)
+        _drop_line(home / ".gitattributes", f"{name} binary")
         click.echo("Next: anvil build, then anvil search.")
+
+
+def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
+    """The configuration that holds here, the folder its paths start from, and its file, if there is one.
+
+    ``docs`` named on the command line starts a project of its own below another one's configuration.
+    """
+    here = Path.cwd()
+    found = nearest_config(here)
+    if found is not None and docs is not None and found.parent != here:
+        around, base = load_config(found)
+        if (base / around.docs).resolve() != Path(docs).resolve():
+            return configure({}, os.environ, {"docs": docs}), here, None
+    return *load_config(found, {"docs": docs}), found
 
 
 def _set_up(client: Client, docs: str | None, only_print: bool) -> None:
     """Put ``anvil serve`` into the client's file, next to what stands there."""
-    project = Path.cwd()
-    if docs is None and Path(CONFIG_NAME).is_file():
-        server = entry(client, project, "--config", project / CONFIG_NAME)
+    config = nearest_config(Path.cwd()) if docs is None else None
+    project = config.parent if config else Path.cwd()
+    if config:
+        server = entry(client, project, "--config", config)
     else:
         folder = Path(os.path.abspath(docs or "docs"))
         if not folder.is_dir():
@@ -137,10 +157,10 @@ def _add_line(path: Path, line: str) -> None:
     if line in text.splitlines():
         return
     path.write_text(text + ("\n" if text and not text.endswith("\n") else "") + line + "\n", encoding="utf-8")
-    click.echo(f"Added '{line}' to {path}.")
+    click.echo(f"Added '{line}' to {output.relative(path)}.")
 
 
 def _drop_line(path: Path, line: str) -> None:
     if path.exists() and line in (lines := path.read_text(encoding="utf-8").splitlines()):
         path.write_text("".join(f"{each}\n" for each in lines if each != line), encoding="utf-8")
-        click.echo(f"Took '{line}' out of {path}.")
+        click.echo(f"Took '{line}' out of {output.relative(path)}.")

@@ -419,6 +419,55 @@ def test_init_for_the_folder_itself(isolated: None, docs: Path) -> None:
     assert (docs / ".gitattributes").read_text() == ".anvil/index.db binary\n"
 
 
+def test_init_goes_by_the_configuration(isolated: None, work: Path) -> None:
+    (work / "docs").rename(work / "documentation")
+    write(work, {"anvil.toml": 'docs = "documentation"\n[embedding]\nprovider = "none"\n'})
+    repository(work)
+    inside.program("build", cwd=work)
+    advice = complaint("check", "--staged", "--tracked", cwd=work, by=inside.program)
+    assert "run 'anvil init --docs documentation --commit-index'" in advice
+    below = work / "documentation"  # a folder further down is of the same project
+    for place, words in ((work, ["--docs", "documentation"]), (work, []), (below, []), (below, ["--docs", "."])):
+        (below / ".anvil/.gitignore").write_text("*\n")
+        inside.program("init", *words, "--commit-index", cwd=place)
+        run(work, "add", "-A")
+        assert "documentation/.anvil/index.db" in run(work, "ls-files").splitlines()
+        assert (work / ".gitattributes").read_text() == "documentation/.anvil/index.db binary\n"
+        run(work, "rm", "-q", "--cached", "documentation/.anvil/index.db")
+    assert not (below / "anvil.toml").exists() and not (below / ".gitattributes").exists()
+
+
+def test_init_is_about_the_index_that_the_configuration_names(isolated: None, docs: Path) -> None:
+    work = docs.parent
+    settings = '[tool.anvil]\nindex = "docs.anvil.db"\n[tool.anvil.embedding]\nprovider = "none"\n'
+    write(work, {"pyproject.toml": settings, ".gitignore": "docs.anvil.db\n"})
+    repository(work)
+    told = inside.program("init", "--commit-index", cwd=work).stdout
+    assert "pyproject.toml stands already" in told and "git add docs.anvil.db" in told
+    assert (work / ".gitattributes").read_text() == "docs.anvil.db binary\n"
+    assert (work / ".gitignore").read_text() == "" and not (docs / ".anvil").exists()
+    inside.program("build", cwd=work)
+    run(work, "add", "-A")
+    assert "docs.anvil.db" in run(work, "ls-files").splitlines()
+    inside.program("init", "--no-commit-index", cwd=work)
+    assert (work / ".gitignore").read_text() == "docs.anvil.db\n" and (work / ".gitattributes").read_text() == ""
+    assert not (work / "anvil.toml").exists()
+
+
+def test_init_with_a_folder_of_its_own_is_another_project(isolated: None, work: Path) -> None:
+    repository(work)
+    write(work / "part/docs", PAGES)
+    inside.program("init", "--docs", "docs", "--no-commit-index", cwd=work / "part")
+    assert 'docs = "docs"' in (work / "part/anvil.toml").read_text()
+    assert (work / "part/.gitignore").read_text() == "docs/.anvil/\n" and not (work / ".gitignore").exists()
+
+
+def test_init_has_no_say_over_an_index_from_elsewhere(work: Path) -> None:
+    write(work, {"anvil.toml": 'index = "https://u:SECRETPW@docs.example/"\n'})
+    message = complaint("init", "--commit-index", cwd=work, by=inside.program)
+    assert "published elsewhere" in message and "SECRETPW" not in message and not (work / ".gitattributes").exists()
+
+
 # --- what is loaded -----------------------------------------------------------------------------------------------
 
 
