@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -365,6 +366,30 @@ def test_diff(built: Path) -> None:
     answer = inside.printed("diff", old, "docs/.anvil/index.db", cwd=built, code=1)
     changed = {"kind": "changed", "heading_path": "Lighthouse > Why another monitor"}
     assert answer == {"pages": [{"kind": "changed", "file_path": "index.md", "sections": [changed]}], "settings": []}
+
+
+# --- ci --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("github", [False, True], ids=["elsewhere", "github"])
+def test_ci_leaves_standard_output_to_the_json(work: Path, monkeypatch: pytest.MonkeyPatch, github: bool) -> None:
+    for name in [name for name in os.environ if name.startswith("GITHUB_")]:
+        monkeypatch.delenv(name)
+    if github:
+        monkeypatch.setenv("GITHUB_ACTIONS", "true")
+        monkeypatch.setenv("GITHUB_OUTPUT", str(work / "outputs"))
+    (work / "docs/bad.md").write_bytes(b"# \xff\n")
+    warning, error = ("::warning ", "::error ") if github else ("warning: ", "error: ")
+    done = program("ci", "build", "--previous", "none.db", "--json", cwd=work)
+    values = json.loads(done.stdout)
+    assert warning in done.stderr and "none.db" in done.stderr and values["digest"] not in done.stderr
+    if github:
+        assert f"digest={values['digest']}\n" in (work / "outputs").read_text()
+    write(work, {"docs/new.md": "# New\n"})
+    done = program("ci", "check", "--json", cwd=work, code=1)
+    assert json.loads(done.stdout)["changed"] == "true" and error in done.stderr and "is stale" in done.stderr
+    done = program("ci", "build", "--docs", "nope", "--json", cwd=work, code=2)
+    assert done.stdout == "" and done.stderr.startswith(error) and "nope" in done.stderr
 
 
 # --- init ------------------------------------------------------------------------------------------------------
