@@ -368,6 +368,40 @@ def test_diff(built: Path) -> None:
     assert answer == {"pages": [{"kind": "changed", "file_path": "index.md", "sections": [changed]}], "settings": []}
 
 
+# --- streams -----------------------------------------------------------------------------------------------------
+
+WINDOWS = (
+    "import io, sys, anvil.cli\n"
+    "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'cp1252', newline='\\n')\n"
+    "sys.stderr = io.TextIOWrapper(sys.stderr.detach(), 'cp1252', 'backslashreplace', newline='\\n')\n"
+    "anvil.cli.main(sys.argv[1:])\n"
+)
+"""The program with the streams that it has on Windows when its output is redirected."""
+
+
+def test_what_is_redirected_is_utf8_whatever_the_code_page(work: Path) -> None:
+    write(work / "docs", {"\U0001f680.md": "# Rockets \U0001f680\n\nThey fly \U0001f680.\n"})
+
+    def called(*arguments: str, start: list[str], code: int = 0, **more: str) -> tuple[str, str]:
+        settings = {key: value for key, value in environment(**more).items() if key != "PYTHONUTF8"}
+        if "PYTHONIOENCODING" not in more:
+            settings.pop("PYTHONIOENCODING", None)
+        done = subprocess.run([sys.executable, *start, *arguments], cwd=work, env=settings, capture_output=True)
+        assert done.returncode == code, done.stderr
+        encoding = more.get("PYTHONIOENCODING", "utf-8").partition(":")[0]
+        return done.stdout.decode(encoding), done.stderr.decode(encoding)
+
+    program("build", cwd=work)
+    for words in (["show", "\U0001f680.md"], ["list"], ["search", "--json", "rockets"],
+                  ["git", "textconv", "docs/.anvil/index.db"]):  # fmt: skip
+        assert "Rockets \U0001f680" in called(*words, start=["-c", WINDOWS])[0]
+    assert "\U0001f680" in called("show", "\U0001f680x.md", start=["-c", WINDOWS], code=2)[1]
+    asked = called("list", start=["-m", "anvil"], PYTHONIOENCODING="cp1252")[0]
+    assert "Rockets ?" in asked  # the user said so: shown as it can be
+    asked = called("list", start=["-m", "anvil"], PYTHONIOENCODING="cp1252:xmlcharrefreplace")[0]
+    assert "Rockets &#128640;" in asked
+
+
 # --- ci --------------------------------------------------------------------------------------------------------
 
 
