@@ -53,6 +53,10 @@ def pre_commit(place: Place) -> Iterator[Finding]:
         text = f"{' and '.join(ours)} stand in {place.shown(file)}, but this clone runs no hooks of pre-commit."
         yield Finding("pre-commit", "wrong", text, _install(place, repository.root))
         found = True
+    if place.remote:
+        text = f"{ours[0]} looks at an index in git; the one that is named here lies elsewhere."
+        yield Finding("pre-commit", "note", f"{text} Give the hook one of its own: args: [--index, FILE].")
+        return
     try:
         tracked = TrackedIndex(place.index, place.folder)
         ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
