@@ -32,7 +32,7 @@ class TrackedIndex:
         self.docs = docs
         repository = Repository.discover(index.parent)
         if repository is None:
-            raise SourceError(f"{index} is not in a git repository. Leave out --tracked, or run 'git init'.")
+            raise SourceError(f"{index} is not in a git repository. Keep it in that of its pages, or run 'git init'.")
         around = Repository.discover(docs)
         if around is None or around.root != repository.root:
             raise SourceError(

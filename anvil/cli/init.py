@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -61,7 +62,7 @@ def command(docs: str | None, commit_index: bool | None, client: str | None, onl
     if addresses.is_remote(config.index or ""):
         raise ConfigError("The index is published elsewhere, so git has nothing to do with it. Leave 'index' as it is.")
     if commit_index is None:
-        commit_index = click.confirm("Commit the index to git? (no: each machine or CI builds its own)", default=False)
+        commit_index = _asked()
     index = Path(os.path.abspath(index_file(config, base)))
     home = base if index.is_relative_to(base) else index.parent
     name = index.relative_to(home).as_posix()
@@ -86,6 +87,16 @@ def command(docs: str | None, commit_index: bool | None, client: str | None, onl
         _add_line(home / ".gitignore", ignored)
         _drop_line(home / ".gitattributes", f"{name} binary")
         click.echo("Next: anvil build, then anvil search.")
+
+
+def _asked() -> bool:
+    try:
+        return click.confirm("Commit the index to git? (no: each machine or CI builds its own)", default=False)
+    except click.Abort:
+        if sys.stdin is not None and sys.stdin.isatty():
+            raise
+    click.echo()
+    raise ConfigError("Nobody is there to be asked. Give --commit-index or --no-commit-index.")
 
 
 def _project(docs: str | None) -> tuple[Config, Path, Path | None]:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import anvil
+from anvil.program import line as program_line
 from tests import repositories
 from tests.conftest import PAGES, write
 from tests.repositories import commit, run
@@ -368,6 +369,32 @@ def test_diff(built: Path) -> None:
     assert answer == {"pages": [{"kind": "changed", "file_path": "index.md", "sections": [changed]}], "settings": []}
 
 
+def test_a_page_with_a_hash_in_its_name_is_shown(work: Path) -> None:
+    write(work / "docs", {"c#.md": "# C#\n\nSharp.\n\n## Why C#\n\nBecause.\n", "c.md": "# C\n\n## C#\n\nFlat.\n"})
+    assert "Sharp" in inside.program("show", "c#.md", cwd=work).stdout
+    assert "Because" in inside.program("show", "c#.md#C# > Why C#", cwd=work).stdout
+    assert "Because" in inside.program("show", "c#.md#why-c", cwd=work).stdout
+    assert "Flat" in inside.program("show", "c.md#C > C#", cwd=work).stdout
+    assert "at path: d. " in complaint("show", "d#x", cwd=work, by=inside.program)
+
+
+def test_the_command_that_is_advised_builds_the_index_that_was_asked_about(built: Path) -> None:
+    where = ["--docs", "docs", "--index", "my index.db", "--provider", "none"]
+    inside.program("build", *where, cwd=built)
+    write(built, {"docs/new.md": "# Tapir\n"})
+    build = program_line(["anvil", "build", *where])
+    found = inside.program("search", *where, "tapir", cwd=built)
+    assert found.stderr.strip().endswith(f"To keep that, run: {build}")
+    assert f"1 added, 0 removed. Run: {build}\n" in inside.program("status", *where, cwd=built).stdout
+    told = inside.program("check", *where[:4], cwd=built, code=1).stdout
+    assert told.endswith(f" Run: {program_line(['anvil', 'build', *where[:4]])}\n")
+
+
+def test_git_install_outside_a_repository_speaks_of_no_option_of_others(isolated: None, built: Path) -> None:
+    message = complaint("git", "install", cwd=built, by=inside.program)
+    assert "is not in a git repository" in message and "--tracked" not in message
+
+
 # --- streams -----------------------------------------------------------------------------------------------------
 
 WINDOWS = (
@@ -476,6 +503,12 @@ def test_init_for_the_folder_itself(isolated: None, docs: Path) -> None:
     assert (docs / ".gitignore").read_text() == ".anvil/\n"
     inside.program("init", "--docs", ".", "--commit-index", cwd=docs)
     assert (docs / ".gitattributes").read_text() == ".anvil/index.db binary\n"
+
+
+def test_init_without_anybody_to_ask_names_the_options(docs: Path) -> None:
+    done = program("init", cwd=docs.parent, code=2, input="")
+    assert "Give --commit-index or --no-commit-index" in done.stderr and "interrupted" not in done.stderr
+    assert not (docs.parent / "anvil.toml").exists() and not (docs / ".anvil").exists()
 
 
 def test_init_goes_by_the_configuration(isolated: None, work: Path) -> None:
