@@ -267,3 +267,14 @@ def without_secrets(url: str) -> str:
         return "an address that cannot be read"
     host = parts.netloc.rpartition("@")[2]
     return urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def spelled_without_secrets(url: str) -> str:
+    """A URL as one may type it again: words stand where its credentials and its query stood."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return "https://HOST/PATH"
+    _, at, host = parts.netloc.rpartition("@")
+    netloc = f"NAME:PASSWORD@{host}" if at else host
+    return urllib.parse.urlunsplit((parts.scheme, netloc, parts.path, "QUERY" if parts.query else "", ""))

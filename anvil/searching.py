@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anvil import globs, lexicon, passages, ranking
+from anvil.embedding import other_vectors
 from anvil.errors import AnvilError, ConfigError
 from anvil.models import Hit, Mode, SearchResult
 from anvil.ranking import ScoreParts
@@ -122,10 +123,7 @@ class Searcher:
         except AnvilError as error:
             return f"Semantic search is off: {error}"
         if meta["embedding_model_digest"] != digest:
-            return (
-                f"Semantic search is off: the index was built with {meta['embedding_model']}, "
-                f"at hand is {self.provider.model}. Rebuild the index, or set embedding.model to that model."
-            )
+            return f"Semantic search is off: {other_vectors(meta, self.provider)}"
         return None
 
     @property

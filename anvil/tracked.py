@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shlex
 import tempfile
@@ -28,9 +29,10 @@ class TrackedIndex:
 
     def __init__(self, index: Path, docs: Path) -> None:
         self.index = index
+        self.docs = docs
         repository = Repository.discover(index.parent)
         if repository is None:
-            raise SourceError(f"{index} is not in a git repository. Leave out --tracked, or run 'git init'.")
+            raise SourceError(f"{index} is not in a git repository. Keep it in that of its pages, or run 'git init'.")
         around = Repository.discover(docs)
         if around is None or around.root != repository.root:
             raise SourceError(
@@ -46,8 +48,11 @@ class TrackedIndex:
         """What to do so that the index is in the next commit: a sentence."""
         if not self.ignored:
             return f"Run: {shlex.join(['git', 'add', self.path])}"
-        if self.index.parent.name == INDEX_FOLDER:
-            return "Git is told to ignore it: run 'anvil init --commit-index', or choose another place with --index."
+        if self.index.parent == self.docs / INDEX_FOLDER:
+            folder = os.path.relpath(self.docs)
+            named = "" if folder == "docs" else f"--docs {shlex.quote(folder)} "
+            init = f"anvil init {named}--commit-index"
+            return f"Git is told to ignore it: run '{init}', or choose another place with --index."
         return f"Git is told to ignore it: 'git check-ignore -v {shlex.quote(self.path)}' names the rule to take out."
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ import anvil
 from anvil.config import Config, EmbeddingSettings
 from anvil.embedding import PROVIDERS, Embedded, EmbeddingProvider
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
-from anvil.models import Changes
+from anvil.models import Changes, Mode
 from anvil.store import publishing
 from tests import repositories
 from tests.conftest import PAGES, write
@@ -257,6 +258,36 @@ def test_another_model_searches_by_words_and_says_so(built: Path, held: Held, lo
         assert found.search("quagga", mode="keyword").freshness.notes == ()
         with pytest.raises(ConfigError, match="another-model"):
             found.search("quagga", mode="semantic")
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+def test_vectors_that_are_not_used_say_what_to_set(docs: Path, tmp_path: Path, mode: Mode) -> None:
+    def told(config: Config) -> str:
+        with anvil.open(docs, tmp_path / "i.db", config=config) as found:
+            if mode == "hybrid":
+                return " ".join(found.search("alerts").freshness.notes)
+            with pytest.raises(ConfigError) as caught:
+                found.search("alerts", mode=mode)
+            return str(caught.value)
+
+    with anvil.open(docs, tmp_path / "i.db") as built:
+        built.index()
+    off, built_with = "Semantic search is off: ", "the index was built with all-MiniLM-L6-v2"
+    asked = f"{off}keywords only were asked for (embedding provider none). To use the index's vectors of "
+    way = "set embedding.provider to 'local' and leave embedding.model empty."
+    assert told(Config(embedding=EmbeddingSettings(provider="none"))) == f"{asked}all-MiniLM-L6-v2, {way}"
+    other = told(Config(embedding=EmbeddingSettings(provider="openai", api_key="k")))
+    assert other == f"{off}{built_with}, at hand is text-embedding-3-small. Rebuild the index, or {way}"
+    model = shutil.copytree(Path(anvil.__file__).parent / "embedding/model", tmp_path / "other")
+    about = json.loads((model / "model.json").read_text("utf-8"))
+    (model / "model.json").write_text(json.dumps(about | {"name": "mine", "query_prefix": "q: "}), "utf-8")
+    mine = Config(embedding=EmbeddingSettings(model=str(model)))
+    assert told(mine).endswith("at hand is mine. Rebuild the index, or leave embedding.model empty.")
+    with anvil.open(docs, tmp_path / "i.db", config=mine) as built:
+        built.index()
+    assert told(Config()).endswith("is all-MiniLM-L6-v2. Rebuild the index, or set embedding.model to that model.")
+    none = told(Config(embedding=EmbeddingSettings(provider="none")))
+    assert none == f"{asked}mine, set embedding.provider to 'local' and embedding.model to 'mine'."
 
 
 # --- the first build ---------------------------------------------------------------------------------------

@@ -195,6 +195,33 @@ def test_an_index_from_elsewhere_is_not_fetched_to_look(project: Path) -> None:
     assert not any("secret" in f"{each}" for each in doctor.examine(place.find(None, None, None, None)))
 
 
+def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
+    for address, spelled in (
+        ("https://u:SECRETPW@127.0.0.1:9/x", "--index https://NAME:PASSWORD@127.0.0.1:9/x"),
+        ("https://SECRETPW@127.0.0.1:9/x", "--index https://NAME:PASSWORD@127.0.0.1:9/x"),
+        ("https://127.0.0.1:9/i.db?sig=SECRETPW", "--index 'https://127.0.0.1:9/i.db?QUERY'"),
+        ("github:o/r#release:v1", "--index 'github:o/r#release:v1'"),
+    ):
+        found = [*doctor.examine(place.find(None, address, None, None))]
+        (index,) = [each for each in found if each.subject == "index"]
+        assert index.mend and (index.mend.endswith(spelled) or os.name == "nt")
+        assert "SECRETPW" not in f"{found}"
+
+
+def test_an_index_in_milvus_is_named_and_not_looked_for_on_disk(project: Path) -> None:
+    hooks = "repos: [{repo: x, hooks: [{id: anvil-check}]}]\n"
+    write(project, {".pre-commit-config.yaml": hooks})
+    (note,) = findings("index", index="milvus://127.0.0.1:19530/docs")
+    assert note.verdict == "note" and "milvus://127.0.0.1:19530/docs" in note.text and note.mend
+    assert note.mend.endswith("status --index milvus://127.0.0.1:19530/docs")
+    found = [*doctor.examine(place.find("gone", "milvus://127.0.0.1:19530/docs", None, None))]
+    assert not [each for each in found if each.verdict == "unseen"]
+    assert [each.verdict for each in found if each.subject == "documents"] == ["note"]  # there is something to ask
+    assert "lies elsewhere" in [each.text for each in found if each.subject == "pre-commit"][-1]
+    (wrong,) = findings("index", index="milvus://u:SECRETPW@127.0.0.1:19530/docs")
+    assert wrong.verdict == "wrong" and "SECRETPW" not in f"{wrong}" and "ANVIL_MILVUS_TOKEN" in wrong.text
+
+
 @pytest.mark.skipif(shutil.which("git-lfs") is None, reason="git-lfs is not installed")
 def test_an_index_that_lfs_did_not_fetch(committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(committed, "lfs", "install", "--local")
@@ -444,6 +471,25 @@ def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytes
     assert finding("pre-commit").verdict == "ok"
     write(project, {".pre-commit-config.yaml": "repos: ["})
     assert finding("pre-commit").verdict == "wrong"
+
+
+def test_an_index_kept_from_git_is_let_in_where_the_configuration_says(project: Path, tmp_path: Path) -> None:
+    hooks = "repos:\n- repo: https://example.com/anvil\n  rev: v1\n  hooks:\n  - id: anvil-check\n"
+    (project / "docs").rename(project / "pages")
+    write(project, {".pre-commit-config.yaml": hooks, "anvil.toml": 'docs = "pages"\n[embedding]\nprovider = "none"\n'})
+
+    def ignored() -> Finding | None:
+        return next((each for each in findings("pre-commit") if "told to leave" in each.text), None)
+
+    build()
+    found = ignored()
+    assert found and found.mend and "leave pages/.anvil/index.db out" in found.text
+    shell(found.mend)
+    assert ignored() is None
+    write(project, {"anvil.toml": 'docs = "pages"\nindex = "i.db"\n[embedding]\nprovider = "none"\n',
+                    ".gitignore": "*.db\n"})  # fmt: skip
+    found = ignored()
+    assert found and found.mend and ".gitignore:1:*.db" in shell(found.mend)
 
 
 def test_hooks_in_a_folder_of_their_own(project: Path) -> None:

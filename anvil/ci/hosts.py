@@ -37,13 +37,15 @@ class Host(Protocol):
 
 
 def host(
-    environment: Mapping[str, str], say: Callable[[str], None], summary: str | None, mute: bool = False
+    environment: Mapping[str, str], say: Callable[[str], None], summary: str | None, values: bool = True
 ) -> Host:
-    """Who runs this job. ``summary``: a file for the summary, in place of GitHub's own; ``mute``: no lines."""
+    """Who runs this job. ``say`` prints a line, on either stream: GitHub's runner reads commands from both (its
+    ScriptHandler). ``summary``: a file for the summary, in place of GitHub's own; ``values``: whether the values for
+    later steps are lines, too."""
     if environment.get("GITHUB_ACTIONS") == "true":
         own = environment.get("GITHUB_STEP_SUMMARY")
-        return GitHub(say, environment.get("GITHUB_OUTPUT"), summary or own)
-    return Plain((lambda text: None) if mute else say, summary)
+        return GitHub(say, environment.get("GITHUB_OUTPUT"), summary or own, values)
+    return Plain(say, summary, values)
 
 
 def visible(text: str) -> str:
@@ -58,9 +60,10 @@ def _spelled(character: str) -> str:
 class Plain:
     """A log that people read, such as GitLab's or a terminal. Outputs are ``name: value`` lines."""
 
-    def __init__(self, say: Callable[[str], None], summary: str | None) -> None:
+    def __init__(self, say: Callable[[str], None], summary: str | None, values: bool = True) -> None:
         self._say = say
         self._summary = summary
+        self._values = values
 
     def line(self, text: str) -> None:
         self._say(visible(text))
@@ -70,7 +73,7 @@ class Plain:
         self.line(f"{level}: {place}{message}")
 
     def output(self, values: Mapping[str, str]) -> None:
-        for name, value in values.items():
+        for name, value in values.items() if self._values else ():
             self.line(f"{name}: {value}")
 
     def summarize(self, markdown: str) -> None:
@@ -81,10 +84,13 @@ class Plain:
 class GitHub:
     """GitHub's runner. Its commands are described in the reference "Workflow commands for GitHub Actions"."""
 
-    def __init__(self, say: Callable[[str], None], output: str | None, summary: str | None) -> None:
+    def __init__(
+        self, say: Callable[[str], None], output: str | None, summary: str | None, values: bool = True
+    ) -> None:
         self._say = say
         self._output = output
         self._summary = summary
+        self._values = values
 
     def line(self, text: str) -> None:
         self._say(harmless(text))
@@ -96,7 +102,7 @@ class GitHub:
     def output(self, values: Mapping[str, str]) -> None:
         if self._output:
             _append(self._output, "".join(entry(name, value) for name, value in values.items()))
-        for name, value in values.items():
+        for name, value in values.items() if self._values else ():
             self.line(f"{name}: {value}")
 
     def summarize(self, markdown: str) -> None:

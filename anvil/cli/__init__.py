@@ -5,7 +5,10 @@ Exit codes are decided here once: 0 done, 1 "no" (stale, refused, different), 2 
 
 from __future__ import annotations
 
+import codecs
 import importlib
+import io
+import os
 import sys
 from typing import Any, NoReturn
 
@@ -68,7 +71,21 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            _settle(stream)
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def _settle(stream: io.TextIOWrapper) -> None:
+    """What a file or another program reads is UTF-8, unless the user said otherwise: on Windows it would be a code page
+    that most pages do not fit in. What does not fit, there or on a terminal, is shown as ``?`` and ends nothing."""
+    chosen = os.environ.get("PYTHONIOENCODING", "").partition(":")[0]
+    if not chosen and not stream.isatty():
+        stream.reconfigure(encoding="utf-8", errors=stream.errors)
+    bytes_kept = stream.errors == "surrogateescape" and codecs.lookup(stream.encoding).name == "utf-8"
+    if stream.errors in ("strict", "surrogateescape") and not bytes_kept:
+        stream.reconfigure(errors="replace")
 
 
 def run(arguments: list[str]) -> int:

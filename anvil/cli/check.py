@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -63,11 +62,11 @@ def _mend(
     tracked: bool,
 ) -> str:  # fmt: skip
     """The command that brings the index in line, with the options that this one was given."""
-    given = {"--docs": docs, "--index": index, "--config": config, "--ref": ref}
-    words = ["anvil", "build", *(["--staged"] if staged else [])]
-    words += [word for option, value in given.items() if value is not None for word in (option, value)]
-    add = ["git", "add", output.relative(opened.index_path)]
-    return shlex.join(words) + (f" && {shlex.join(add)}" if tracked and staged else "")
+    from anvil import program
+
+    build = options.build(*(["--staged"] if staged else []), docs=docs, index=index, config=config, ref=ref)
+    add = program.line(["git", "add", output.relative(opened.index_path)])
+    return f"{build} && {add}" if tracked and staged else build
 
 
 def _told(changes: Changes, name: str, place: str, mend: str) -> str:

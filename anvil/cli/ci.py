@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 
 import click
@@ -46,7 +47,8 @@ def command(
     order = running.Order(
         docs or None, index or None, config or None, provider or None, previous, shard or None, keep or None, mark_stale
     )
-    host = hosts.host(os.environ, click.echo, summary or None, mute=as_json)
+    say = functools.partial(click.echo, err=as_json)  # standard output is the JSON's alone
+    host = hosts.host(os.environ, say, summary or None, values=not as_json)
     fresh = True
     try:
         if mode == "build":

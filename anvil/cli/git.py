@@ -124,10 +124,9 @@ def _place(docs: str | None, index: str | None, config: str | None) -> tuple[Rep
     """The repository around the index, and the index's path in it."""
     import anvil
     from anvil.errors import ConfigError
-    from anvil.tracked import TrackedIndex
 
     with anvil.open(docs, index, config=config) as opened:
-        tracked = TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
+        tracked = options.tracked(opened)
     if "\n" in tracked.path:
         raise ConfigError(f"{tracked.path!r} cannot be named in {attributes.FILE}. Choose another place with --index.")
     return tracked.repository, tracked.path

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import click
 
-from anvil import ownfiles
-from anvil.cli import options
+from anvil import addresses, ownfiles
+from anvil.cli import options, output
 from anvil.clients import CLIENTS, SERVER, Client, difference, entry, merged, path_of
-from anvil.config import INDEX_FOLDER, INDEX_NAME
-from anvil.configfile import CONFIG_NAME
+from anvil.config import INDEX_FOLDER, Config, configure
+from anvil.configfile import CONFIG_NAME, index_file, load_config, nearest_config
 from anvil.errors import ConfigError
 
 TEMPLATE = """\
@@ -54,41 +55,72 @@ def command(docs: str | None, commit_index: bool | None, client: str | None, onl
         return
     if only_print:
         raise ConfigError("--print goes with --client. Name a client, such as --client cursor.")
-    docs = docs or "docs"
-    folder = Path(docs)
+    config, base, found = _project(docs)
+    folder = base / config.docs
     if not folder.is_dir():
-        raise ConfigError(f"There is no folder {docs}. Name the documentation folder with --docs.")
-    index = (folder / INDEX_FOLDER / INDEX_NAME).as_posix()
+        raise ConfigError(f"There is no folder {docs or config.docs}. Name the documentation folder with --docs.")
+    if addresses.is_remote(config.index or ""):
+        raise ConfigError("The index is published elsewhere, so git has nothing to do with it. Leave 'index' as it is.")
     if commit_index is None:
-        commit_index = click.confirm("Commit the index to git? (no: each machine or CI builds its own)", default=False)
-    config = Path(CONFIG_NAME)
-    if os.path.lexists(config):
-        click.echo(f"{config} stands already and is left as it is.")
+        commit_index = _asked()
+    index = Path(os.path.abspath(index_file(config, base)))
+    home = base if index.is_relative_to(base) else index.parent
+    name = index.relative_to(home).as_posix()
+    if found is None and os.path.lexists(CONFIG_NAME):
+        found = Path(CONFIG_NAME)  # a link that leads nowhere
+    if found is not None:
+        click.echo(f"{output.relative(found)} stands already and is left as it is.")
     else:
-        _write(config, TEMPLATE.format(docs=_quoted(folder.as_posix()), index=_quoted(index)))
-        click.echo(f"Wrote {config}.")
-    own = folder / INDEX_FOLDER / ".gitignore"
-    ignored = f"{own.parent.as_posix()}/"
-    ownfiles.check_folder(own.parent)
-    own.parent.mkdir(exist_ok=True)
+        written = TEMPLATE.format(docs=_quoted(Path(docs or config.docs).as_posix()), index=_quoted(name))
+        _write(Path(CONFIG_NAME), written)
+        click.echo(f"Wrote {CONFIG_NAME}.")
+    own = index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None  # a folder of nothing but ours
+    ignored = f"{Path(name).parent.as_posix()}/" if own else name
+    if own:
+        ownfiles.check_folder(own.parent)
+        own.parent.mkdir(exist_ok=True)
+        kept = f"*\n!.gitignore\n!{index.name}\n" if commit_index else "*\n"  # scratch files stay out
+        _write(own, kept)
     if commit_index:
-        _write(own, f"*\n!.gitignore\n!{INDEX_NAME}\n")  # scratch files stay out
-        _add_line(Path(".gitattributes"), f"{index} binary")
-        _drop_line(Path(".gitignore"), ignored)
+        _add_line(home / ".gitattributes", f"{name} binary")
+        _drop_line(home / ".gitignore", ignored)
+        added = output.relative(index.parent if own else index)
+        click.echo(f"Next: anvil build, then git add {added}, then anvil git install.")
     else:
-        _write(own, "*\n")
-        _add_line(Path(".gitignore"), ignored)
-        _drop_line(Path(".gitattributes"), f"{index} binary")
-    if commit_index:
-        click.echo(f"Next: anvil build, then git add {own.parent.as_posix()}, then anvil git install.")
-    else:
+        _add_line(home / ".gitignore", ignored)
+        _drop_line(home / ".gitattributes", f"{name} binary")
         click.echo("Next: anvil build, then anvil search.")
+
+
+def _asked() -> bool:
+    try:
+        return click.confirm("Commit the index to git? (no: each machine or CI builds its own)", default=False)
+    except click.Abort:
+        if sys.stdin is not None and sys.stdin.isatty():
+            raise
+    click.echo()
+    raise ConfigError("Nobody is there to be asked. Give --commit-index or --no-commit-index.")
+
+
+def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
+    """The configuration that holds here, the folder its paths start from, and its file, if there is one.
+
+    ``docs`` named on the command line starts a project of its own below another one's configuration.
+    """
+    here = Path.cwd()
+    found = nearest_config(here)
+    if found is not None and docs is not None and found.parent != here:
+        around, base = load_config(found)
+        if (base / around.docs).resolve() != Path(docs).resolve():
+            return configure({}, os.environ, {"docs": docs}), here, None
+    return *load_config(found, {"docs": docs}), found
 
 
 def _set_up(client: Client, docs: str | None, only_print: bool) -> None:
     """Put ``anvil serve`` into the client's file, next to what stands there."""
-    project = Path.cwd()
-    if docs is None and Path(CONFIG_NAME).is_file():
+    config = nearest_config(Path.cwd()) if docs is None else None
+    project = config.parent if config else Path.cwd()
+    if config:
         server = entry(client, project, "--config", project)  # the folder: the file is not thereby trusted
     else:
         folder = Path(os.path.abspath(docs or "docs"))
@@ -148,10 +180,10 @@ def _add_line(path: Path, line: str) -> None:
     if line in text.splitlines():
         return
     _write(path, text + ("\n" if text and not text.endswith("\n") else "") + line + "\n")
-    click.echo(f"Added '{line}' to {path}.")
+    click.echo(f"Added '{line}' to {output.relative(path)}.")
 
 
 def _drop_line(path: Path, line: str) -> None:
     if path.is_file() and line in (lines := path.read_text(encoding="utf-8").splitlines()):
         _write(path, "".join(f"{each}\n" for each in lines if each != line))
-        click.echo(f"Took '{line}' out of {path}.")
+        click.echo(f"Took '{line}' out of {output.relative(path)}.")

@@ -48,11 +48,27 @@ def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | 
 
 def in_git(opened: Anvil, tree: bool) -> TrackedIndex:
     """The index as git holds it, for ``--tracked``, which goes with a ``tree`` of git's."""
-    from anvil.tracked import TrackedIndex
-
     if not tree:
         raise click.UsageError("--tracked goes with --staged. Give both.")
+    return tracked(opened)
+
+
+def tracked(opened: Anvil) -> TrackedIndex:
+    """The index as git holds it. Raises :class:`SourceError` when it lies in no repository, or is published."""
+    from anvil.errors import SourceError
+    from anvil.tracked import TrackedIndex
+
+    if opened.origin:
+        raise SourceError(f"The index is published at {opened.origin}: no commit holds it. Name a file with --index.")
     return TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
+
+
+def build(*words: str, **given: str | None) -> str:
+    """The command that brings the index in line, with the options that this one was given: ``docs=``, ``index=``."""
+    from anvil import program
+
+    named = [word for name, value in given.items() if value is not None for word in (f"--{name}", value)]
+    return program.line(["anvil", "build", *words, *named])
 
 
 def common(function: F) -> F:

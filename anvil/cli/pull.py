@@ -81,11 +81,11 @@ def command(
     if pulled.from_cache:
         output.warn(f"The cached index of {pulled.checked_at} is used: {pulled.from_cache}")
     if not quiet:
-        click.echo(_told(pulled))
+        click.echo(_told(pulled, options.build(docs=docs, index=to, config=config)))
     return OK
 
 
-def _told(pulled: Pulled) -> str:
+def _told(pulled: Pulled, build: str) -> str:
     """What came, from where, and how it stands to what is here."""
     size = f"{counted(pulled.pages, 'page')}, {counted(pulled.chunks, 'chunk')}, {pulled.size_bytes / 1e6:.1f} MB"
     done = "is up to date" if pulled.outcome == "unchanged" else "pulled"
@@ -98,7 +98,7 @@ def _told(pulled: Pulled) -> str:
         count = len(pulled.differs)
         lines.append(
             f"{count} {'page differs' if count == 1 else 'pages differ'} from the working tree; "
-            "answers come from the files. Run 'anvil build' to bring the index up to date."
+            f"answers come from the files. To bring the index up to date, run: {build}"
             if count
             else "It says what the working tree says."
         )

@@ -43,7 +43,8 @@ def command(
 
     with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
         result = opened.search(query, top_k, file_filter, max_chars, mode)  # type: ignore[arg-type]
-        root, keep = opened.docs_root, "" if opened.origin else " Run 'anvil build' to keep it."
+        build = options.build(docs=docs, index=index, config=config, provider=provider)
+        root, keep = opened.docs_root, "" if opened.origin else f" To keep that, run: {build}"
     if as_json:
         output.print_json(result)
         return

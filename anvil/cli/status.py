@@ -21,6 +21,7 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
     if as_json:
         output.print_json(status)
         return
+    build = "" if origin else f" Run: {options.build(docs=docs, index=index, config=config, provider=provider)}"
     stale, index_ = status.index.stale, status.index
     holds = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
     rows = [
@@ -29,7 +30,7 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
         ("holds", f"{holds}, as of {index_.last_indexed or 'never'}"),
         ("fresh", "yes" if not (stale.changed or stale.added or stale.removed) else
             f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed."
-            + ("" if origin else " Run 'anvil build'.")),
+            + build),
         ("embedding", _model(status.embedding)),
     ]  # fmt: skip
     if index_.artifact:
@@ -42,7 +43,7 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
         rows.append(("git", f"HEAD {status.git.head_commit or 'unborn'}{dirty}"))
     if index_.pending_vectors:
         lacking = counted(index_.pending_vectors, "passage", "have")
-        rows.append(("pending", f"{lacking} no vector yet. Run 'anvil build'."))
+        rows.append(("pending", f"{lacking} no vector yet.{build}"))
     if origin:
         rows.insert(1, ("from", origin))
     if index_.artifact and index_.artifact.note:

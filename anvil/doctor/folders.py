@@ -48,7 +48,7 @@ def documents(place: Place) -> Iterator[Finding]:
     try:
         scan = place.documents.scan()
     except SourceError as error:
-        yield Finding("documents", "note" if place.index.exists() else "wrong", str(error))
+        yield Finding("documents", "note" if place.has_index else "wrong", str(error))
         return
     shown, count = place.shown(place.folder), len(scan.entries)
     if not count:
@@ -70,7 +70,7 @@ def writable(place: Place) -> Iterator[Finding]:
 
     found: list[Finding] = []
     if not place.remote:
-        needed: Verdict = "note" if place.index.exists() else "wrong"
+        needed: Verdict = "note" if place.has_index else "wrong"
         found += _unwritable(place, place.index.parent, "the index cannot be built", needed)
     cached = "an index is checked anew at each start"
     found += _home(cached) or _unwritable(place, trust.folder(), cached, "note")

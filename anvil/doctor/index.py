@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from anvil import program
+from anvil import addresses, program
 from anvil.doctor.place import Place
-from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, FormatTooNew, GitError, SourceError
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, FormatTooNew, GitError, SourceError
 from anvil.findings import Finding
 from anvil.wording import counted
 
@@ -26,6 +26,9 @@ def examine(place: Place) -> Iterator[Finding]:
     from anvil import tracked
     from anvil.store import checking, foreign
 
+    if place.asked:
+        yield _in_milvus(place)
+        return
     path, shown = place.index, place.shown(place.index)
     if tracked.is_pointer(path):
         yield Finding("index", "wrong", f"{shown} is kept by Git LFS, and was not fetched.", "git lfs pull")
@@ -49,6 +52,15 @@ def examine(place: Place) -> Iterator[Finding]:
         held += f", as of {meta['last_index_timestamp'] or 'never'}"
         fresh = ", fresh" if place.folder.is_dir() else ""
         yield from found or [Finding("index", "ok", f"{shown} is sound{fresh}: {held}.")]
+
+
+def _in_milvus(place: Place) -> Finding:
+    try:
+        shown = addresses.milvus(place.config.index or "").shown
+    except ConfigError as error:
+        return Finding("index", "wrong", str(error))
+    text = f"The index is in Milvus, {shown}, and nothing is asked over the network here. This asks it:"
+    return Finding("index", "note", text, place.anvil("status", options=PLACE))
 
 
 def _missing(place: Place) -> Finding:

@@ -35,7 +35,8 @@ class Place:
 
     @property
     def index(self) -> Path:
-        """The index file, there or not; for one from elsewhere, where it is kept once it is fetched."""
+        """The index file, there or not; for one from elsewhere, where it is kept once it is fetched. One that is
+        :attr:`asked` is no file: ConfigError."""
         if not self.remote:
             return index_file(self.config, self.project)
         from anvil.fetching import cached_path
@@ -46,6 +47,16 @@ class Place:
     def remote(self) -> bool:
         """Whether the index is published elsewhere."""
         return addresses.is_remote(self.config.index or "")
+
+    @property
+    def asked(self) -> bool:
+        """Whether the index is asked where it is, in Milvus, rather than read as a file."""
+        return addresses.is_milvus(self.config.index or "")
+
+    @property
+    def has_index(self) -> bool:
+        """Whether there is an index to answer from; of one that is asked it is not known, and taken to be so."""
+        return self.asked or self.index.exists()
 
     @cached_property
     def documents(self) -> DocumentSource:
@@ -63,8 +74,10 @@ class Place:
         return str(below)
 
     def anvil(self, *words: str, options: tuple[str, ...] = ()) -> str:
-        """The command line of this ``anvil`` with ``words``, and with those of ``options`` that were given here."""
-        named = [word for option, value in self.given if option in options for word in (option, value)]
+        """The command line of this ``anvil`` with ``words``, and with those of ``options`` that were given here; a
+        secret in them is left for the reader to put in."""
+        given = ((option, value) for option, value in self.given if option in options)
+        named = [word for option, value in given for word in (option, _shown(value))]
         return program.line([*program.spelled(), *words, *named])
 
     def build(self, *words: str) -> str:
@@ -74,6 +87,10 @@ class Place:
     def at(self, folder: Path, command: str) -> str:
         """A command that has to run in another folder."""
         return command if folder == Path.cwd() else f"{program.line(['cd', str(folder)])} && {command}"
+
+
+def _shown(value: str) -> str:
+    return addresses.spelled_without_secrets(value) if "://" in value and addresses.is_remote(value) else value
 
 
 def find(docs: str | None, index: str | None, config: str | None, provider: str | None) -> Place:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anvil import program
+from anvil.config import INDEX_FOLDER
 from anvil.doctor.installation import extra
 from anvil.doctor.place import Place
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.findings import Finding
+
+if TYPE_CHECKING:
+    from anvil.tracked import TrackedIndex
 
 HOOKS = ("anvil-check", "anvil-build")
 PRE_COMMIT = ".pre-commit-config.yaml"
@@ -48,6 +53,10 @@ def pre_commit(place: Place) -> Iterator[Finding]:
         text = f"{' and '.join(ours)} stand in {place.shown(file)}, but this clone runs no hooks of pre-commit."
         yield Finding("pre-commit", "wrong", text, _install(place, repository.root))
         found = True
+    if place.remote:
+        text = f"{ours[0]} looks at an index in git; the one that is named here lies elsewhere."
+        yield Finding("pre-commit", "note", f"{text} Give the hook one of its own: args: [--index, FILE].")
+        return
     try:
         tracked = TrackedIndex(place.index, place.folder)
         ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
@@ -56,11 +65,20 @@ def pre_commit(place: Place) -> Iterator[Finding]:
         return
     if ignored:
         text = f"{ours[0]} looks at the index as git holds it, but git is told to leave {tracked.path} out."
-        add = program.line(["git", "add", place.shown(place.index.parent)])
-        init = place.at(place.project, place.anvil("init", "--commit-index", options=("--docs",)))
-        yield Finding("pre-commit", "wrong", text, f"{init} && {place.build()} && {add}")
+        yield Finding("pre-commit", "wrong", text, _let_in(place, tracked))
     elif not found:
         yield Finding("pre-commit", "ok", f"{' and '.join(ours)} run before each commit.")
+
+
+def _let_in(place: Place, tracked: TrackedIndex) -> str:
+    """The commands that have git take the index in; for one outside its own folder, what says which rule forbids it."""
+    if place.index.parent.name != INDEX_FOLDER:
+        return place.at(tracked.repository.root, program.line(["git", "check-ignore", "-v", tracked.path]))
+    docs = ["--docs", os.path.abspath(place.folder)] if "--docs" in dict(place.given) else []
+    init = place.anvil("init", "--commit-index", *docs)
+    if "--config" in dict(place.given) and place.project != Path.cwd():  # in brackets: what follows is meant from here
+        init = f"({place.at(place.project, init)})"
+    return f"{init} && {place.build()} && {program.line(['git', 'add', place.shown(place.index.parent)])}"
 
 
 def _install(place: Place, root: Path) -> str:

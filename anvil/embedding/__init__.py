@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
     """float32; (dimensions,) for one text, (n, dimensions) for n."""
 
+BUNDLED_MODEL = "all-MiniLM-L6-v2"
+"""What the model that comes along is called, for which ``embedding.model`` stays empty."""
+
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
@@ -87,6 +90,21 @@ def provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider:
         known = ", ".join(sorted(PROVIDERS))
         raise ConfigError(f"Unknown embedding provider {name!r}. Set embedding.provider to one of: {known}.")
     return PROVIDERS[name](settings)
+
+
+def other_vectors(meta: Mapping[str, str], at_hand: EmbeddingProvider) -> str:
+    """Why questions cannot be compared with an index's vectors, which another model made, and what to set."""
+    name, model = meta["embedding_provider"], meta["embedding_model"]
+    which = "leave embedding.model empty" if model == BUNDLED_MODEL else f"embedding.model to {model!r}"
+    both = f"set embedding.provider to {name!r} and {which}"
+    if at_hand.name == "none":
+        return f"keywords only were asked for (embedding provider none). To use the index's vectors of {model}, {both}."
+    told = f"the index was built with {model}, at hand is {at_hand.model}."
+    if at_hand.name != name:
+        return f"{told} Rebuild the index, or {both}."
+    if model == BUNDLED_MODEL != at_hand.model:
+        return f"{told} Rebuild the index, or {which}."
+    return f"{told} Rebuild the index, or set embedding.model to that model."
 
 
 def _local(settings: EmbeddingSettings) -> EmbeddingProvider:

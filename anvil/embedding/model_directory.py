@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from anvil.embedding import BUNDLED_MODEL
 from anvil.errors import ModelError
 
 BUNDLED = Path(__file__).parent / "model"
@@ -70,7 +71,7 @@ def open_directory(model: str) -> ModelDirectory:
     settings = ModelSettings(**known)
     _validate(path / "model.json", settings)
     digest = str(entries["digest"]) if path == BUNDLED else model_digest(path, settings)
-    return ModelDirectory(path, name if path != BUNDLED or model else "all-MiniLM-L6-v2", settings, digest)
+    return ModelDirectory(path, name if path != BUNDLED or model else BUNDLED_MODEL, settings, digest)
 
 
 def _file_digest(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import anvil
+from anvil.program import line as program_line
 from tests import repositories
 from tests.conftest import PAGES, linked, write
 from tests.repositories import commit, run
@@ -417,6 +419,90 @@ def test_diff(built: Path) -> None:
     assert answer == {"pages": [{"kind": "changed", "file_path": "index.md", "sections": [changed]}], "settings": []}
 
 
+def test_a_page_with_a_hash_in_its_name_is_shown(work: Path) -> None:
+    write(work / "docs", {"c#.md": "# C#\n\nSharp.\n\n## Why C#\n\nBecause.\n", "c.md": "# C\n\n## C#\n\nFlat.\n"})
+    assert "Sharp" in inside.program("show", "c#.md", cwd=work).stdout
+    assert "Because" in inside.program("show", "c#.md#C# > Why C#", cwd=work).stdout
+    assert "Because" in inside.program("show", "c#.md#why-c", cwd=work).stdout
+    assert "Flat" in inside.program("show", "c.md#C > C#", cwd=work).stdout
+    assert "at path: d. " in complaint("show", "d#x", cwd=work, by=inside.program)
+
+
+def test_the_command_that_is_advised_builds_the_index_that_was_asked_about(built: Path) -> None:
+    where = ["--docs", "docs", "--index", "my index.db", "--provider", "none"]
+    inside.program("build", *where, cwd=built)
+    write(built, {"docs/new.md": "# Tapir\n"})
+    build = program_line(["anvil", "build", *where])
+    found = inside.program("search", *where, "tapir", cwd=built)
+    assert found.stderr.strip().endswith(f"To keep that, run: {build}")
+    assert f"1 added, 0 removed. Run: {build}\n" in inside.program("status", *where, cwd=built).stdout
+    told = inside.program("check", *where[:4], cwd=built, code=1).stdout
+    assert told.endswith(f" Run: {program_line(['anvil', 'build', *where[:4]])}\n")
+
+
+def test_git_install_outside_a_repository_speaks_of_no_option_of_others(isolated: None, built: Path) -> None:
+    message = complaint("git", "install", cwd=built, by=inside.program)
+    assert "is not in a git repository" in message and "--tracked" not in message
+
+
+# --- streams -----------------------------------------------------------------------------------------------------
+
+WINDOWS = (
+    "import io, sys, anvil.cli\n"
+    "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'cp1252', newline='\\n')\n"
+    "sys.stderr = io.TextIOWrapper(sys.stderr.detach(), 'cp1252', 'backslashreplace', newline='\\n')\n"
+    "anvil.cli.main(sys.argv[1:])\n"
+)
+"""The program with the streams that it has on Windows when its output is redirected."""
+
+
+def test_what_is_redirected_is_utf8_whatever_the_code_page(work: Path) -> None:
+    write(work / "docs", {"\U0001f680.md": "# Rockets \U0001f680\n\nThey fly \U0001f680.\n"})
+
+    def called(*arguments: str, start: list[str], code: int = 0, **more: str) -> tuple[str, str]:
+        settings = {key: value for key, value in environment(**more).items() if key != "PYTHONUTF8"}
+        if "PYTHONIOENCODING" not in more:
+            settings.pop("PYTHONIOENCODING", None)
+        done = subprocess.run([sys.executable, *start, *arguments], cwd=work, env=settings, capture_output=True)
+        assert done.returncode == code, done.stderr
+        encoding = more.get("PYTHONIOENCODING", "utf-8").partition(":")[0]
+        return done.stdout.decode(encoding), done.stderr.decode(encoding)
+
+    program("build", cwd=work)
+    for words in (["show", "\U0001f680.md"], ["list"], ["search", "--json", "rockets"],
+                  ["git", "textconv", "docs/.anvil/index.db"]):  # fmt: skip
+        assert "Rockets \U0001f680" in called(*words, start=["-c", WINDOWS])[0]
+    assert "\U0001f680" in called("show", "\U0001f680x.md", start=["-c", WINDOWS], code=2)[1]
+    asked = called("list", start=["-m", "anvil"], PYTHONIOENCODING="cp1252")[0]
+    assert "Rockets ?" in asked  # the user said so: shown as it can be
+    asked = called("list", start=["-m", "anvil"], PYTHONIOENCODING="cp1252:xmlcharrefreplace")[0]
+    assert "Rockets &#128640;" in asked
+
+
+# --- ci --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("github", [False, True], ids=["elsewhere", "github"])
+def test_ci_leaves_standard_output_to_the_json(work: Path, monkeypatch: pytest.MonkeyPatch, github: bool) -> None:
+    for name in [name for name in os.environ if name.startswith("GITHUB_")]:
+        monkeypatch.delenv(name)
+    if github:
+        monkeypatch.setenv("GITHUB_ACTIONS", "true")
+        monkeypatch.setenv("GITHUB_OUTPUT", str(work / "outputs"))
+    (work / "docs/bad.md").write_bytes(b"# \xff\n")
+    warning, error = ("::warning ", "::error ") if github else ("warning: ", "error: ")
+    done = program("ci", "build", "--previous", "none.db", "--json", cwd=work)
+    values = json.loads(done.stdout)
+    assert warning in done.stderr and "none.db" in done.stderr and values["digest"] not in done.stderr
+    if github:
+        assert f"digest={values['digest']}\n" in (work / "outputs").read_text()
+    write(work, {"docs/new.md": "# New\n"})
+    done = program("ci", "check", "--json", cwd=work, code=1)
+    assert json.loads(done.stdout)["changed"] == "true" and error in done.stderr and "is stale" in done.stderr
+    done = program("ci", "build", "--docs", "nope", "--json", cwd=work, code=2)
+    assert done.stdout == "" and done.stderr.startswith(error) and "nope" in done.stderr
+
+
 # --- init ------------------------------------------------------------------------------------------------------
 
 
@@ -490,6 +576,61 @@ def test_init_for_the_folder_itself(isolated: None, docs: Path) -> None:
     assert (docs / ".gitignore").read_text() == ".anvil/\n"
     inside.program("init", "--docs", ".", "--commit-index", cwd=docs)
     assert (docs / ".gitattributes").read_text() == ".anvil/index.db binary\n"
+
+
+def test_init_without_anybody_to_ask_names_the_options(docs: Path) -> None:
+    done = program("init", cwd=docs.parent, code=2, input="")
+    assert "Give --commit-index or --no-commit-index" in done.stderr and "interrupted" not in done.stderr
+    assert not (docs.parent / "anvil.toml").exists() and not (docs / ".anvil").exists()
+
+
+def test_init_goes_by_the_configuration(isolated: None, work: Path) -> None:
+    (work / "docs").rename(work / "documentation")
+    write(work, {"anvil.toml": 'docs = "documentation"\n[embedding]\nprovider = "none"\n'})
+    repository(work)
+    inside.program("build", cwd=work)
+    advice = complaint("check", "--staged", "--tracked", cwd=work, by=inside.program)
+    assert "run 'anvil init --docs documentation --commit-index'" in advice
+    below = work / "documentation"  # a folder further down is of the same project
+    for place, words in ((work, ["--docs", "documentation"]), (work, []), (below, []), (below, ["--docs", "."])):
+        (below / ".anvil/.gitignore").write_text("*\n")
+        inside.program("init", *words, "--commit-index", cwd=place)
+        run(work, "add", "-A")
+        assert "documentation/.anvil/index.db" in run(work, "ls-files").splitlines()
+        assert (work / ".gitattributes").read_text() == "documentation/.anvil/index.db binary\n"
+        run(work, "rm", "-q", "--cached", "documentation/.anvil/index.db")
+    assert not (below / "anvil.toml").exists() and not (below / ".gitattributes").exists()
+
+
+def test_init_is_about_the_index_that_the_configuration_names(isolated: None, docs: Path) -> None:
+    work = docs.parent
+    settings = '[tool.anvil]\nindex = "docs.anvil.db"\n[tool.anvil.embedding]\nprovider = "none"\n'
+    write(work, {"pyproject.toml": settings, ".gitignore": "docs.anvil.db\n"})
+    repository(work)
+    told = inside.program("init", "--commit-index", cwd=work).stdout
+    assert "pyproject.toml stands already" in told and "git add docs.anvil.db" in told
+    assert (work / ".gitattributes").read_text() == "docs.anvil.db binary\n"
+    assert (work / ".gitignore").read_text() == "" and not (docs / ".anvil").exists()
+    inside.program("build", cwd=work)
+    run(work, "add", "-A")
+    assert "docs.anvil.db" in run(work, "ls-files").splitlines()
+    inside.program("init", "--no-commit-index", cwd=work)
+    assert (work / ".gitignore").read_text() == "docs.anvil.db\n" and (work / ".gitattributes").read_text() == ""
+    assert not (work / "anvil.toml").exists()
+
+
+def test_init_with_a_folder_of_its_own_is_another_project(isolated: None, work: Path) -> None:
+    repository(work)
+    write(work / "part/docs", PAGES)
+    inside.program("init", "--docs", "docs", "--no-commit-index", cwd=work / "part")
+    assert 'docs = "docs"' in (work / "part/anvil.toml").read_text()
+    assert (work / "part/.gitignore").read_text() == "docs/.anvil/\n" and not (work / ".gitignore").exists()
+
+
+def test_init_has_no_say_over_an_index_from_elsewhere(work: Path) -> None:
+    write(work, {"anvil.toml": 'index = "https://u:SECRETPW@docs.example/"\n'})
+    message = complaint("init", "--commit-index", cwd=work, by=inside.program)
+    assert "published elsewhere" in message and "SECRETPW" not in message and not (work / ".gitattributes").exists()
 
 
 # --- what is loaded -----------------------------------------------------------------------------------------------

@@ -77,6 +77,17 @@ def test_the_folder_of_a_configuration_is_named_instead_of_the_docs(project: Pat
     assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "."]}
 
 
+@pytest.mark.parametrize("name", ["anvil.toml", "pyproject.toml"])
+def test_a_configuration_is_found_where_every_command_finds_it(project: Path, name: str) -> None:
+    (project / "docs").rename(project / "documentation")
+    (project / ".git").mkdir()  # where the search for a configuration ends
+    head = "" if name == "anvil.toml" else "[tool.anvil]\n"
+    (project / name).write_text(f'{head}docs = "documentation"\n')
+    program("init", "--client", "claude-code", cwd=project / "documentation")
+    found = json.loads((project / ".mcp.json").read_text())
+    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", name]}
+
+
 def test_what_cannot_be_merged_is_refused(project: Path) -> None:
     (project / ".mcp.json").write_text("{ broken")
     assert "Put this in yourself" in complaint("init", "--client", "claude-code", cwd=project)

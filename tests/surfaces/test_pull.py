@@ -169,8 +169,12 @@ def test_search_list_show_status_and_check_take_an_address(published: Server, he
     status = program("status", *where, cwd=here).stdout
     assert f"from  {published.url}/anvil/" in status
     write(here / "docs", {**PAGES, "index.md": "# Changed\n"})
-    assert "Run 'anvil build'" not in program("check", *where, cwd=here, code=1).stdout
+    assert "anvil build" not in program("check", *where, cwd=here, code=1).stdout
     assert "is not built here" in complaint("build", *where, cwd=here)
+    assert "anvil build" not in program("status", *where, cwd=here).stdout
+    run(here, "init", "-q")
+    unheld = complaint("git", "install", *where, cwd=here)  # and not that some file of the cache is in no repository
+    assert f"published at {published.url}/anvil/: no commit holds it" in unheld and "--tracked" not in unheld
     published.stop()
     offline = printed("search", *where, "night alerts", cwd=here)
     assert any("last confirmed less than a minute ago" in note for note in offline["freshness"]["notes"])
