@@ -19,10 +19,8 @@ from anvil.config import (
     MILVUS_TOKEN,
     Config,
     ContextOptions,
-    configure,
-    key_of,
-    variable,
 )
+from anvil.configuring import configure, key_of, variable
 from anvil.errors import ConfigError
 
 CONFIG_NAME = "anvil.toml"

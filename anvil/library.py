@@ -16,8 +16,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from anvil import filters, searching
-from anvil.config import Config, configured
+from anvil.config import Config
 from anvil.configfile import load_config
+from anvil.configuring import configured
 from anvil.errors import ConfigError, DocumentRejected, DocumentTooLarge, NotFound
 from anvil.holdings import Deleted, FolderReport, Holdings, Ingested, Libraries, LibraryInfo, Passages, WholeDocument
 from anvil.indexing import settings

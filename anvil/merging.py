@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from anvil import published
 from anvil.building import build, unchanged
-from anvil.config import ChunkingOptions, configure
+from anvil.config import ChunkingOptions
+from anvil.configuring import configure
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.git import Repository
 from anvil.models import BuildReport, Changes, Document, Progress, Scan, Skipped, silent

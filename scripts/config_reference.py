@@ -8,7 +8,8 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
-from anvil.config import Config, variable
+from anvil.config import Config
+from anvil.configuring import variable
 from scripts.tables import meanings, prose, table
 
 OPENING = """\

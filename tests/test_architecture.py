@@ -19,8 +19,8 @@ MODULES = {
 FLOORS = (
     {"errors", "models", "status", "holdings", "findings", "wording"},
     {"markdown", "blocks", "cutting", "headings", "frontmatter", "chunking", "globs", "lexicon", "ranking", "vectors",
-     "passages", "manifest", "addresses", "sharding", "config", "freshness", "history", "trees", "selecting",
-     "attributes", "anchors", "filters", "pieces", "charsets", "httpheaders"},
+     "passages", "manifest", "addresses", "sharding", "config", "configuring", "freshness", "history", "trees",
+     "selecting", "attributes", "anchors", "filters", "pieces", "charsets", "httpheaders"},
     {"git", "libgit2", "tracked", "sources", "working_tree", "footprint", "configfile", "clients", "watching",
      "embedding", "executing", "store", "fetching", "converting", "webdocuments", "milvus",
      "program", "userfolders", "ownfiles"},

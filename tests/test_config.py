@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from anvil.config import Config, configure
+from anvil.config import Config
+from anvil.configuring import configure
 from anvil.errors import ConfigError
 
 

@@ -20,7 +20,8 @@ import yaml
 import anvil
 from anvil import markdown
 from anvil.cli import COMMANDS, group, init
-from anvil.config import Config, configure
+from anvil.config import Config
+from anvil.configuring import configure
 from anvil.store import checking, connection
 from scripts import reference
 from tests.conftest import PAGES, write

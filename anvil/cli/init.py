@@ -12,8 +12,9 @@ import click
 from anvil import addresses, ownfiles
 from anvil.cli import options, output
 from anvil.clients import CLIENTS, SERVER, Client, difference, entry, merged, path_of
-from anvil.config import INDEX_FOLDER, Config, configure
+from anvil.config import INDEX_FOLDER, Config
 from anvil.configfile import CONFIG_NAME, index_file, load_config, nearest_config
+from anvil.configuring import configure
 from anvil.errors import ConfigError
 
 TEMPLATE = """\

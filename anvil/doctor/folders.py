@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from anvil.config import variables
 from anvil.configfile import nearest_config
+from anvil.configuring import variables
 from anvil.doctor.place import Place
 from anvil.errors import SourceError
 from anvil.findings import Finding, Verdict
