@@ -29,9 +29,10 @@ class RayCluster:
     """Where it keeps its files; the name stands in the command lines of all its processes but the workers."""
 
     def workers(self) -> list[int]:
-        """The processes that run tasks."""
+        """The processes that run tasks, or would."""
+        names = ("ray::work", "ray::IDLE")
         raylets = set(processes(lambda line: str(self.folder) in line and "raylet" in line.split("\0")[0]))
-        return [pid for pid in processes(lambda line: line.startswith("ray::work")) if parent(pid) in raylets]
+        return [pid for pid in processes(lambda line: line.startswith(names)) if parent(pid) in raylets]
 
 
 def processes(fits: Callable[[str], bool]) -> list[int]:

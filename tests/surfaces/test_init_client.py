@@ -85,7 +85,7 @@ def test_a_configuration_is_found_where_every_command_finds_it(project: Path, na
     (project / name).write_text(f'{head}docs = "documentation"\n')
     program("init", "--client", "claude-code", cwd=project / "documentation")
     found = json.loads((project / ".mcp.json").read_text())
-    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", name]}
+    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "."]}
 
 
 def test_what_cannot_be_merged_is_refused(project: Path) -> None:
