@@ -306,7 +306,7 @@ def test_questions_during_the_first_build(
         found.start()
         first = found.search("zebra")
         assert any("being built" in note for note in first.freshness.notes)
-        assert bool(first.results) == bool(ahead)
+        assert first.results or not ahead  # nobody waits for pages then, and some may have been read all the same
         until(lambda: found.list_pages().total_pages == 64)
         result = found.search("silence at night")
         assert result.results[0].metadata.file_path == "guides/alerts.md" and not found.index_path.exists()
