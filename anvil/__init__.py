@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from anvil._version import __version__
 
 if TYPE_CHECKING:
-    from anvil.api import Anvil
-    from anvil.config import Config
+    from anvil.api import Anvil, open
+    from anvil.core.config.schema import Config
     from anvil.errors import AnvilError
-    from anvil.library import Library, open_library
-    from anvil.models import (
+    from anvil.models.documents import (
         BuildReport,
         Changes,
         ChunkMetadata,
@@ -24,23 +23,35 @@ if TYPE_CHECKING:
         Page,
         PageChunk,
         PageList,
+        PageSection,
         PageSummary,
         SearchResult,
         SectionText,
     )
-    from anvil.opening import open
-    from anvil.status import Status
+    from anvil.models.status import Status
+    from anvil.services.library.library import Library, open_library
 
 _HOMES = {
-    "anvil.api": ("Anvil",),
-    "anvil.config": ("Config",),
+    "anvil.api": ("Anvil", "open"),
+    "anvil.core.config.schema": ("Config",),
     "anvil.errors": ("AnvilError",),
-    "anvil.library": ("Library", "open_library"),
-    "anvil.models": ("BuildReport", "Changes", "ChunkMetadata", "Freshness", "Hit", "Page", "PageChunk", "PageList",
-                     "PageSummary", "SearchResult", "SectionText"),
-    "anvil.opening": ("open",),
-    "anvil.status": ("Status",),
-}  # fmt: skip
+    "anvil.services.library.library": ("Library", "open_library"),
+    "anvil.models.documents": (
+        "BuildReport",
+        "Changes",
+        "ChunkMetadata",
+        "Freshness",
+        "Hit",
+        "Page",
+        "PageChunk",
+        "PageList",
+        "PageSection",
+        "PageSummary",
+        "SearchResult",
+        "SectionText",
+    ),
+    "anvil.models.status": ("Status",),
+}
 
 __all__ = [  # noqa: RUF022 - the object first
     "Anvil",
@@ -55,6 +66,7 @@ __all__ = [  # noqa: RUF022 - the object first
     "Page",
     "PageChunk",
     "PageList",
+    "PageSection",
     "PageSummary",
     "SearchResult",
     "SectionText",

@@ -1,6 +1,6 @@
 """``python -m anvil`` is the ``anvil`` command."""
 
-from anvil.cli import main
+from anvil.interfaces.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -189,11 +189,13 @@ def share_of(docs: Path, index: Path, name: str) -> None:
     """
     import time
 
-    from anvil import building, embedding, sources
-    from anvil.config import ChunkingOptions, EmbeddingSettings
-    from anvil.embedding import Embedded
+    from anvil.backends.embedding.factory import create_provider
+    from anvil.backends.embedding.provider import Embedded
+    from anvil.backends.sources import git_tree
+    from anvil.core.config.schema import ChunkingOptions, EmbeddingSettings
+    from anvil.services.build import builder
 
-    provider = embedding.provider(name, EmbeddingSettings(provider=name))
+    provider = create_provider(name, EmbeddingSettings(provider=name))
     inner, spent, again = provider.embed, 0.0, 0.0
 
     def timed(texts: list[str]) -> Embedded:
@@ -208,7 +210,7 @@ def share_of(docs: Path, index: Path, name: str) -> None:
 
     provider.embed = timed  # type: ignore[method-assign, assignment]
     started = time.perf_counter()
-    building.build(sources.working_tree(docs), index, provider, ChunkingOptions())
+    builder.build(git_tree.working_tree(docs), index, provider, ChunkingOptions())
     whole = time.perf_counter() - started - again
     provider.close()
     print(json.dumps({"build": whole, "inference": spent - again}))

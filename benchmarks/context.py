@@ -28,9 +28,13 @@ alert artifact budget cache certificate chunk client database deploy document ga
 monitor passenger payment protocol queue replica retry rotation schema search section session stream ticket timeout
 token transport vector vessel worker""".split()  # noqa: SIM905
 SHAPES = (
-    "specs/{0:03}-{1}/spec.md", "specs/{0:03}-{1}/plan.md", "specs/{0:03}-{1}/tasks.md",
-    "specs/{0:03}-{1}/checklists/requirements.md", "architecture/adr/{0:04}-{1}.md", "operations/{1}-{0}.md",
-)  # fmt: skip
+    "specs/{0:03}-{1}/spec.md",
+    "specs/{0:03}-{1}/plan.md",
+    "specs/{0:03}-{1}/tasks.md",
+    "specs/{0:03}-{1}/checklists/requirements.md",
+    "architecture/adr/{0:04}-{1}.md",
+    "operations/{1}-{0}.md",
+)
 
 
 def tree(root: Path, files: int, size: int) -> Path:

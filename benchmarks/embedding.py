@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import platform
 import random
 import re
 import statistics
@@ -23,13 +22,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from measuring import heading
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from anvil.config import EmbeddingSettings  # noqa: E402
-from anvil.embedding import provider  # noqa: E402
+from anvil.backends.embedding.factory import create_provider  # noqa: E402
+from anvil.core.config.schema import EmbeddingSettings  # noqa: E402
 
 Loop = Callable[[list[str]], NDArray[np.float32]]
 
@@ -47,13 +47,13 @@ def chunks_of(docs: Path, count: int, size: int) -> list[str]:
 
 def anvil_loop() -> Loop:
     """Anvil, as it comes."""
-    local = provider("local", EmbeddingSettings())
+    local = create_provider("local", EmbeddingSettings())
     return lambda texts: local.embed(texts).vectors
 
 
 def anvil_fp32_loop(fp32: Path) -> Loop:
     """Anvil's way of running, over the fp32 weights: what is due to the loop, and what to int8."""
-    local = provider("local", EmbeddingSettings(model=str(fp32)))
+    local = create_provider("local", EmbeddingSettings(model=str(fp32)))
     return lambda texts: local.embed(texts).vectors
 
 
@@ -163,11 +163,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     texts = chunks_of(options.docs, options.chunks, options.size)
     if not texts:
         parser.error(f"{options.docs} has no Markdown text. Give another folder with --docs.")
-    tokens = [len(spans) + 2 for spans in provider("local", EmbeddingSettings()).token_spans(texts)]
+    tokens = [len(spans) + 2 for spans in create_provider("local", EmbeddingSettings()).token_spans(texts)]
     found = loops(options.fp32, options.sentence_transformers)
     seconds = measure(found, texts, options.rounds)
-    print(f"{len(texts)} chunks, {statistics.mean(tokens):.0f} tokens on average, {max(tokens)} at most;")
-    print(f"{options.rounds} rounds; {platform.machine()}, Python {platform.python_version()}\n")
+    print(heading(options.rounds))
+    print(f"{len(texts)} chunks, {statistics.mean(tokens):.0f} tokens on average, {max(tokens)} at most.\n")
     print(table(seconds, agreement(found, texts[:64]), len(texts)))
 
 

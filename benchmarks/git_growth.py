@@ -109,9 +109,11 @@ def main() -> None:
     rows = [
         (f"artifact, {given.pages} pages, provider {given.provider}", f"{artifact / 1024:.0f} KiB", "", ""),
         ("artifact, packed", f"{before / 1024:.0f} KiB", f"{before / artifact * 100:.0f} %", ""),
-        *((name, f"{size / 1024:.1f} KiB", f"{size / artifact * 100:.2f} %", BAR if "median" in name else "")
-          for name, size in growth.items()),
-    ]  # fmt: skip
+        *(
+            (name, f"{size / 1024:.1f} KiB", f"{size / artifact * 100:.2f} %", BAR if "median" in name else "")
+            for name, size in growth.items()
+        ),
+    ]
     print(table(("what the index adds to the repository", "measured", "of the artifact", "bar"), rows))
 
 

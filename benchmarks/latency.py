@@ -36,12 +36,13 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil import embedding, indexing
-from anvil.config import ChunkingOptions, Config, EmbeddingSettings
-from anvil.models import Chunk, Document, Mode, Page, ParsedPage, Section, Window
-from anvil.store import checking, connection, identity, publishing
-from anvil.store.connection import fill
-from anvil.store.writing import Writer, quantized
+from anvil.backends.embedding.factory import create_provider
+from anvil.backends.store import connection, publish, row_ids, verify
+from anvil.backends.store.connection import fill
+from anvil.backends.store.writer import Writer, quantized
+from anvil.core.config.schema import ChunkingOptions, Config, EmbeddingSettings
+from anvil.models.documents import Chunk, Document, Mode, Page, ParsedPage, Section, Window
+from anvil.services.build import indexer
 
 BASE = 1000
 NOISE = 0.5
@@ -82,7 +83,7 @@ def base_index(folder: Path, found: dict[str, str]) -> Path:
 def real_pages(index: Path) -> list[RealPage]:
     """All pages of an index."""
     pages = []
-    with checking.open_checked(index) as reader:
+    with verify.open_checked(index) as reader:
         owners, vectors = reader.matrix()
         of_chunk: dict[int, list[int]] = {}
         for place, owner in enumerate(owners.tolist()):
@@ -100,13 +101,13 @@ def real_pages(index: Path) -> list[RealPage]:
 
 def synthesised(index: Path, base: Path, pages: list[RealPage], count: int) -> None:
     """Publish an index of at least ``count`` chunks at ``index``."""
-    provider = embedding.provider("local", EmbeddingSettings())
+    provider = create_provider("local", EmbeddingSettings())
     random_ = random.Random(7)
     noise = np.random.default_rng(7)
     with Writer(connection.open_scratch()) as writer:
-        with checking.open_checked(base) as reader:
+        with verify.open_checked(base) as reader:
             fill(writer.connection, reader.connection)
-        writer.set_meta(indexing.settings(provider, ChunkingOptions()))
+        writer.set_meta(indexer.settings(provider, ChunkingOptions()))
         made = writer.counts()["chunks"]
         with writer.atomic():
             for copy, real in ((n, page) for n in itertools.count(2) for page in pages):
@@ -114,7 +115,7 @@ def synthesised(index: Path, base: Path, pages: list[RealPage], count: int) -> N
                     break
                 made += put_copy(writer, real, copy, random_, noise)
         writer.seal()
-        publication = publishing.Publication(writer, index)
+        publication = publish.Publication(writer, index)
         publication.write_text()
         publication.finish()
     provider.close()
@@ -136,7 +137,7 @@ def put_copy(writer: Writer, real: RealPage, copy: int, random_: random.Random, 
     document_id = writer.put(document, ParsedPage(text, 1, None, {}, sections, (), ()), chunks)
     rows = dict(
         writer.connection.execute(
-            "SELECT ordinal, id FROM chunks WHERE id BETWEEN ? AND ?", identity.chunk_range(document_id)
+            "SELECT ordinal, id FROM chunks WHERE id BETWEEN ? AND ?", row_ids.chunk_range(document_id)
         )
     )
     for chunk, vectors in zip(chunks, real.vectors, strict=True):

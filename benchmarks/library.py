@@ -35,15 +35,15 @@ from measuring import ROOT, heading, in_turn, percentile, ratio, table
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil import embedding
-from anvil.config import Config, EmbeddingSettings
-from anvil.converting import Converter
-from anvil.library import Library
-from anvil.models import Chunk, Window
-from anvil.store.library_writing import now
-from anvil.store.staging import Particulars, Stage
-from anvil.store.writing import quantized
-from tests import documents
+from anvil.backends.convert.converter import Converter
+from anvil.backends.embedding.factory import create_provider
+from anvil.backends.store.library.staging import DocumentInfo, StagedDocument
+from anvil.backends.store.library.writer import utc_now
+from anvil.backends.store.writer import quantized
+from anvil.core.config.schema import Config, EmbeddingSettings
+from anvil.models.documents import Chunk, Window
+from anvil.services.library.library import Library
+from tests.support import documents
 
 WORDS = [word for page in sorted((ROOT / "docs").rglob("*.md")) for word in page.read_text("utf-8").split()]
 PER_DOCUMENT = 20
@@ -134,9 +134,7 @@ def throughput(files: int, rounds: int) -> None:
 
 def passages(chance: random.Random) -> list[Chunk]:
     """A document's passages."""
-    return [
-        Chunk(number, f"Part {number}", 1, sentence(chance, 120), 0, 0, 1, 1, "") for number in range(PER_DOCUMENT)
-    ]
+    return [Chunk(number, f"Part {number}", 1, sentence(chance, 120), 0, 0, 1, 1, "") for number in range(PER_DOCUMENT)]
 
 
 def fill(library: Library, chunks: int) -> None:
@@ -144,17 +142,17 @@ def fill(library: Library, chunks: int) -> None:
     chance, noise = random.Random(2), np.random.default_rng(2)
     for number in range(chunks // PER_DOCUMENT):
         vectors = noise.standard_normal((PER_DOCUMENT, library.provider.dimensions)).astype(np.float32)
-        with Stage(library._settled()) as stage, library._write() as writer:
+        with StagedDocument(library.ensure_writable()) as stage, library._write() as writer:
             source = f"/documents/{number}.md"
             stage.add(passages(chance), source, f"Document {number}", 0)
             for row, vector in enumerate(quantized(vectors)):
-                (window,) = stage.put_windows(row, [Window(0, 1, f"{number} {row}")])
-                stage.put_vectors([(window, vector)])
+                (window,) = stage.rows.put_windows(row, [Window(0, 1, f"{number} {row}")])
+                stage.rows.put_vectors([(window, vector)])
             kind, metadata = ("md", "pdf")[number % 2], {"team": f"t{number % 50}"}
-            told = Particulars(
-                source, f"library{number % 10}", f"Document {number}", kind, str(number), 1, now(), metadata
+            info = DocumentInfo(
+                source, f"library{number % 10}", f"Document {number}", kind, str(number), 1, utc_now(), metadata
             )
-            writer.keep(stage, told, "")
+            writer.store(stage, info, "")
 
 
 def asked(questions: list[str], ask: Callable[[str], Any]) -> list[float]:
@@ -171,9 +169,12 @@ def questions(chunks: int) -> None:
     """How long a question takes, with filters of several widths."""
     chance = random.Random(3)
     ways: dict[str, dict[str, Any]] = {
-        "all": {}, "half, by type": {"filter": {"file_type": "pdf"}}, "a tenth, by library": {"library": "library3"},
-        "a fiftieth, by metadata": {"filter": {"metadata.team": "t7"}}, "all, 100 results": {"top_k": 100},
-    }  # fmt: skip
+        "all": {},
+        "half, by type": {"filter": {"file_type": "pdf"}},
+        "a tenth, by library": {"library": "library3"},
+        "a fiftieth, by metadata": {"filter": {"metadata.team": "t7"}},
+        "all, 100 results": {"top_k": 100},
+    }
     rows = []
     with tempfile.TemporaryDirectory() as place, anvil.open_library(Path(place, "library.db")) as library:
         fill(library, chunks)
@@ -191,8 +192,13 @@ def questions(chunks: int) -> None:
             return time.perf_counter() - started
 
         times = [after_a_write(sentence(chance, 6)) for _ in range(10)]
-        rows.append(["all, after a write", f"{statistics.median(times) * 1000:.1f} ms",
-                     f"{percentile(times, 0.95) * 1000:.1f} ms"])  # fmt: skip
+        rows.append(
+            [
+                "all, after a write",
+                f"{statistics.median(times) * 1000:.1f} ms",
+                f"{percentile(times, 0.95) * 1000:.1f} ms",
+            ]
+        )
     print(table([f"among {chunks:,} passages", "median", "95 %"], rows))
     print(f"\nThe first question, which reads what is kept in memory: {first:.1f} s.\n")
 
@@ -216,7 +222,7 @@ def beside_lancedb(chunks: int) -> None:
     chance = random.Random(4)
     texts = [[chunk.content for chunk in passages(chance)] for _ in range(chunks // PER_DOCUMENT)]
     asking = [sentence(chance, 6) for _ in range(QUESTIONS)]
-    provider = embedding.provider("local", EmbeddingSettings())
+    provider = create_provider("local", EmbeddingSettings())
     provider.warm()
     rows = []
     with tempfile.TemporaryDirectory() as place:

@@ -1,7 +1,7 @@
-"""Timing whole processes, and saying what came out as a Markdown table.
+"""Timing of whole processes, and results as a Markdown table with the machine above it.
 
-Processes are run one at a time; what is compared takes turns within a round, so that a busy moment of the machine
-hits all alike. Quote the ratios: they hold where absolute numbers do not.
+Processes run one at a time. Things that are compared take turns within a round, so that a busy moment of the machine
+slows all of them. Quote the ratios: they hold on other machines, absolute numbers do not.
 """
 
 from __future__ import annotations
@@ -87,11 +87,36 @@ def percentile(times: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
 
 
-def heading(rounds: int) -> str:
-    """The command and the machine, as a line above a table."""
+CPU_FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm")
+"""Instruction sets that decide how fast 8-bit products are, as Linux names them."""
+
+
+def heading(rounds: int | None = None) -> str:
+    """The command and the machine, as lines above a table."""
     command = " ".join([f"python benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    return f"`{command}`\n\n{f'{rounds} rounds; ' if rounds else ''}{machine()}.\n"
+
+
+def machine() -> str:
+    """CPUs, their features that matter here, and Python, as in "2 CPUs, x86_64 (avx2, no VNNI), Python 3.12.1"."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"`{command}`\n\n{rounds} rounds; {cpus} CPUs, {platform.machine()}, Python {platform.python_version()}.\n"
+    features = cpu_features()
+    named = "features unknown" if features is None else ", ".join(features) or "no AVX2"
+    if features is not None and not any("vnni" in name for name in features) and platform.machine() == "x86_64":
+        named += ", no VNNI"
+    return f"{cpus} CPUs, {platform.machine()} ({named}), Python {platform.python_version()}"
+
+
+def cpu_features() -> list[str] | None:
+    """Those of ``CPU_FEATURES`` that the processor has. None where the system has no /proc/cpuinfo."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    flags = next(
+        (line.partition(":")[2].split() for line in lines if line.lower().startswith(("flags", "features"))), []
+    )
+    return [name for name in CPU_FEATURES if name in flags]
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -17,14 +17,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measuring import ROOT, table
+from measuring import ROOT, heading, table
 
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil import exporting
-from anvil.models import Mode, SearchResult
-from anvil.remotecopy import Remote
+from anvil.models.documents import Mode, SearchResult
+from anvil.services.milvus import export
+from anvil.services.milvus.working_copy import MilvusCollection
 
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 Place = tuple[str, str]
@@ -57,9 +57,9 @@ def main() -> None:
             index, source = Path(temporary, f"{corpus}.db"), f"milvus+lite:{temporary}/lite-{corpus}.db/docs"
             with anvil.open(given.eval / "corpora" / corpus, index) as built:
                 built.index()
-            remote = Remote(source, Path(temporary))
-            exporting.export(index, remote.client, grace=0)
-            config = anvil.config.Config(docs=str(Path(temporary, "none")))
+            remote = MilvusCollection(source, Path(temporary))
+            export.export(index, remote.client, grace=0)
+            config = anvil.core.config.schema.Config(docs=str(Path(temporary, "none")))
             with anvil.open(index=index, config=config) as file, anvil.open(index=source, config=config) as there:
                 for question in questions:
                     if corpus not in ("", question["corpus"]):
@@ -77,6 +77,7 @@ def main() -> None:
     for mode, told in found.items():
         same, shared, file_rank, there_rank = (statistics.mean(column) for column in zip(*told, strict=True))
         rows.append((mode, str(len(told)), f"{same:.1%}", f"{shared:.1%}", f"{file_rank:.3f}", f"{there_rank:.3f}"))
+    print(heading())
     print(table(("mode", "questions", "same five", "results shared", "MRR, file", "MRR, Milvus"), rows))
 
 

@@ -47,22 +47,33 @@ class Peer:
 
 PEERS = [
     Peer(
-        "Anvil", [sys.executable, "-m", "anvil", "serve", "--docs", "{}/docs", "--provider", "none"], "search_docs", {},
+        "Anvil",
+        [sys.executable, "-m", "anvil", "serve", "--docs", "{}/docs", "--provider", "none"],
+        "search_docs",
+        {},
     ),
     Peer(
-        "markdown-vault-mcp", ["markdown-vault-mcp", "serve"], "search", {},
+        "markdown-vault-mcp",
+        ["markdown-vault-mcp", "serve"],
+        "search",
+        {},
         settings={"MARKDOWN_VAULT_MCP_SOURCE_DIR": "{}/docs", "MARKDOWN_VAULT_MCP_INDEX_PATH": "{}/index.db"},
     ),
     Peer(
-        "papermoon-mkdocs-mcp", ["papermoon-mkdocs-mcp", "--config", "{}/mkdocs.yml"], "search",
+        "papermoon-mkdocs-mcp",
+        ["papermoon-mkdocs-mcp", "--config", "{}/mkdocs.yml"],
+        "search",
         {"search_type": "keyword"},
     ),
     Peer(
-        "jdocmunch-mcp", ["jdocmunch-mcp"], "search_sections", {"repo": "local/docs"},
+        "jdocmunch-mcp",
+        ["jdocmunch-mcp"],
+        "search_sections",
+        {"repo": "local/docs"},
         before=["jdocmunch-mcp", "index-local", "--path", "{}/docs"],
         settings={"DOC_INDEX_PATH": "{}/store", "JDOCMUNCH_SHARE_SAVINGS": "0"},
     ),
-]  # fmt: skip
+]
 
 
 async def trial(peer: Peer, folder: Path, programs: Path, wait: float) -> str:

@@ -42,9 +42,13 @@ class Replica:
     def __init__(self, index: Path) -> None:
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
-            anvil("serve", "--index", str(index), "--transport", "http", "--port", "0"), stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, cwd=index.parent, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
-        )  # fmt: skip
+            anvil("serve", "--index", str(index), "--transport", "http", "--port", "0"),
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=index.parent,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            text=True,
+        )
         assert self.process.stderr
         found = next(filter(None, (re.search(r"http://(\S+)/mcp", line) for line in self.process.stderr)), None)
         if found is None:
@@ -156,16 +160,31 @@ def main() -> None:
     print(heading(chosen.rounds))
     print(f"{chosen.chunks:,} chunks, {CLIENTS} clients.\n")
     columns = ["servers", "questions a second", "against one", "median of one", "resident, each", "own share"]
-    print(table(columns, [
-        [str(count), f"{statistics.median(pace[count]):.0f}", f"{ratio(pace[count], pace[1]):.2f} x",
-         f"{statistics.median(times[count]) * 1000:.1f} ms",
-         *(f"{statistics.median(each):.0f} MB" for each in zip(*memory[count], strict=True))]
-        for count in counts
-    ]))  # fmt: skip
+    print(
+        table(
+            columns,
+            [
+                [
+                    str(count),
+                    f"{statistics.median(pace[count]):.0f}",
+                    f"{ratio(pace[count], pace[1]):.2f} x",
+                    f"{statistics.median(times[count]) * 1000:.1f} ms",
+                    *(f"{statistics.median(each):.0f} MB" for each in zip(*memory[count], strict=True)),
+                ]
+                for count in counts
+            ],
+        )
+    )
     print()
-    print(table(["a server's start", "measured"], [
-        ["to `/health` of 200", milliseconds(healthy)], ["to the first hybrid answer", milliseconds(answering)],
-    ]))  # fmt: skip
+    print(
+        table(
+            ["a server's start", "measured"],
+            [
+                ["to `/health` of 200", milliseconds(healthy)],
+                ["to the first hybrid answer", milliseconds(answering)],
+            ],
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -21,10 +21,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+from measuring import heading
+
 import anvil
-from anvil.headings import attributes, plain
-from anvil.lexicon import STOP
-from anvil.models import Hit
+from anvil.core.markdown.headings import attributes, plain
+from anvil.core.search.query import STOP
+from anvil.models.documents import Hit
 
 Question = dict[str, object]
 
@@ -63,6 +65,7 @@ def main() -> None:
                         told = f"{measured['MRR@10']:.2f} {measured.get('section hit@5', '-')}"
                         print(told, f"{corpus}: {question['query']}")
 
+    print(heading())
     print("| set | method | n | hit@1 | hit@5 | hit@10 | MRR@10 | section hit@5 (n) |")
     print("|---|---|---|---|---|---|---|---|")
     for label, kinds in {"all": ("answer", "task-link"), "answer": ("answer",), "task-link": ("task-link",)}.items():

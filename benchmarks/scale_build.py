@@ -26,8 +26,12 @@ from pathlib import Path
 from benchmarks import corpus
 from benchmarks.measuring import heading, run, table
 
-TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16), "RAY_USAGE_STATS_ENABLED": "0",
-         "GRPC_ENABLE_FORK_SUPPORT": "0"}  # fmt: skip
+TOKEN = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(16),
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "GRPC_ENABLE_FORK_SUPPORT": "0",
+}
 SIZES = (10_000, 100_000, 1_000_000)
 PROCESSORS = (8, 32, 128)
 Told = dict[str, float]
@@ -42,13 +46,26 @@ def ray_cluster(processors: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
         process = subprocess.Popen(
             [
-                sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}",
-                f"--ray-client-server-port={client}", f"--num-cpus={processors}", "--include-dashboard=false",
-                "--min-worker-port=0", "--max-worker-port=0", f"--temp-dir={folder}", "--node-ip-address=127.0.0.1",
+                sys.executable,
+                "-m",
+                "ray.scripts.scripts",
+                "start",
+                "--head",
+                "--block",
+                f"--port={port}",
+                f"--ray-client-server-port={client}",
+                f"--num-cpus={processors}",
+                "--include-dashboard=false",
+                "--min-worker-port=0",
+                "--max-worker-port=0",
+                f"--temp-dir={folder}",
+                "--node-ip-address=127.0.0.1",
             ],
-            env={**os.environ, **TOKEN, "PYTHONPATH": str(Path(__file__).parents[1])}, cwd=folder,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            env={**os.environ, **TOKEN, "PYTHONPATH": str(Path(__file__).parents[1])},
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             until = time.monotonic() + 120
             while True:
@@ -67,13 +84,16 @@ def ray_cluster(processors: int) -> Iterator[str]:
 
 def one(docs: Path, index: Path, threads: int, address: str) -> None:
     """Build in this process, on the cluster at ``address`` if one is given, and print what it took."""
-    from anvil import building, embedding, executing, sources
-    from anvil.config import ChunkingOptions, EmbeddingSettings
-    from anvil.executing import Answers, Executor, Here
+    from anvil.backends.embedding import ray_cluster
+    from anvil.backends.embedding.executor import EmbeddedBatches, Executor, LocalExecutor
+    from anvil.backends.embedding.factory import create_provider
+    from anvil.backends.sources import git_tree
+    from anvil.core.config.schema import ChunkingOptions, EmbeddingSettings
+    from anvil.services.build import builder
 
     settings = EmbeddingSettings(threads=threads)
-    provider = embedding.provider("local", settings)
-    inner: Executor = executing.executor(address, provider, settings) if address else Here(provider)
+    provider = create_provider("local", settings)
+    inner: Executor = ray_cluster.executor(address, provider, settings) if address else LocalExecutor(provider)
     told: Told = {"sent": 0, "received": 0, "first": 0.0, "embedding": 0.0, "own": 0.0}
 
     class Watched:
@@ -82,7 +102,7 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
         batch = inner.batch
         notes = inner.notes
 
-        def embed(self, batches: Iterable[Sequence[str]]) -> Answers:
+        def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
             began = time.perf_counter()
             answers = inner.embed(self.counted(batches))
             with contextlib.closing(answers):
@@ -102,7 +122,7 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
                 yield texts
                 since = time.perf_counter()
 
-    report = building.build(sources.working_tree(docs), index, provider, ChunkingOptions(), executor=Watched())
+    report = builder.build(git_tree.working_tree(docs), index, provider, ChunkingOptions(), executor=Watched())
     provider.close()
     told.update(seconds=report.seconds, passages=report.embedded)
     print(json.dumps(told))
@@ -130,10 +150,13 @@ def derived(start: float, rate: float, own: float, outside: float) -> list[tuple
         return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
     return [
-        (f"{size:,}", told(size * (outside + own + 1 / (2 * rate))),
-         *(told(start + size * (outside + max(own, 1 / (count * rate)))) for count in PROCESSORS))
+        (
+            f"{size:,}",
+            told(size * (outside + own + 1 / (2 * rate))),
+            *(told(start + size * (outside + max(own, 1 / (count * rate)))) for count in PROCESSORS),
+        )
         for size in SIZES
-    ]  # fmt: skip
+    ]
 
 
 def main() -> None:
@@ -172,13 +195,24 @@ def main() -> None:
         more = statistics.median(
             b["embedding"] / a["embedding"] - 1 for a, b in zip(here[count], there[count], strict=True)
         )
-        rows.append((
-            f"Ray, {count} workers", f"{passages / spread:.1f}", f"{passages / after:.1f}",
-            f"{median(there[count], 'first'):.1f} s", f"{more * 100:.1f} %",
-            f"{median(there[count], 'sent') / passages:.0f} + {median(there[count], 'received') / passages:.0f}",
-        ))  # fmt: skip
-    columns = ("embedding", "passages/s", "after the first answer", "until the first answer", "longer than local",
-               "bytes a passage, out and back")  # fmt: skip
+        rows.append(
+            (
+                f"Ray, {count} workers",
+                f"{passages / spread:.1f}",
+                f"{passages / after:.1f}",
+                f"{median(there[count], 'first'):.1f} s",
+                f"{more * 100:.1f} %",
+                f"{median(there[count], 'sent') / passages:.0f} + {median(there[count], 'received') / passages:.0f}",
+            )
+        )
+    columns = (
+        "embedding",
+        "passages/s",
+        "after the first answer",
+        "until the first answer",
+        "longer than local",
+        "bytes a passage, out and back",
+    )
     print(heading(given.rounds))
     print(f"{given.pages} pages, {int(passages)} passages; all indexes have the same bytes.\n")
     print(table(columns, rows))
@@ -192,8 +226,12 @@ def main() -> None:
         f"{outside * 1000:.2f} ms for all the rest"
     )
     print(f"\nDerived, not measured, from {given_by}.\n")
-    print(table(("passages", "one machine, 2 processors", *(f"{count} processors" for count in PROCESSORS)),
-                derived(median(whole, "first"), rate, own, outside)))  # fmt: skip
+    print(
+        table(
+            ("passages", "one machine, 2 processors", *(f"{count} processors" for count in PROCESSORS)),
+            derived(median(whole, "first"), rate, own, outside),
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -27,16 +27,18 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
-from measuring import ROOT, percentile, table
+from measuring import ROOT, heading, percentile, table
 
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil import addresses, embedding, indexing
-from anvil.config import ChunkingOptions, EmbeddingSettings
-from anvil.models import Chunk, Document, Mode, ParsedPage, Section, Window
-from anvil.store import connection, publishing
-from anvil.store.writing import Writer, quantized
+from anvil.backends.embedding.factory import create_provider
+from anvil.backends.store import connection, publish
+from anvil.backends.store.writer import Writer, quantized
+from anvil.core import index_url
+from anvil.core.config.schema import ChunkingOptions, EmbeddingSettings
+from anvil.models.documents import Chunk, Document, Mode, ParsedPage, Section, Window
+from anvil.services.build import indexer
 
 SECTIONS = 10
 VOCABULARY = 40_000
@@ -78,18 +80,18 @@ class Author:
 def generate(index: Path, count: int) -> float:
     """Publish an index of ``count`` chunks; seconds."""
     began = time.perf_counter()
-    provider = embedding.provider("local", EmbeddingSettings())
+    provider = create_provider("local", EmbeddingSettings())
     author = Author(7)
     scratch = index.with_suffix(".scratch")
     with Writer(connection.open_scratch(scratch)) as writer:
         connection.lay_out(writer.connection, provider.dimensions)
-        settings = indexing.settings(provider, ChunkingOptions())
+        settings = indexer.settings(provider, ChunkingOptions())
         writer.set_meta({**settings, "anvil_version": anvil.__version__, "docs_root_path": "."})
         with writer.atomic():
             for number in range(-(-count // SECTIONS)):
                 write(writer, author, number, min(SECTIONS, count - number * SECTIONS), provider.dimensions)
         writer.seal()
-        publication = publishing.Publication(writer, index)
+        publication = publish.Publication(writer, index)
         publication.write_text()
         publication.finish()
     scratch.unlink(missing_ok=True)
@@ -129,7 +131,7 @@ def ask(index: str, count: int) -> dict[str, object]:
     """Open an index, ask it, and say how long it took and what it holds. Runs in a process of its own."""
     author = Author(8)
     with tempfile.TemporaryDirectory() as empty:
-        config = anvil.config.Config(docs=str(Path(empty, "none")))
+        config = anvil.core.config.schema.Config(docs=str(Path(empty, "none")))
         began = time.perf_counter()
         with anvil.open(index=index, config=config) as opened:
             opened.search(" ".join(author.some(4)))
@@ -168,10 +170,10 @@ def asked(index: str, count: int) -> dict[str, list[float]]:
 
 def exported(index: Path, address: str) -> float:
     """Export an index; seconds."""
-    from anvil import exporting
-    from anvil.milvus.client import Client
+    from anvil.backends.milvus.client import Client
+    from anvil.services.milvus import export
 
-    client = Client(addresses.milvus(address), Path.cwd())
+    client = Client(index_url.milvus(address), Path.cwd())
     told = time.monotonic()
 
     def progress(stage: str, done: int, total: int) -> None:
@@ -181,7 +183,7 @@ def exported(index: Path, address: str) -> float:
             print(f"  {stage} {done:,} of {total:,}", file=sys.stderr)
 
     try:
-        return exporting.export(index, client, progress, grace=0).seconds
+        return export.export(index, client, progress, grace=0).seconds
     finally:
         client.close()
 
@@ -229,6 +231,7 @@ def main() -> None:
                 name = "Milvus Lite" if given.lite else "Milvus"
                 rows.append(row(name, chunks, size, asked(address, given.questions)))
     names = ("chunks", "from", "size", "first answer", *MODES, "hybrid, filtered", "resident")
+    print(heading())
     print("Median / p95 in milliseconds; embedding the question included, and the model in the memory.\n")
     print(table(names, rows))
 

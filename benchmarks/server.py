@@ -28,8 +28,10 @@ import latency
 from measuring import ROOT, anvil, heading, milliseconds, percentile, table
 
 INITIALIZE = {
-    "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"},
-}  # fmt: skip
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "benchmark", "version": "1"},
+}
 
 
 class Server:
@@ -38,9 +40,12 @@ class Server:
     def __init__(self, folder: Path, *flags: str) -> None:
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
-            anvil("serve", *flags, "--log-level", "error"), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+            anvil("serve", *flags, "--log-level", "error"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
         self._number = 0
 
     def ask(self, method: str, params: dict[str, Any]) -> Any:
@@ -124,13 +129,21 @@ def main() -> None:
         resident = server.resident()
         server.end()
     print(heading(chosen.rounds))
-    print(table(["what", "measured"], [
-        ["process start to answered `initialize`", milliseconds(greeted)],
-        ["process start to the first hybrid answer", milliseconds(first)],
-        [f"`search_docs` at {chosen.chunks:,} chunks, median", f"{statistics.median(times) * 1000:.1f} ms"],
-        [f"`search_docs` at {chosen.chunks:,} chunks, 99th percentile", f"{percentile(times, 0.99) * 1000:.1f} ms"],
-        ["resident memory after all questions", "unknown" if resident is None else f"{resident:.0f} MB"],
-    ]))  # fmt: skip
+    print(
+        table(
+            ["what", "measured"],
+            [
+                ["process start to answered `initialize`", milliseconds(greeted)],
+                ["process start to the first hybrid answer", milliseconds(first)],
+                [f"`search_docs` at {chosen.chunks:,} chunks, median", f"{statistics.median(times) * 1000:.1f} ms"],
+                [
+                    f"`search_docs` at {chosen.chunks:,} chunks, 99th percentile",
+                    f"{percentile(times, 0.99) * 1000:.1f} ms",
+                ],
+                ["resident memory after all questions", "unknown" if resident is None else f"{resident:.0f} MB"],
+            ],
+        )
+    )
 
 
 if __name__ == "__main__":

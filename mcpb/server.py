@@ -3,7 +3,7 @@
 import os
 import sys
 
-from anvil.cli import main
+from anvil.interfaces.cli.app import main
 
 
 def chosen(arguments: list[str]) -> dict[str, str]:

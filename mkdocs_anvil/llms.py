@@ -61,9 +61,7 @@ def _link(site_url: str, page: Entry) -> str:
 
 
 def _all(pages: Sequence[Entry]) -> str:
-    return "".join(
-        f"\n<!-- {page.url or page.dest} -->\n\n{_ended(page.text)}" for page in pages
-    )
+    return "".join(f"\n<!-- {page.url or page.dest} -->\n\n{_ended(page.text)}" for page in pages)
 
 
 def _line(text: str) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 from mkdocs.config import base
 from mkdocs.config import config_options as options
 
-from anvil.addresses import FILES
-from anvil.config import INDEX_FOLDER, Config
-from anvil.configfile import load_config
-from anvil.embedding import PROVIDERS
+from anvil.backends.config_files import load_config
+from anvil.backends.embedding.factory import PROVIDERS
+from anvil.core.config.schema import INDEX_FOLDER, Config
+from anvil.core.index_url import FILES
+from mkdocs_anvil.pages import AUTO
 
 
 class IndexPath(options.Type[str]):
@@ -35,6 +36,19 @@ class Globs(options.ListOfItems[str]):
 
     def __init__(self) -> None:
         super().__init__(options.Type(str), default=[])
+
+
+class Rendered(Globs):
+    """``auto``, false, or globs, among which ``auto`` may be; always given as a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.default = [AUTO]
+
+    def run_validation(self, value: object) -> list[str]:
+        if value is False:
+            return []
+        return super().run_validation([AUTO] if value == AUTO else value)
 
 
 class Chunking(base.Config):  # type: ignore[no-untyped-call]
@@ -80,8 +94,9 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     """Globs of the pages that are indexed, by their paths in `docs_dir`; empty means all."""
     exclude = Globs()
     """Globs of pages and folders that are left out; it wins over `include`."""
-    rendered = Globs()
-    """Globs of pages whose text exists in their HTML only, such as API pages; it is converted back to Markdown."""
+    rendered = Rendered()
+    """Which pages are indexed as their HTML, converted back to Markdown: `auto`, every page whose HTML has headings or
+    many words that its Markdown lacks, such as API pages; `false`, none; or globs, and `auto` may be among them."""
     previous = Sources()
     """Earlier indexes, by path or URL, whose vectors are taken over where the text is the same."""
     chunking = options.SubConfig(Chunking)

@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from mkdocs.utils import is_markdown_file
 
-from anvil import frontmatter, globs
-from anvil.anchors import Heading
-from anvil.models import SEPARATOR, Document
-from mkdocs_anvil import llms
+from anvil.core import globs
+from anvil.core.markdown import front_matter, visible_text
+from anvil.core.markdown.rendered_anchors import Heading
+from anvil.models.documents import SEPARATOR, Document
+from mkdocs_anvil import llms, rendering
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.pages import Page
 
 Expand = Callable[[str], str]
+AUTO = "auto"
 
 
 def entry(page: Page, document: Document) -> llms.Entry:
     """What ``llms.txt`` and its companions say of a page. One without an h1 gets its title for it."""
-    _, begin = frontmatter.split(document.text)
+    _, begin = front_matter.split(document.text)
     text = document.text[begin:]
+    if document.cleaned:
+        text = visible_text.without_hidden_lines(visible_text.masked(text, site=True))
     title = document.title or document.path
     if not any(level == 1 for level, _, _ in document.headings or ()):
         text = f"# {title}\n\n{text.lstrip()}"
@@ -35,11 +39,12 @@ class Choice:
     """Which pages are indexed, and which of them as their HTML: globs over the paths in ``docs_dir``.
 
     Without ``include`` all are; ``exclude`` wins. Material's ``search: {exclude: true}`` in a page's front matter is
-    respected as well.
+    respected as well. ``auto`` in ``rendered`` means every page whose HTML says what its Markdown lacks.
     """
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str], rendered: Sequence[str]) -> None:
-        self._include, self._exclude, self._rendered = include or ("**",), exclude, rendered
+        self._include, self._exclude = include or ("**",), exclude
+        self._rendered, self.auto = [each for each in rendered if each != AUTO], AUTO in rendered
 
     def wants(self, path: str, meta: Mapping[str, Any]) -> bool:
         """Whether the page at ``path`` is indexed."""
@@ -57,8 +62,15 @@ def _fits(patterns: Iterable[str], path: str) -> bool:
     return any(globs.matches(pattern, path) for pattern in patterns)
 
 
-def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool) -> Document:
-    """What an index holds of a page whose HTML has these headings, and whose Markdown is ``text``."""
+def is_bare(page: Page, html: rendering.Read) -> bool:
+    """Whether a page that a plugin made says nothing of its own, such as a blog's archive of a year."""
+    headings = sum(len(rendering.words(heading.text)) for heading in html.headings)
+    return bool(getattr(page.file, "generated_by", None)) and len(html.words) <= headings
+
+
+def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool, cleaned: bool) -> Document:
+    """What an index holds of a page whose HTML has these headings, and whose Markdown is ``text``; ``cleaned``: but
+    for what readers do not see of it."""
     title = str(page.title)
     above = [str(section.title) for section in reversed(list(page.ancestors))]
     edit = {"edit_url": page.edit_url} if page.edit_url else {}
@@ -71,8 +83,9 @@ def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool)
         title=title,
         url=page.canonical_url,
         nav_path=SEPARATOR.join([*above, title]) if in_nav else None,
-        metadata={**frontmatter.plain(page.meta), **edit, "rendered": True},
+        metadata={**front_matter.plain(page.meta), **edit, "rendered": True},
         headings=headings,
+        cleaned=cleaned,
     )
 
 
@@ -87,7 +100,7 @@ def source_text(page: Page, expand: Expand) -> str:
         return text
     if not source.startswith("---"):
         return text
-    _, begin = frontmatter.split(source)
+    _, begin = front_matter.split(source)
     blank = len(source[begin:]) - len(source[begin:].lstrip("\n"))
     return source[: begin + blank] + text if begin else text
 
@@ -95,14 +108,17 @@ def source_text(page: Page, expand: Expand) -> str:
 def expansion(config: MkDocsConfig) -> Expand:
     """What Markdown extensions of the site put in place before anything is rendered: snippets of other files.
 
-    MkDocs shows plugins the Markdown before that; the extensions' own preprocessors are run once more.
+    MkDocs shows plugins the Markdown before that; the extensions' own preprocessors are run once more. What
+    ``auto_append`` adds to every page alike, such as a glossary, is no page's own and left out.
     """
     names = [name for name in _EXPANDING if name in config.markdown_extensions]
     if not names:
         return lambda text: text
     from markdown import Markdown
 
-    configs = {name: config.mdx_configs.get(name, {}) for name in names}
+    configs = {name: dict(config.mdx_configs.get(name, {})) for name in names}
+    for each in configs.values():
+        each.pop("auto_append", None)
     made = Markdown(extensions=names, extension_configs=configs)
     steps = [made.preprocessors[_EXPANDING[name]] for name in names]
 

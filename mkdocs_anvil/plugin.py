@@ -8,7 +8,6 @@ changes copies it, no more. Under ``mkdocs serve`` the plugin lives as long as t
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -23,12 +22,13 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 import anvil
-from anvil import ownfiles, published
-from anvil.config import Config
+from anvil.backends import safe_write
+from anvil.backends.sources import site
+from anvil.backends.store import manifest_file, overwrite_guard
+from anvil.core.config.schema import Config
+from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, BuildError
-from anvil.models import BuildReport, Document
-from anvil.store import describing, foreign
-from anvil.wording import counted
+from anvil.models.documents import BuildReport, Document
 from mkdocs_anvil import llms, options, pages, rendering
 
 log = get_plugin_logger(__name__)
@@ -43,15 +43,17 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     """Builds the index of the site's pages and puts it into the site."""
 
     def __init__(self) -> None:
+        self._llms_written: dict[Path, int] = {}
         self._serving = self._dirty = False
         self._opened: anvil.Anvil | None = None
         self._settings: Config | None = None
-        self._headings = rendering.Remembered(rendering.headings)
+        self._read = rendering.Remembered(rendering.read)
         self._converted = rendering.Remembered(rendering.to_markdown)
         self._forget()
 
     def _forget(self) -> None:
         self._depth = 0
+        self._began = time.time()
         self._shown: dict[str, tuple[Page, str]] = {}
         self._unread: set[str] = set()
         self._order: dict[str, int] = {}
@@ -141,18 +143,20 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def _build(self, documents: list[Document]) -> BuildReport:
         assert self._settings is not None and self._settings.index is not None
         kept = Path(self._settings.index)
-        ownfiles.check_folder(kept.parent)
+        safe_write.ensure_inside_parent(kept.parent)
         with _writing(kept):
             if not kept.parent.exists():
                 kept.parent.mkdir(parents=True)
-                (kept.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+                safe_write.write_file(kept.parent / ".gitignore", "*\n")
         if self._opened is None:
             self._opened = anvil.open(config=self._settings, progress=_Progress())
         assert self._opened.tree is not None
-        source = published.handed_over(
-            documents, self._opened.tree, unread=self._unread - self._shown.keys(),
+        source = site.generated_site(
+            documents,
+            self._opened.tree,
+            unread=self._unread - self._shown.keys(),
             limit=self._settings.source.max_file_bytes,
-        )  # fmt: skip
+        )
         at_hand = sorted(kept.parent.glob("*.db"))  # also what is kept for serving, or for building
         previous = [path for path in at_hand if path != kept] if at_hand else self._previous()
         return self._opened.index(source=source, previous=previous)
@@ -160,25 +164,44 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def _documents(self, config: MkDocsConfig) -> list[Document]:
         choice = pages.Choice(self.config.include, self.config.exclude, self.config.rendered)
         expand = pages.expansion(config)
-        found = []
+        found, made = [], []
         for path, (page, html) in self._shown.items():
-            if choice.wants(path, page.meta):
-                text = self._text(path, page, html if choice.as_rendered(path) else None, expand)
-                found.append(pages.document(page, self._headings.of(path, html), text, path in self._order))
+            if not choice.wants(path, page.meta):
+                continue
+            read = self._read.of(path, html)
+            if pages.is_bare(page, read):
+                log.debug(f"{path} is not indexed: it was made by a plugin, and has no text but headings")
+                continue
+            text, rendered = None, choice.as_rendered(path)
+            if not rendered:
+                text = self._source(path, page, expand)
+                rendered = choice.auto and rendering.lacks(f"{page.title}\n{text}", read)
+            if rendered and (converted := self._as_markdown(path, html, by_name=text is None)) is not None:
+                if text is not None:
+                    made.append(path)
+                text, rendered = converted, True
+            else:
+                text, rendered = text if text is not None else self._source(path, page, expand), False
+            found.append(pages.document(page, read.headings, text, path in self._order, cleaned=not rendered))
+        if made:
+            log.info(f"Indexed as their HTML, which says more than their Markdown: {', '.join(sorted(made))}")
         return found
 
-    def _text(self, path: str, page: Page, html: str | None, expand: pages.Expand) -> str:
-        """What is indexed of a page: its ``html`` as Markdown where that is given, else its Markdown.
-
-        Whatever a library makes of one page must not cost the site its index: it is told, and done without.
-        """
-        if html is not None:
-            try:
-                return self._converted.of(path, html)
-            except AnvilError:  # it is not installed
+    def _as_markdown(self, path: str, html: str, by_name: bool) -> str | None:
+        """A page's HTML as Markdown. Whatever a library makes of one page must not cost the site its index: it is
+        told, and the page's Markdown taken; likewise where the library is missing for a page that nobody named."""
+        try:
+            return self._converted.of(path, html)
+        except AnvilError as error:  # it is not installed
+            if by_name:
                 raise
-            except Exception as error:
-                log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
+            log.warning(f"{path} is indexed as Markdown, which lacks text of its HTML. {error}")
+        except Exception as error:
+            log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
+        return None
+
+    def _source(self, path: str, page: Page, expand: pages.Expand) -> str:
+        """A page's Markdown, its snippets in place."""
         try:
             return pages.source_text(page, expand)
         except Exception as error:
@@ -202,24 +225,35 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         read = sorted(documents, key=lambda each: (self._order.get(each.path, behind), each.path))
         entries = [pages.entry(self._shown[document.path][0], document) for document in read]
         root = (config.site_url or "").rstrip("/")
+        taken = []
         made = llms.files(config.site_name, config.site_description or "", f"{root}/" if root else "", entries)
         for path, text in made.items():
             if self._unread and path in llms.WHOLE:  # it would lack what a dirty build passed over
                 continue
             target = Path(config.site_dir, *path.split("/"))
+            is_ours = target.exists() and self._llms_written.get(target) == target.stat().st_mtime_ns
+            if target.exists() and not is_ours and target.stat().st_mtime > self._began - 1:
+                taken.append(path)
+                continue
             with _writing(target):
                 target.parent.mkdir(parents=True, exist_ok=True)
-                ownfiles.replace(target, text)
+                safe_write.write_file(target, text, replace=True, flush=False)
+                self._llms_written[target] = target.stat().st_mtime_ns
+        if taken:
+            log.warning(
+                f"llms_txt: {', '.join(taken)} was left as the documents or another plugin wrote it in this build. "
+                "Set llms_txt to false, or take the other away."
+            )
 
     def _put(self, kept: Path, target: Path) -> None:
         with _writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            foreign.refuse(target)
+            overwrite_guard.ensure_overwritable(target)
             fresh = target.with_name(target.name + ".new")
-            ownfiles.clear(fresh)
+            safe_write.clear(fresh)
             shutil.copyfile(kept, fresh)
-            os.replace(fresh, target)
-            describing.write_manifest(target)
+            safe_write.rename(fresh, target)
+            manifest_file.write_manifest(target)
 
     def _close(self) -> None:
         if self._opened is not None:
@@ -235,6 +269,8 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             log.warning(f"{left_out.path} is not in the index: {left_out.reason}")
         for failed in report.failed:
             log.warning(f"{failed.path} has no vector: {failed.reason}")
+        if report.nothing_embedded:
+            self._complain(report.nothing_embedded_because)
         done = "unchanged" if report.outcome == "unchanged" else f"{counted(report.embedded, 'passage')} embedded"
         log.info(f"{counted(report.pages, 'page')}, {done}: {target}")
 

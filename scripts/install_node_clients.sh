@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install what tests/surfaces drives the server with: the official conformance suite (and the Node 22 it needs), the
+# Install what tests/e2e drives the server with: the official conformance suite (and the Node 22 it needs), the
 # Inspector, mcporter, and the validator of bundles. They go into a cache folder, once; a second run only looks.
 #
 #   scripts/install_node_clients.sh            into ~/.cache/anvil/node-clients

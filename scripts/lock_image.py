@@ -36,11 +36,26 @@ def resolved(platform: str) -> dict[str, tuple[str, set[str]]]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "pylock.toml"
         subprocess.run(
-            ["uv", "pip", "compile", str(ROOT / "pyproject.toml"), "--quiet", "--format", "pylock.toml",
-             "--python-version", PYTHON, "--python-platform", platform, "--only-binary", ":all:",
-             "--output-file", str(out)],
-            check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+            [
+                "uv",
+                "pip",
+                "compile",
+                str(ROOT / "pyproject.toml"),
+                "--quiet",
+                "--format",
+                "pylock.toml",
+                "--python-version",
+                PYTHON,
+                "--python-platform",
+                platform,
+                "--only-binary",
+                ":all:",
+                "--output-file",
+                str(out),
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         packages: list[dict[str, Any]] = tomllib.loads(out.read_text(encoding="utf-8"))["packages"]
     return {
         each["name"]: (each["version"], {wheel["hashes"]["sha256"] for wheel in each["wheels"]}) for each in packages

@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from anvil.server import docs
+from anvil.interfaces.mcp_server.tools import docs
 from scripts.project import NAME, OWNER, ROOT, URLS, table, version
 
 SOURCE = ROOT / "mcpb"
@@ -73,18 +73,21 @@ def manifest() -> dict[str, Any]:
             "mcp_config": {
                 "command": "uv",
                 "args": [
-                    "run", "--directory", "${__dirname}", "server.py",
+                    "run",
+                    "--directory",
+                    "${__dirname}",
+                    "server.py",
                     *(f"--{name}=${{user_config.{name}}}" for name in SETTINGS),
                 ],
             },
         },
-        "tools": [{"name": tool.name, "description": tool.description} for tool in docs.SURFACE.tools],
+        "tools": [{"name": tool.name, "description": tool.description} for tool in docs.TOOLSET.tools],
         "tools_generated": False,
         "keywords": ["documentation", "markdown", "search"],
         "license": described["license"],
         "compatibility": {"platforms": ["darwin", "linux", "win32"], "runtimes": {"python": PYTHON}},
         "user_config": SETTINGS,
-    }  # fmt: skip
+    }
 
 
 def environment(wheel: str) -> str:

@@ -41,9 +41,7 @@ def channel_folds(model: Model, texts: Sequence[Sequence[int]], limit: int) -> l
     for number, layer in enumerate(model.layers):
         rows = [np.concatenate([text[number][part] for text in seen])[::STRIDE] for part in range(2)]
         weights = {"qkv": layer.qkv[0], "up": layer.up[0]}
-        folds.append(
-            {name: _best_fold(x, weights[name], limit) for name, x in zip(weights, rows, strict=True)}
-        )
+        folds.append({name: _best_fold(x, weights[name], limit) for name, x in zip(weights, rows, strict=True)})
     return folds
 
 

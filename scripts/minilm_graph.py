@@ -51,17 +51,13 @@ class Graph:
     def node(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         return self.nodes_of(kind, 1, *inputs, domain=domain, **attributes)[0]
 
-    def nodes_of(
-        self, kind: str, outputs: int, *inputs: str, domain: str = "", **attributes: Any
-    ) -> list[str]:
+    def nodes_of(self, kind: str, outputs: int, *inputs: str, domain: str = "", **attributes: Any) -> list[str]:
         names = [f"t{len(self.nodes)}_{index}" for index in range(outputs)]
         self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
         return names
 
     def norm(self, x: str, gain: Array, offset: Array) -> str:
-        return self.node(
-            "LayerNormalization", x, self.constant(gain), self.constant(offset), epsilon=EPSILON, axis=-1
-        )
+        return self.node("LayerNormalization", x, self.constant(gain), self.constant(offset), epsilon=EPSILON, axis=-1)
 
     def finish(self, inputs: Mapping[str, int], output: str, shape: list[str | int]) -> onnx.ModelProto:
         graph = helper.make_graph(
@@ -102,9 +98,7 @@ class Int8Graph(Graph):
         self.limit = limit
         self.dims = self.node("Shape", "input_ids")
         count = self.node("Shape", self.node("Reshape", "input_ids", self.shape(-1)))
-        self.zeros = {
-            zero: self.node("Expand", self.constant(zero, np.uint8), count) for zero in (MIDDLE, GELU_ZERO)
-        }
+        self.zeros = {zero: self.node("Expand", self.constant(zero, np.uint8), count) for zero in (MIDDLE, GELU_ZERO)}
 
     def linear(self, x: str, weight: Array, fold: Array | None = None, after_gelu: bool = False) -> str:
         """``x @ weight`` (tokens, outputs) in integers, each token with its own scale.
@@ -195,15 +189,11 @@ def fp32_graph(model: Model) -> onnx.ModelProto:
     those.
     """
     graph = Graph()
-    tokens = graph.node(
-        "Slice", graph.node("Shape", "input_ids"), graph.shape(1), graph.shape(2), graph.shape(0)
-    )
+    tokens = graph.node("Slice", graph.node("Shape", "input_ids"), graph.shape(1), graph.shape(2), graph.shape(0))
     positions = graph.node("Slice", graph.constant(model.positions), graph.shape(0), tokens, graph.shape(0))
     x = graph.node("Add", graph.node("Gather", graph.constant(model.words), "input_ids"), positions)
     x = graph.norm(x, *model.norm)
-    unseen = graph.node(
-        "Sub", graph.constant(1.0), graph.node("Cast", "attention_mask", to=TensorProto.FLOAT)
-    )
+    unseen = graph.node("Sub", graph.constant(1.0), graph.node("Cast", "attention_mask", to=TensorProto.FLOAT))
     mask = graph.node("Unsqueeze", graph.node("Mul", unseen, graph.constant(-1e4)), graph.shape(1, 2))
     size = HIDDEN // HEADS
 

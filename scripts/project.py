@@ -1,6 +1,6 @@
 """What the files of a release say about the project, read from where it is decided.
 
-``pyproject.toml`` names the package, its repository and its site; ``anvil/__init__.py`` holds the version.
+``pyproject.toml`` names the package, its repository and its site; ``anvil/_version.py`` holds the version.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def table() -> dict[str, Any]:
 
 def version() -> str:
     """``anvil.__version__``, read from the source: what is installed beside may be another one."""
-    text = (ROOT / "anvil" / "__init__.py").read_text(encoding="utf-8")
+    text = (ROOT / "anvil" / "_version.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
-    assert found, "anvil/__init__.py says no __version__"
+    assert found, "anvil/_version.py says no __version__"
     return found[1]
 
 

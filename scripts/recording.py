@@ -99,7 +99,7 @@ def session() -> list[Step]:
 
 
 def printed(command: str, folder: str) -> list[str]:
-    """What a command prints on a terminal that cannot draw progress bars; SystemExit when it could not do its work."""
+    """What a command prints on a terminal without progress bars; SystemExit when it could not do its work."""
     import pty
 
     program = f"{shlex.quote(sys.executable)} -m anvil"
@@ -108,8 +108,9 @@ def printed(command: str, folder: str) -> list[str]:
     if process == 0:
         os.chdir(folder)
         kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
-        own = {"HOME": folder, "TERM": "dumb", "COLUMNS": str(COLUMNS), "PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
-        os.execve("/bin/sh", ["sh", "-c", line], {**kept, **own})
+        own = {"HOME": folder, "COLUMNS": str(COLUMNS), "PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
+        still = {"TERM": "xterm", "TTY_INTERACTIVE": "0"}  # colours, but no progress bar
+        os.execve("/bin/sh", ["sh", "-c", line], {**kept, **own, **still})
     output = b""
     while block := _read(terminal):
         output += block

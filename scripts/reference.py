@@ -1,7 +1,7 @@
-"""Write the pages of docs/reference/ that are made from the code.
+"""Write the pages of docs/ that are generated from the code: most of docs/reference/, and the map in docs/design.md.
 
     python scripts/reference.py            write them
-    python scripts/reference.py --check    exit with 1 when one is not what the code says
+    python scripts/reference.py --check    exit with 1 when a page differs from what the code says
 
 Pages about files that this repository does not have are left out.
 """
@@ -18,44 +18,47 @@ sys.path.insert(0, str(ROOT))
 from scripts import (  # noqa: E402
     action_reference,
     cli_reference,
+    code_map,
     config_reference,
     hook_reference,
     plugin_reference,
     tool_reference,
 )
 
-FOLDER = ROOT / "docs" / "reference"
+DOCS = ROOT / "docs"
 ACTION = ROOT / "action.yml"
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
 
 
 def pages() -> dict[str, Callable[[], str]]:
-    """Name of a page in docs/reference/ -> what makes it."""
-    made: dict[str, Callable[[], str]] = {
-        "cli.md": cli_reference.reference,
-        "configuration.md": config_reference.reference,
-        "mkdocs.md": plugin_reference.reference,
-        "tools.md": tool_reference.reference,
+    """Path of a page below docs/ -> the function that returns its text."""
+    generators: dict[str, Callable[[], str]] = {
+        "design.md": code_map.design_page,
+        "reference/cli.md": cli_reference.reference,
+        "reference/configuration.md": config_reference.reference,
+        "reference/mkdocs.md": plugin_reference.reference,
+        "reference/tools.md": tool_reference.reference,
     }
     if ACTION.exists():
-        made["action.md"] = lambda: action_reference.reference(ACTION)
+        generators["reference/action.md"] = lambda: action_reference.reference(ACTION)
     if HOOKS.exists():
-        made["hooks.md"] = lambda: hook_reference.reference(HOOKS)
-    return made
+        generators["reference/hooks.md"] = lambda: hook_reference.reference(HOOKS)
+    return generators
 
 
 def main() -> None:
-    """Write the pages, or name those that are not what the code says."""
-    wrong = []
-    for name, make in pages().items():
-        page = FOLDER / name
-        if not page.exists() or page.read_text(encoding="utf-8") != make():
-            wrong.append(f"docs/reference/{name}")
+    """Write the pages that differ from the code, or name them."""
+    outdated = []
+    for name, generate in pages().items():
+        page = DOCS / name
+        text = generate()
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            outdated.append(f"docs/{name}")
             if "--check" not in sys.argv[1:]:
-                page.write_text(make(), encoding="utf-8", newline="\n")
-    if wrong and "--check" in sys.argv[1:]:
-        sys.exit(f"Not what the code says: {', '.join(wrong)}. Run 'python scripts/reference.py'.")
-    print("\n".join(["Written:", *wrong]) if wrong else "All is as the code says.")
+                page.write_text(text, encoding="utf-8", newline="\n")
+    if outdated and "--check" in sys.argv[1:]:
+        sys.exit(f"These pages differ from the code: {', '.join(outdated)}. Run 'python scripts/reference.py'.")
+    print("\n".join(["Written:", *outdated]) if outdated else "All generated pages match the code.")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def problems(tag: str | None = None) -> Iterator[str]:
     """What stands in the way of a release of this checkout, each with what to do."""
     now = version()
     if not SEMVER.fullmatch(now):
-        yield f"anvil.__version__ is {now!r}: write MAJOR.MINOR.PATCH in anvil/__init__.py."
+        yield f"anvil.__version__ is {now!r}: write MAJOR.MINOR.PATCH in anvil/_version.py."
     yield from changelog_problems((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), now)
     if not server_json.is_current():
         yield "server.json is not what the project says: run 'python scripts/server_json.py'."

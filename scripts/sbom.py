@@ -100,22 +100,30 @@ def component(distribution: Distribution) -> Component:
         said = " and ".join(sorted(each.split(" :: ")[-1] for each in classified if each.startswith("License ::")))
     licenses = [LICENSES.make_from_string(said)] if said else []
     return Component(
-        name=name, version=distribution.version, description=str(metadata.get("summary", "")), purl=purl,
-        bom_ref=str(purl), licenses=licenses,
-    )  # fmt: skip
+        name=name,
+        version=distribution.version,
+        description=str(metadata.get("summary", "")),
+        purl=purl,
+        bom_ref=str(purl),
+        licenses=licenses,
+    )
 
 
 def bundled(wheel: Path) -> Component:
     """The embedding model that lies in the wheel."""
-    folder = "anvil/embedding/model"
+    folder = "anvil/backends/embedding/model"
     with zipfile.ZipFile(wheel) as archive:
         described = json.loads(archive.read(f"{folder}/model.json"))
         content = archive.read(f"{folder}/model.onnx")
     purl = PackageURL("huggingface", "sentence-transformers", described["name"])
     return Component(
-        name=described["name"], version=described["digest"][:12], type=ComponentType.MACHINE_LEARNING_MODEL,
-        description="The embedding model that the package carries.", purl=purl,
-        bom_ref=str(purl), hashes=[digest(content)],
+        name=described["name"],
+        version=described["digest"][:12],
+        type=ComponentType.MACHINE_LEARNING_MODEL,
+        description="The embedding model that the package carries.",
+        purl=purl,
+        bom_ref=str(purl),
+        hashes=[digest(content)],
         licenses=[LICENSES.make_from_string("Apache-2.0")],
         pedigree=Pedigree(notes="Converted to 8 bits by scripts/convert_model.py; see MODEL_CARD.md beside it."),
         properties=[
@@ -123,7 +131,7 @@ def bundled(wheel: Path) -> Component:
             Property(name="anvil:model:digest", value=described["digest"]),
             Property(name="anvil:model:source_sha256", value=described["source_sha256"]),
         ],
-    )  # fmt: skip
+    )
 
 
 def digest(content: bytes) -> HashType:

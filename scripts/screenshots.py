@@ -17,19 +17,19 @@ sys.path.insert(0, str(ROOT))
 
 import anvil  # noqa: E402
 from tests.conftest import write  # noqa: E402
-from tests.surfaces import serving  # noqa: E402
-from tests.surfaces.browsing import BROWSER, DRIVER  # noqa: E402
-from tests.surfaces.playing import Visitor  # noqa: E402
+from tests.support import mcp_servers  # noqa: E402
+from tests.support.browser import BROWSER, DRIVER  # noqa: E402
+from tests.support.playground import Visitor  # noqa: E402
 
 ASSETS = ROOT / "docs" / "assets"
 QUESTION = "how do I keep the index fresh?"
 WORST = {
-    "guides/finding.md": "# Finding\n\n" + (ROOT / "docs/guides/search.md").read_text(encoding="utf-8")
-    .partition("\n")[2].replace("question", "query"),
+    "guides/finding.md": "# Finding\n\n"
+    + (ROOT / "docs/guides/search.md").read_text(encoding="utf-8").partition("\n")[2].replace("question", "query"),
     "ideas.md": "Some notes that nobody gave a heading.\n",
     "draft.md": "",
-}  # fmt: skip
-"""Pages that the health view has something to say about."""
+}
+"""Pages with problems for the health view."""
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
         visitor = Visitor(Path(folder) / "chromium")
         visitor.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
         try:
-            with serving.over_http(docs, None, "--ui") as server:
+            with mcp_servers.over_http(docs, None, "--ui") as server:
                 home = f"{server.base}/ui/"
                 search(visitor, home)
                 write(docs, WORST)
@@ -56,23 +56,26 @@ def main() -> None:
 
 
 def search(visitor: Visitor, home: str) -> None:
-    """A question and its answers, in the light and, on a phone, in the dark."""
+    """A query and its results, in light colours and, on a phone, in dark ones."""
+    visitor.go(home)
+    visitor.see(".empty h1")
+    visitor.ask(QUESTION)  # loads the model, so that the pictures show the time of a later query
     for name, size, dark in (("search", (1200, 900), False), ("phone", (390, 760), True)):
         visitor.screen(*size, dark=dark, scale=1.5)
         visitor.go(home)
-        visitor.see(".ideas a")
+        visitor.see(".empty h1")
         visitor.ask(QUESTION)
         visitor.run("document.activeElement.blur()")
         visitor.picture(ASSETS / f"playground-{name}.webp")
 
 
 def health(visitor: Visitor, home: str) -> None:
-    """The health view, with something to mend."""
+    """The health view, with problems in it."""
     visitor.screen(1200, 1000, dark=True, scale=1.5)
     visitor.go(f"{home}#health")
     visitor.see(".histogram svg")
     row = "[...document.querySelectorAll('.identity div')].find(row => row.textContent.startsWith('Documents'))"
-    visitor.run(f"{row}.lastChild.textContent = '~/anvil/docs'")  # whoever made the picture is nobody's business
+    visitor.run(f"{row}.lastChild.textContent = '~/anvil/docs'")  # not the path of the machine that takes the picture
     visitor.picture(ASSETS / "playground-health.webp")
 
 

@@ -6,9 +6,9 @@ import importlib
 import typing
 from typing import Any
 
-from anvil.server.arguments import Parameter
-from anvil.server.schemas import LIST, output_schema
-from anvil.server.surface import SURFACES, Surface, Tool
+from anvil.interfaces.mcp_server.arguments import Parameter
+from anvil.interfaces.mcp_server.schemas import ARRAY_KEY, output_schema
+from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES, Tool, Toolset
 
 OPENING = """\
 # MCP tools
@@ -23,22 +23,22 @@ RESOURCES = """\
 ### Resources
 
 Every page is also a resource, `anvil://page/{path}`, and every section `anvil://page/{file_path}{#heading_path}`. They
-can be listed, read and subscribed to; `path`, `file_path` and `heading_path` are completed. Pages are listed 500 at
-a time.
+can be listed and read, and subscribed to over stdio and SSE; `path`, `file_path` and `heading_path` are completed.
+Pages are listed 500 at a time.
 """
 
 
 def reference() -> str:
     """The page, whole."""
-    surfaces = [importlib.import_module(f"anvil.server.{name}").SURFACE for name in SURFACES]
+    surfaces = [importlib.import_module(f"anvil.interfaces.mcp_server.tools.{name}").TOOLSET for name in TOOLSET_NAMES]
     return "\n".join([OPENING, *(chapter(surface) for surface in surfaces)])
 
 
-def chapter(surface: Surface) -> str:
+def chapter(surface: Toolset) -> str:
     """One surface: how it introduces itself, and its tools."""
     opening = [f"## Surface `{surface.name}`", "", "It introduces itself to the model with these words:", ""]
     parts = ["\n".join([*opening, f"> {surface.instructions}", ""]), *(described(tool) for tool in surface.tools)]
-    return "\n".join([*parts, *([RESOURCES] if surface.pages else [])])
+    return "\n".join([*parts, *([RESOURCES] if surface.has_pages else [])])
 
 
 def described(tool: Tool) -> str:
@@ -50,7 +50,7 @@ def described(tool: Tool) -> str:
     else:
         lines.append("It takes no parameters.")
     schema = output_schema(tool.result)
-    array = schema["properties"].get(LIST, {}) if list(schema["properties"]) == [LIST] else {}
+    array = schema["properties"].get(ARRAY_KEY, {}) if list(schema["properties"]) == [ARRAY_KEY] else {}
     rows = fields(array["items"], "[].") if array.get("type") == "array" else fields(schema)
     lines += ["", "| result field | type |", "|---|---|"]
     lines += [f"| `{path}` | {kind} |" for path, kind in rows]
@@ -62,9 +62,10 @@ def effects(tool: Tool) -> str:
     if not tool.writes:
         return "It only reads."
     more = [
-        ("may take away what was there", tool.destructive), ("is safe to repeat", tool.idempotent),
+        ("may take away what was there", tool.destructive),
+        ("is safe to repeat", tool.idempotent),
         ("reaches beyond this machine", tool.open_world),
-    ]  # fmt: skip
+    ]
     return ", ".join(["It writes", *(told for told, so in more if so)]) + "."
 
 

@@ -11,10 +11,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tests=(
   tests/test_{embedding_local,embedding_openai,frontmatter,git,libgit2,markdown,mkdocs_rendering,store_publishing,store_trust}.py
-  tests/test_{watching,webdocuments}.py tests/surfaces/test_server_tools.py
-  tests/surfaces/test_server_stdio.py::test_the_greeting_is_what_the_sdk_answers
-  tests/test_converting.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}
-  tests/surfaces/test_mkdocs.py::test_{the_site_carries_its_index_and_a_manifest,what_plugins_made_of_a_page_is_indexed}
+  tests/test_{watching,webdocuments}.py tests/e2e/mcp/test_tools.py
+  tests/e2e/mcp/test_stdio.py::test_the_greeting_is_what_the_sdk_answers
+  tests/unit/backends/convert/test_converter.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}
+  tests/e2e/mkdocs/test_mkdocs.py::test_{the_site_carries_its_index_and_a_manifest,what_plugins_made_of_a_page_is_indexed}
 )
 
 tar -xzf "$sdist" -C "$work"
@@ -28,4 +28,4 @@ uv pip install --quiet --python "$work/environment" --constraint "$work/lowest.t
 "$(pwd)/scripts/smoke.sh" "$work/environment" index.md quickstart.md guides/keep-fresh.md guides/ci.md
 rm -rf anvil mkdocs_anvil # what is installed is what is tried
 "$work/environment/bin/python" -m pytest -n auto -p no:cacheprovider "${tests[@]}" \
-  --deselect tests/test_markdown.py::test_ten_thousand_lines_and_a_million_in_a_fence # of speed, which is no bound's
+  --deselect tests/unit/core/markdown/test_parser.py::test_ten_thousand_lines_and_a_million_in_a_fence # of speed, which is no bound's

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from anvil import embedding
-from anvil.config import EmbeddingSettings
-from anvil.embedding import EmbeddingProvider
+from anvil.backends.embedding.factory import create_provider
+from anvil.backends.embedding.provider import EmbeddingProvider
+from anvil.core.config.schema import EmbeddingSettings
+from tests.support import fork_server
 
 PAGES = {
     "index.md": """\
@@ -95,6 +96,7 @@ def pytest_configure() -> None:
     """A shell starts what runs in its background deaf to Ctrl-C, and programs that tests start would inherit that."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    fork_server.install()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -142,7 +144,7 @@ def docs(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def local() -> Iterator[EmbeddingProvider]:
     """The bundled model, loaded once."""
-    provider = embedding.provider("local", EmbeddingSettings())
+    provider = create_provider("local", EmbeddingSettings())
     yield provider
     provider.close()
 
@@ -150,7 +152,7 @@ def local() -> Iterator[EmbeddingProvider]:
 @pytest.fixture(scope="session")
 def keywords() -> EmbeddingProvider:
     """No vectors: for what does not depend on them."""
-    return embedding.provider("none", EmbeddingSettings(provider="none"))
+    return create_provider("none", EmbeddingSettings(provider="none"))
 
 
 def replacements(index: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:

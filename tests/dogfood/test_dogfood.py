@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import anvil
-from tests.surfaces.programs import printed
+from tests.support.programs import printed
 
 PAGES = Path(__file__).with_name("pages")
 QUESTIONS = json.loads(Path(__file__).with_name("questions.json").read_text(encoding="utf-8"))

@@ -1,0 +1,1 @@
+"""One outside thing per folder; its exceptions are translated there."""

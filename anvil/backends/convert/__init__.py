@@ -1,0 +1,1 @@
+"""PDF, Office and other files to Markdown, in worker processes with limits."""

@@ -1,0 +1,62 @@
+"""An embedding provider that never fails: texts that it cannot embed stay without vectors, and it says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anvil.backends.embedding.factory import create_provider
+from anvil.backends.embedding.provider import Embedded, EmbeddingProvider, Vector, no_vectors
+from anvil.core.config.schema import EmbeddingSettings
+from anvil.errors import AnvilError, ModelError, ProviderError
+
+
+def provider_or_none(settings: EmbeddingSettings) -> tuple[EmbeddingProvider, str | None]:
+    """The provider that ``settings`` name. If its model is not known, the provider ``none`` and the reason: without the
+    model's digest no vector could be compared with those of the index.
+    """
+    try:
+        provider = create_provider(settings.provider, settings)
+        _ = provider.digest, provider.dimensions
+    except AnvilError as error:
+        return create_provider("none", settings), str(error)
+    return provider, None
+
+
+class FallbackProvider:
+    """An :class:`EmbeddingProvider` for one run. After a call in which all texts failed, it makes no other request."""
+
+    def __init__(self, provider: EmbeddingProvider) -> None:
+        self._provider = provider
+        self.name, self.model = provider.name, provider.model
+        self.digest, self.dimensions = provider.digest, provider.dimensions
+        self.max_tokens = provider.max_tokens
+        self.failure: str | None = None
+        """Why there are no vectors; None while the provider works."""
+
+    def warm(self) -> None:
+        """As the wrapped provider."""
+        self._provider.warm()
+
+    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """As the wrapped provider."""
+        return self._provider.token_spans(texts)
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Vectors, or zeros for all texts and the reason."""
+        if self.failure is None:
+            try:
+                embedded = self._provider.embed(texts)
+            except (ModelError, ProviderError) as error:
+                self.failure = str(error)
+            else:
+                if texts and len(embedded.failed) == len(texts):
+                    self.failure = next(iter(embedded.failed.values()))
+                return embedded
+        return no_vectors(texts, self.dimensions, self.failure or "")
+
+    def embed_query(self, text: str) -> Vector:
+        """As the wrapped provider."""
+        return self._provider.embed_query(text)
+
+    def close(self) -> None:
+        """Nothing: the owner of the wrapped provider closes it."""

@@ -1,0 +1,76 @@
+"""The protocol of an embedding provider: texts in, unit vectors out.
+
+Importing it costs nothing. A provider loads numpy, onnxruntime or a network library at its first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vector: TypeAlias = "NDArray[np.float32]"
+"""float32; (dimensions,) for one text, (n, dimensions) for n texts."""
+
+BUNDLED_MODEL = "all-MiniLM-L6-v2"
+"""The name of the model in Anvil's package, which an empty ``embedding.model`` selects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors of a list of texts, row for row."""
+
+    vectors: Vector
+    """(n, dimensions) float32, rows of unit length; rows that failed are zeros."""
+    failed: Mapping[int, str]
+    """Row to reason. A failure never loses the other rows."""
+
+
+def no_vectors(texts: Sequence[str], dimensions: int, reason: str) -> Embedded:
+    """The result when all texts failed for the same reason."""
+    import numpy as np
+
+    return Embedded(np.zeros((len(texts), dimensions), np.float32), dict.fromkeys(range(len(texts)), reason))
+
+
+class EmbeddingProvider(Protocol):
+    """A model that turns texts into unit vectors."""
+
+    @property
+    def name(self) -> str:
+        """The key in ``PROVIDERS``: ``local``, ``openai`` or ``none``."""
+
+    @property
+    def model(self) -> str:
+        """The model's name, for people: ``all-MiniLM-L6-v2``."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) over all that defines a vector. Providers with the same digest are interchangeable."""
+
+    @property
+    def dimensions(self) -> int:
+        """Components of a vector."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of text that one vector can cover, without the model's own special tokens and prefixes."""
+
+    def warm(self) -> None:
+        """Load what the first text needs, and return when it is loaded. Optional: every method loads it too."""
+
+    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """For each text, the (start, end) characters of its tokens, in order."""
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of documents. A text longer than ``max_tokens`` is cut, so make windows first."""
+
+    def embed_query(self, text: str) -> Vector:
+        """The (dimensions,) unit vector of a query of any length."""
+
+    def close(self) -> None:
+        """Release the model. A second call does nothing."""

@@ -1,0 +1,185 @@
+"""Which servers a request may reach: any https server for an index, public addresses for a URL from a stranger."""
+
+from __future__ import annotations
+
+import ipaddress
+import queue
+import socket
+import threading
+import urllib.parse
+from collections.abc import Callable
+from typing import Protocol
+
+from anvil.core import index_url
+from anvil.errors import ConfigError, DocumentRejected, FetchError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Allowed = Callable[[Address], bool]
+ALLOW = "Start Anvil with --allow-private-urls, or with ANVIL_LIBRARY_ALLOW_PRIVATE_URLS=true, to allow that."
+_NOT_PUBLIC = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",  # holds 192.0.0.192, where Oracle's cloud tells machines their secrets
+            "192.0.2.0/24",
+            "192.88.99.0/24",
+            "192.168.0.0/16",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "168.63.129.16/32",  # Azure's service for its machines, among addresses that are public else
+            "224.0.0.0/4",
+            "240.0.0.0/4",
+            "2001::/23",  # with Teredo, whose addresses wrap another
+            "2001:db8::/32",
+            "2002::/16",  # 6to4 wraps another too, and is no longer in use
+            "3fff::/20",
+        ),
+    )
+)
+"""IANA's registries of special addresses, and what clouds put elsewhere. Python's own tables differ by its version."""
+_PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
+"""All that is given out for the open internet."""
+_WRAPS_IPV4 = tuple(map(ipaddress.ip_network, ("::ffff:0:0/96", "64:ff9b::/96")))
+"""An IPv4 address in the last 32 bits: as sockets show it, and by way of a translator (NAT64)."""
+
+
+class HttpPolicy(Protocol):
+    """What a client may ask, at first and after each redirect."""
+
+    uses_environment: bool
+    """Whether proxies and certificates that the environment names are used."""
+
+    def check(self, url: str) -> None:
+        """Raise for a URL that may not be asked."""
+
+    def redirect(self, before: str, target: str) -> str:
+        """The URL to ask after a redirect. Raises for one that is not followed, ValueError for what is no URL."""
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
+        """The address to connect to; None: the HTTP library resolves the name. Raises for one that is not allowed."""
+
+
+class IndexPolicy:
+    """For an index that the user named: https, or this machine.
+
+    Redirects do not lead from https to http, nor from elsewhere to this machine.
+    """
+
+    uses_environment = True
+
+    def check(self, url: str) -> None:
+        if not index_url.is_allowed(url):
+            raise FetchError(f"{host_of(url)} is asked over https only. Check the address.")
+
+    def redirect(self, before: str, target: str) -> str:
+        hosts = f"{host_of(before)} to {host_of(target)}"
+        if not index_url.is_allowed(target) or (before.startswith("https:") and not target.startswith("https:")):
+            raise FetchError(f"A redirect from {hosts} leads to plain http, which is not followed. Tell its owner.")
+        if index_url.is_loopback(target) and not index_url.is_loopback(before):
+            raise FetchError(f"A redirect from {hosts}, this machine, is not followed. Check the address.")
+        parts = urllib.parse.urlsplit(target)
+        if not parts.hostname:
+            raise ValueError("no host")
+        return urllib.parse.urlunsplit((parts.scheme, host_of(target), parts.path, parts.query, ""))
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
+        return None
+
+
+class DocumentPolicy:
+    """For the URL of a document, which may come from the author of a page that a model read.
+
+    ``allowed`` decides about addresses. A name is resolved once, all its addresses are checked, and the connection goes
+    to one of them: no second answer of the name server can lead elsewhere. A proxy would resolve the name again, so
+    none is used.
+    """
+
+    uses_environment = False
+
+    def __init__(self, allowed: Allowed) -> None:
+        self._allowed = allowed
+
+    def check(self, url: str) -> None:
+        shown = index_url.without_secrets(url)[:200]
+        try:
+            parts = urllib.parse.urlsplit(url)
+            host = parts.hostname
+        except ValueError:
+            raise ConfigError(f"{shown} is not a URL.") from None
+        if parts.scheme not in ("http", "https"):
+            raise ConfigError(f"{shown} is not an http or https URL.")
+        if "@" in parts.netloc:
+            raise ConfigError(
+                "The URL holds a user name or password, which would be kept with the document. Leave it out."
+            )
+        if not host:
+            raise ConfigError(f"{shown} names no host.")
+        try:
+            valid_port = parts.port is None or parts.port > 0
+        except ValueError:
+            valid_port = False
+        if not valid_port:
+            raise ConfigError(f"{shown} names a port that there is not.")
+
+    def redirect(self, before: str, target: str) -> str:
+        self.check(target)
+        return target
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
+        try:
+            addresses = [ipaddress.ip_address(name.partition("%")[0]) for name in _look_up(host, port, timeout_s)]
+        except (OSError, UnicodeError, ValueError):
+            raise DocumentRejected(f"There is no host {host}. Check the URL.") from None
+        for address in addresses:
+            if not self._allowed(address):
+                raise DocumentRejected(f"{host} is on this machine or a private network, and is not asked. {ALLOW}")
+        return str(addresses[0])
+
+
+def _look_up(host: str, port: int, timeout_s: float) -> list[str]:
+    """The addresses of a name. Raises OSError when it has none, or after ``timeout_s``."""
+    answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put([str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
+        except Exception as error:
+            answers.put(error)
+
+    threading.Thread(target=ask, name="name lookup", daemon=True).start()  # a lookup has no timeout of its own
+    try:
+        answer = answers.get(timeout=max(timeout_s, 0.001))
+    except queue.Empty:
+        raise TimeoutError("the name server does not answer") from None
+    if isinstance(answer, Exception):
+        raise answer
+    if not answer:
+        raise OSError("the name has no address")
+    return answer
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is one of the open internet, also by way of those that wrap another."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if any(address in each for each in _WRAPS_IPV4):
+            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        if address not in _PUBLIC_IPV6:
+            return False
+    return not any(address in each for each in _NOT_PUBLIC)
+
+
+def anything(address: Address) -> bool:
+    """Allows every address."""
+    return True
+
+
+def host_of(url: str) -> str:
+    """Host and port of a URL, without credentials."""
+    return urllib.parse.urlsplit(url).netloc.rpartition("@")[2]

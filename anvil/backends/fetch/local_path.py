@@ -1,0 +1,45 @@
+"""An index on this machine: a file, a folder that holds one, or a site that was built here. It stays where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anvil.backends.fetch.result import FetchResult, agree
+from anvil.backends.store import manifest_file
+from anvil.core import index_url, manifest
+from anvil.core.config.schema import INDEX_FOLDER, INDEX_NAME
+from anvil.errors import ArtifactRejected, FetchError
+from anvil.models.documents import Manifest
+
+
+def find(path: Path) -> FetchResult:
+    """The index at or in ``path``. Raises :class:`FetchError` or :class:`ArtifactError`."""
+    if not path.is_dir():
+        beside = manifest_file.manifest_path(path)
+        return _local(path, _manifest_at(beside) if beside.is_file() else None)
+    for place in (*index_url.PLACES, f"{INDEX_FOLDER}/{INDEX_NAME}"):
+        file = path / place
+        if file.suffix == ".json" and file.is_file():
+            published = _manifest_at(file)
+            if published is not None:
+                return _local(file.with_name(published.file), published)
+        elif file.is_file():
+            return _local(file, None)
+    raise FetchError(f"There is no index in {path}. Name the folder that holds index.json and index.db, or the file.")
+
+
+def _manifest_at(path: Path) -> Manifest | None:
+    """The manifest at a path; None for a JSON file of another kind. Raises :class:`ArtifactRejected` for one that is
+    damaged: it vouches for nothing, and is not taken for none."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ArtifactRejected(f"The manifest {path} cannot be read ({error.strerror}). Check the file.") from error
+    return manifest.found(text, str(path))
+
+
+def _local(path: Path, published: Manifest | None) -> FetchResult:
+    described = manifest_file.describe(path)
+    if published is not None:
+        agree(published, described, str(path))
+    return FetchResult(path, described, str(path), described.commit)

@@ -1,0 +1,117 @@
+"""A document from the web as a temporary file, with its type and date. The URL may come from a stranger.
+
+Only public addresses are asked unless the user allows others (:class:`DocumentPolicy`). Size, time, redirects and types
+of content are bounded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from anvil.backends.fetch.http_client import HttpClient, Limits, Reply, TimedOut
+from anvil.backends.fetch.http_policy import Allowed, DocumentPolicy, anything, is_public
+from anvil.core import encodings, http_headers
+from anvil.core.config.schema import LibraryOptions
+from anvil.errors import DocumentRejected, DocumentTooLarge, FetchError, UnsupportedFormat
+
+TYPES = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/markdown": "md",
+    "text/plain": "txt",
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "application/json": "json",
+    "application/xml": "xml",
+    "text/xml": "xml",
+    "application/rss+xml": "rss",
+    "application/atom+xml": "atom",
+    "application/epub+zip": "epub",
+    "application/zip": "zip",
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "audio/mpeg": "mp3",
+    "audio/wav": "wav",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+}
+VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
+"""What servers say of a file they know nothing of: then its name decides."""
+_ENDING = re.compile(r"\.([A-Za-z0-9]{1,8})$")
+_TEXT = ("html", "md", "txt", "csv", "json", "xml", "rss", "atom")
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file that was fetched: where it lies, its type as an ending, when it was last modified (ISO 8601, UTC)."""
+
+    path: Path
+    type: str
+    last_modified: str | None
+
+
+@contextlib.contextmanager
+def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None) -> Iterator[Download]:
+    """Fetch a document into a file that exists within this context.
+
+    ``allowed``: which addresses may be asked (default: as ``options`` say). Raises :class:`ConfigError` for what is no
+    URL, :class:`DocumentRejected` for what cannot be fetched or is refused.
+    """
+    policy = DocumentPolicy(allowed or (anything if options.allow_private_urls else is_public))
+    seconds = options.download_seconds
+    limits = Limits(connect=seconds, answer=seconds, pause=seconds, grace=seconds, whole=seconds, total=seconds)
+    with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
+        try:
+            with HttpClient(limits, policy=policy) as http, http.get(url) as reply:
+                if reply.status != 200:
+                    raise DocumentRejected(f"{_shown(reply.url)} was answered with status {reply.status}.")
+                download = _saved(reply, Path(folder, "document"), options.max_file_bytes)
+        except TimedOut:
+            raise DocumentTooLarge(
+                f"{_shown(url)} took longer than {seconds:g} s (library.download_seconds)."
+            ) from None
+        except FetchError as error:
+            raise DocumentRejected(str(error)) from None
+        yield download
+
+
+def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
+    content_type, charset = http_headers.content_type(reply.headers)
+    file_type = _type(content_type, urllib.parse.urlsplit(reply.url).path)
+    if (reply.length or 0) > max_bytes:
+        raise DocumentTooLarge(
+            f"{reply.host} sends {reply.length:,} bytes; the limit is {max_bytes:,} (library.max_file_bytes)."
+        )
+    size = 0
+    with target.open("wb") as file:
+        for chunk in reply.chunks():
+            size += len(chunk)
+            if size > max_bytes:
+                raise DocumentTooLarge(f"{reply.host} sends more than {max_bytes:,} bytes (library.max_file_bytes).")
+            file.write(chunk)
+    codec = encodings.known(charset) if charset else None
+    if file_type in _TEXT and codec and codec != "utf-8":
+        with contextlib.suppress(UnicodeDecodeError):  # the server named the wrong encoding
+            target.write_text(target.read_bytes().decode(codec), encoding="utf-8", newline="")
+    return Download(target, file_type, http_headers.last_modified(reply.headers))
+
+
+def _type(said: str, path: str) -> str:
+    ending = _ENDING.search(path)
+    if said in VAGUE and ending:
+        return ending[1].lower()
+    if said in TYPES:
+        return TYPES[said]
+    raise UnsupportedFormat(f"Content of type {said or 'unknown'} is not read; web pages, text and documents are.")
+
+
+def _shown(url: str) -> str:
+    """A URL without what may be secret in it."""
+    return re.sub(r"//[^/@]*@", "//", url.partition("?")[0])[:200]

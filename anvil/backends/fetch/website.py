@@ -1,0 +1,106 @@
+"""An index on a web server: a file, a folder with an index in it, or a site with such a folder."""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Iterator
+
+from anvil.backends.fetch.cache import CacheState
+from anvil.backends.fetch.candidate import NO_VALIDATORS, Candidate, Missing, Validators
+from anvil.backends.fetch.http_client import HttpClient, Reply
+from anvil.core import index_url, manifest
+from anvil.core.index_url import WebAddress
+from anvil.errors import ArtifactRejected, FetchError, Unreachable
+from anvil.models.documents import Manifest
+
+ABSENT = (404, 410)
+
+
+def candidates(http: HttpClient, address: WebAddress, state: CacheState | None) -> Iterator[Candidate | None]:
+    """What may be there, best first; None for "what ``state`` tells of still stands".
+
+    A candidate without a manifest is a guess: downloading it may raise :class:`Missing`, then the next one is taken.
+    """
+    places = address.places
+    if state is not None and state.place in places:  # what was there the last time is asked for first
+        places = (state.place, *(each for each in places if each != state.place))
+    for place in places:
+        url = urllib.parse.urljoin(address.url, place)
+        known = state if state is not None and state.place == place else None
+        if urllib.parse.urlsplit(url).path.lower().endswith(".json"):
+            yield from _by_manifest(http, url, place, known, only=len(places) == 1)
+        else:
+            yield from _by_file(http, url, place, known)
+    raise FetchError(
+        f"There is no index at {address.shown}. Name the folder that holds index.json and index.db, or the file itself."
+    )
+
+
+def _by_manifest(
+    http: HttpClient, url: str, place: str, known: CacheState | None, only: bool
+) -> Iterator[Candidate | None]:
+    conditions = Validators(known.etag, known.modified).conditions() if known else {}
+    with http.get(url, conditions) as reply:
+        if reply.status == 304:
+            yield None
+            return
+        if not only and (reply.status in ABSENT or reply.status == 403):  # some stores forbid what they do not have
+            return
+        _check_status(reply)
+        text, shown = reply.text(), index_url.without_secrets(reply.url)
+        found = manifest.parse(text, shown) if only else manifest.found(text, shown, any_page=True)
+        if found is None:
+            return  # many sites have an index.json of another kind, and many answer anything with a page
+        base, validators = reply.url, Validators.of(reply)
+    yield _candidate(urllib.parse.urljoin(base, urllib.parse.quote(found.file)), place, found, validators)
+
+
+def _by_file(http: HttpClient, url: str, place: str, known: CacheState | None) -> Iterator[Candidate]:
+    parts = urllib.parse.urlsplit(url)
+    stem, _, ending = parts.path.rpartition(".")
+    if not place and not parts.query and f".{ending.lower()}" in index_url.FILES:
+        beside = urllib.parse.urlunsplit((*parts[:2], f"{stem}.json", "", ""))
+        with http.get(beside) as reply:
+            if reply.status == 200:
+                shown, name = index_url.without_secrets(beside), urllib.parse.unquote(parts.path.rpartition("/")[2])
+                found = manifest.found(reply.text(), shown, any_page=True)
+                if found is not None:
+                    if found.file != name:
+                        raise ArtifactRejected(
+                            f"{shown} is the manifest of {found.file}, not of {name}. Publish index and manifest "
+                            "together."
+                        )
+                    yield _candidate(url, place, found, NO_VALIDATORS)
+                    return
+    since = Validators(known.etag, known.modified) if known else NO_VALIDATORS
+    yield Candidate(url, place, index_url.without_secrets(url), _check_status, validators=since)
+
+
+def _candidate(url: str, place: str, found: Manifest, validators: Validators) -> Candidate:
+    return Candidate(
+        url=url,
+        place=place,
+        name=found.sha256,
+        check_status=_check_status,
+        manifest=found,
+        sha256=found.sha256,
+        size=found.size,
+        validators=validators,
+        commit=found.commit,
+    )
+
+
+def _check_status(reply: Reply) -> None:
+    """Raise for a status that is no answer."""
+    status, shown = reply.status, index_url.without_secrets(reply.url)
+    if status in ABSENT:
+        raise Missing(f"There is nothing at {shown} (status {status}). Check the address.")
+    if status in (401, 403, 407):
+        raise FetchError(
+            f"{shown} may not be read (status {status}). Put name and password into the address, https://NAME:PASSWORD@"
+            f"{reply.host}/..., or check what you may see."
+        )
+    if status == 429:
+        raise Unreachable(f"{reply.host} has had too many requests (status 429). Try again later.")
+    if status != 200:
+        raise FetchError(f"{shown} answered with status {status}. Check the address.")

@@ -1,0 +1,1 @@
+"""Git repositories through libgit2, and files as git tracks them."""

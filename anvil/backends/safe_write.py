@@ -1,0 +1,109 @@
+"""Writes to files in folders that other people control, such as a checkout: never through a link, never half a file.
+
+The author of a checkout can plant links at the names that Anvil is known to write to. What such a link leads to is
+outside the repository, so a link is refused, or replaced where the file is generated.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+from pathlib import Path
+
+from anvil.errors import BuildError
+
+_KINDS = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
+# A link or a pipe may take the file's place after the check: neither is followed nor waited for. Not on Windows.
+_OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_RENAME_ATTEMPTS = 20 if os.name == "nt" else 1
+_RENAME_PAUSE_S = 0.1
+
+
+def write_file(path: Path, content: str | bytes, *, replace: bool = False, flush: bool = True) -> None:
+    """Write a whole file or nothing: to a new file next to it, which is flushed to the disk and renamed over it.
+
+    Text is written as UTF-8 with ``\\n``. The mode of a file that exists is kept. ``replace``: a link or a pipe at
+    ``path`` is replaced by the file, instead of refused. ``flush=False``: it need not survive a loss of power.
+    Raises :class:`BuildError` for what is not a regular file, and :class:`OSError`.
+    """
+    try:
+        state = regular_file(path)
+    except BuildError:
+        if not replace:
+            raise
+        state = None
+    new_file = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")  # a name that no other writer uses
+    try:
+        with open(new_file, "xb", opener=opener) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            if flush:
+                file.flush()
+                os.fsync(file.fileno())
+        if state is not None:
+            new_file.chmod(stat.S_IMODE(state.st_mode))
+        rename(new_file, path)
+    finally:
+        new_file.unlink(missing_ok=True)
+
+
+def rename(source: Path, target: Path) -> None:
+    """:func:`os.replace`, repeated on Windows, which refuses it while another program reads ``target``."""
+    for attempt in range(_RENAME_ATTEMPTS):
+        try:
+            os.replace(source, target)
+            return
+        except PermissionError:
+            if attempt == _RENAME_ATTEMPTS - 1:
+                raise
+            time.sleep(_RENAME_PAUSE_S)
+
+
+def regular_file(path: str | os.PathLike[str]) -> os.stat_result | None:
+    """The state of the regular file at ``path``, None without one.
+
+    Raises :class:`BuildError` for a link, a folder, a pipe or a device.
+    """
+    try:
+        state = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    _ensure_regular(path, state)
+    return state
+
+
+def opener(path: str, flags: int) -> int:
+    """An ``opener`` for :func:`open` that opens regular files only. Raises as :func:`regular_file` does."""
+    regular_file(path)
+    descriptor = os.open(path, flags | _OPEN_FLAGS, 0o666)
+    try:
+        _ensure_regular(path, os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def clear(path: Path) -> None:
+    """Remove the file or link at ``path``, where a new file is to be made. Raises :class:`BuildError`."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise BuildError(f"{path} is in the way ({error.strerror}). Remove it, and try again.") from error
+
+
+def ensure_inside_parent(folder: Path) -> None:
+    """Raise :class:`BuildError` when ``folder`` is a link to a place outside its parent folder."""
+    if not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(folder.parent)):
+        raise BuildError(
+            f"{folder} is a link that leads out of {folder.parent}. Remove it, or name another place with --index."
+        )
+
+
+def _ensure_regular(path: str | os.PathLike[str], state: os.stat_result) -> None:
+    if not stat.S_ISREG(state.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(state.st_mode), "a device")
+        raise BuildError(
+            f"{os.fspath(path)} is {kind}, and Anvil writes to regular files only. Remove it, and try again."
+        )

@@ -1,0 +1,424 @@
+"""Where documents come from: the working tree, the staged tree, or a commit, behind one protocol.
+
+Whoever builds or compares an index takes any of them. Each promises the same documents for the same
+content, so an index built from one is fresh when compared with another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from threading import RLock
+from typing import Protocol
+
+from anvil.backends.git.repository import Repository
+from anvil.backends.sources.working_tree import WorkingTree, file_time, modified
+from anvil.core import staleness
+from anvil.core.config.schema import SourceOptions
+from anvil.core.file_selection import (
+    BAD_NAME,
+    LINK_NOWHERE,
+    LINK_PRIVATE,
+    SUBMODULE,
+    Selection,
+    is_private,
+    is_unicode,
+    printable,
+    refusal,
+)
+from anvil.core.git.objects import Entry, landing
+from anvil.core.markdown import includes
+from anvil.core.shards import Shard
+from anvil.core.timestamps import timestamp
+from anvil.errors import SourceError
+from anvil.models.documents import Document, Scan, Skipped
+
+__all__ = ["DocumentSource", "SourceOptions", "commit_tree", "part", "staged_tree", "working_tree"]
+
+
+class DocumentSource(Protocol):
+    """A set of documents at one moment. Usable from several threads."""
+
+    @property
+    def name(self) -> str:
+        """``working tree``, ``staged tree`` or ``commit 1a2b3c4``."""
+
+    @property
+    def root_path(self) -> str:
+        """The documents' folder relative to the repository, POSIX; ``.`` when it is the same, or outside
+        git."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the repository's rules and times are not used although there is one; None when all is well."""
+
+    @property
+    def excluded_hashes(self) -> frozenset[str] | None:
+        """Files that would be documents here but for the site they belong to, which leaves them out, by
+        :func:`anvil.services.build.site.hash_path`; None when the documents are the files themselves."""
+
+    def commit(self) -> str | None:
+        """The commit these documents belong to (40 hex digits), HEAD for trees not committed; None without
+        one."""
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        """Every document that ``read`` would give, by blob id, and what is left out.
+
+        ``indexed`` (path -> blob id) is what an index built with the same options holds: those contents
+        need no look to know that they are text, so a comparison reads only what differs.
+        """
+
+    def read(self, path: str) -> Document | Skipped:
+        """One document, with the id of the bytes really read; Skipped when it cannot be one (any more).
+
+        ``last_modified`` is what the last call of that name found, else one walk finds it for all documents.
+        """
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        """Path -> ISO 8601 UTC time of the last commit that touched it, or of the file where git knows none.
+
+        ``known``: path -> (blob id, time) as held by an index built at commit ``since``.
+        """
+
+
+def working_tree(docs: Path, options: SourceOptions | None = None) -> DocumentSource:
+    """The files of a folder as they lie there. SourceError when there is no such folder."""
+    return WorkingTree(docs, options or SourceOptions())
+
+
+def staged_tree(docs: Path, options: SourceOptions | None = None) -> DocumentSource:
+    """What would be committed now; the folder itself is never read. SourceError outside a repository."""
+    return _StagedTree(docs, options or SourceOptions())
+
+
+def commit_tree(docs: Path, revision: str, options: SourceOptions | None = None) -> DocumentSource:
+    """The documents of a commit. SourceError outside a repository, or when there is no such commit or
+    folder."""
+    return _CommitTree(docs, revision, options or SourceOptions())
+
+
+def part(source: DocumentSource, shard: Shard) -> DocumentSource:
+    """The documents of a source that belong to a shard."""
+    return _Part(source, shard)
+
+
+class Over:
+    """A :class:`DocumentSource` over another one: what a subclass does not say for itself, that one says."""
+
+    def __init__(self, source: DocumentSource) -> None:
+        self._source = source
+
+    @property
+    def name(self) -> str:
+        """See :class:`DocumentSource`, as for all below."""
+        return self._source.name
+
+    @property
+    def root_path(self) -> str:
+        return self._source.root_path
+
+    @property
+    def problem(self) -> str | None:
+        return self._source.problem
+
+    @property
+    def excluded_hashes(self) -> frozenset[str] | None:
+        return self._source.excluded_hashes
+
+    def commit(self) -> str | None:
+        return self._source.commit()
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        return self._source.scan(indexed)
+
+    def read(self, path: str) -> Document | Skipped:
+        return self._source.read(path)
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        return self._source.last_modified(paths, known, since)
+
+
+class _Part(Over):
+    """See :func:`part`."""
+
+    def __init__(self, source: DocumentSource, shard: Shard) -> None:
+        super().__init__(source)
+        self._shard = shard
+
+    @property
+    def name(self) -> str:
+        return f"{self._source.name}, shard {self._shard}"
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        whole = self._source.scan(indexed)
+        holds = self._shard.holds
+        return Scan(
+            {path: blob for path, blob in whole.entries.items() if holds(path)},
+            tuple(each for each in whole.skipped if holds(each.path)),
+        )
+
+
+class _Tree(ABC):
+    """What the staged tree and commits share: entries whose blob ids git knows already."""
+
+    problem: str | None = None
+    excluded_hashes: frozenset[str] | None = None
+
+    def __init__(self, docs: Path, options: SourceOptions) -> None:
+        repository = Repository.discover(docs)
+        if repository is None:
+            raise SourceError(f"{docs} is not in a git repository. Leave out --staged and --ref, or run `git init`.")
+        self._git = repository
+        self._docs = docs
+        self.root_path = repository.relative(docs)
+        self._options = options
+        self._selection = Selection(options)
+        self._lock = RLock()
+        self._refused: dict[str, str | None] = {}
+        self._entries: dict[str, str] | None = None
+        self._links: dict[str, str] = {}
+        self._found: dict[str, Entry | None] = {}
+        self._times: dict[str, str] = {}
+
+    @abstractmethod
+    def _listing(self) -> dict[str, Entry]:
+        """What is there, by path relative to the folder."""
+
+    @abstractmethod
+    def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
+        """What is at paths from the repository's root."""
+
+    @abstractmethod
+    def commit(self) -> str | None:
+        """See :class:`DocumentSource`."""
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        with self._lock:
+            known = indexed or {}
+            seen = frozenset(staleness.parts(each)[0] for each in known.values())
+            entries: dict[str, str] = {}
+            skipped: list[Skipped] = []
+            self._found.clear()
+            self._links.clear()
+            included: dict[str, dict[str, str] | None] = {}
+            if self._options.includes:
+                fingerprints = {path: staleness.included(identity) for path, identity in known.items()}
+                included = {path: includes.files(said) if said else {} for path, said in fingerprints.items()}
+                self._found |= self._look_up(sorted({file for files in included.values() for file in files or ()}))
+            for path, entry in sorted(self._listing().items()):
+                reason, blob = self._judged(path, entry, seen)
+                if reason is None:
+                    entries[path] = self._identity(path, blob, known.get(path, ""), included.get(path))
+                elif reason:
+                    skipped.append(Skipped(printable(path), reason))
+            self._entries = entries
+            return Scan(entries, tuple(skipped))
+
+    def _identity(self, path: str, blob: str, indexed: str, included: Mapping[str, str] | None) -> str:
+        """The identity of a page: its blob id and the files that it includes.
+
+        ``indexed`` is the identity that an index holds, ``included`` the files that it names and their blob ids. When
+        none of them changed, the page is not read. ``included`` is None when the index does not know them.
+        """
+        if not self._options.includes:
+            return blob
+        before, fingerprint = staleness.parts(indexed)
+        unmoved = included is not None and all(self._blob(file) == id_ for file, id_ in included.items())
+        if before == blob and unmoved:
+            return staleness.identity(blob, staleness.included(fingerprint))
+        data = self._git.read_blob(blob)
+        if not includes.may_include(data):
+            return blob
+        return staleness.identity(blob, includes.fingerprint(self._expanded(path, data.decode("utf-8-sig")).files))
+
+    def _expanded(self, path: str, text: str) -> includes.Expanded:
+        return includes.expand(text, path, self.root_path, self._included)
+
+    def _included(self, path: str) -> includes.Found:
+        blob = self._blob(path)
+        data = self._git.read_blob(blob) if blob else b"\0"
+        fit = refusal(data, includes.FILE_BYTES) is None
+        return includes.Found(blob, data.decode("utf-8-sig") if fit else None)
+
+    def _blob(self, path: str) -> str:
+        """The blob id of a file that may be included, by its path from the repository's root; empty without one."""
+        entry = self._at(path)
+        return entry.id if entry is not None and entry.kind == "file" and not is_private(path) else ""
+
+    def _at(self, path: str) -> Entry | None:
+        if path not in self._found:
+            self._found |= self._look_up([path])
+        return self._found[path]
+
+    def read(self, path: str) -> Document | Skipped:
+        with self._lock:
+            if self._entries is None:
+                self.scan()
+            identity = (self._entries or {}).get(path)
+            if identity is None:
+                return Skipped(printable(path), f"not a document of the {getattr(self, 'name', 'tree')}")
+            blob, _ = staleness.parts(identity)
+            data = self._git.read_blob(blob)
+            reason = self._refused[blob] = refusal(data, self._options.max_file_bytes)
+            if reason is not None:
+                return Skipped(path, reason)
+            if path not in self._times:
+                self.last_modified(tuple(self._entries or ()), {}, None)
+            text = data.decode("utf-8-sig")
+            if not self._options.includes or not includes.may_include(data):
+                return Document(path, blob, text, len(data), self._times[path])
+            made = self._expanded(path, text)
+            return Document(
+                path,
+                blob,
+                made.text,
+                len(data),
+                self._times[path],
+                fingerprint=includes.fingerprint(made.files),
+                inserted=made.inserted,
+            )
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        with self._lock:
+            head = self.commit()
+            times = modified(self._git, paths, self.root_path, self._links, known, since, head) if head else {}
+            for path in paths:
+                if path not in times:
+                    times[path] = self._uncommitted_time(path, head)
+            self._times.update(times)
+            return times
+
+    def _uncommitted_time(self, path: str, head: str | None) -> str:
+        own = file_time(str(self._docs.joinpath(*path.split("/"))), follow=path in self._links)
+        return own or timestamp(self._git.time(head) if head else 0)
+
+    def _judged(self, path: str, entry: Entry, seen: frozenset[str]) -> tuple[str | None, str]:
+        """Why an entry is no document (None when it is one, empty when its name does not ask to be), and its blob."""
+        if not is_unicode(path):
+            return BAD_NAME, ""
+        if entry.kind == "submodule":
+            return (SUBMODULE if self._selection.enters(path) else ""), ""
+        if not self._selection.wants(path):
+            return "", ""
+        if entry.kind == "symlink":
+            followed = self._followed(path)
+            if isinstance(followed, str):
+                return followed, ""
+            entry = followed
+        if entry.kind == "conflict":
+            return "a merge conflict; resolve it and stage the result", ""
+        if entry.id not in seen and entry.id not in self._refused:
+            self._refused[entry.id] = refusal(self._git.read_blob(entry.id), self._options.max_file_bytes)
+        return self._refused.get(entry.id), entry.id
+
+    def _followed(self, path: str) -> Entry | str:
+        """The file that a link leads to, or why it is not followed."""
+        target, reason = landing(path if self.root_path == "." else f"{self.root_path}/{path}", self._link)
+        if reason:
+            return reason
+        if is_private(target):
+            return LINK_PRIVATE
+        entry = self._at(target)
+        if entry is None or entry.kind not in ("file", "conflict"):
+            return LINK_NOWHERE
+        self._links[path] = target
+        return entry
+
+    def _link(self, path: str) -> str | None:
+        entry = self._at(path)
+        if entry is None or entry.kind != "symlink":
+            return None
+        return self._git.read_blob(entry.id).decode("utf-8", "surrogateescape")
+
+
+class _StagedTree(_Tree):
+    name = "staged tree"
+
+    def __init__(self, docs: Path, options: SourceOptions) -> None:
+        super().__init__(docs, options)
+        if not docs.is_dir() and not self._listing():
+            raise SourceError(f"Nothing is staged under {docs}, and there is no such folder. Name the docs folder.")
+
+    def _listing(self) -> dict[str, Entry]:
+        return self._git.staged(self.root_path)
+
+    def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
+        return self._git.entries(paths)
+
+    def commit(self) -> str | None:
+        with self._lock:
+            return self._git.head()
+
+
+class _CommitTree(_Tree):
+    def __init__(self, docs: Path, revision: str, options: SourceOptions) -> None:
+        super().__init__(docs, options)
+        self._commit = self._git.resolve(revision)
+        self.name = f"commit {self._git.short(self._commit)}"
+        self._all = self._git.tree(self._commit, self.root_path)
+        if not self._all:
+            raise SourceError(f"The {self.name} has no folder {self.root_path}. Name another folder or commit.")
+
+    def _listing(self) -> dict[str, Entry]:
+        return self._all
+
+    def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
+        return self._git.entries(paths, self._commit)
+
+    def commit(self) -> str | None:
+        return self._commit
+
+
+PAGE_ENDINGS = (".md", ".mdx", ".markdown")
+LOOKED_AT = 2000
+"""Entries of folders that are looked at for a piece of advice."""
+
+
+def advice(missing: Path) -> str:
+    """What to do about a documentation folder that is not there: a sentence that names folders near it."""
+    around = next((each for each in missing.absolute().parents if each.is_dir()), Path.cwd())
+    near = [str(around / name) for name in _with_pages(around)[:4]]
+    found = f"{', '.join(near[:-1])}{' and ' if near[1:] else ''}{near[-1]}" if near else ""
+    hold = f": {found} {'hold' if near[1:] else 'holds'} Markdown" if found else ""
+    return f"Name the documentation folder with --docs{hold}."
+
+
+def _with_pages(around: Path) -> list[str]:
+    """Names of the folders in ``around`` that hold Markdown, or whose own folders do."""
+    left = LOOKED_AT
+    found: list[str] = []
+    for name, folder in sorted(_folders(around)):
+        inside = [folder, *(each for _, each in sorted(_folders(folder)))]
+        for each in inside:
+            with contextlib.suppress(OSError), os.scandir(each) as entries:
+                names = [entry.name for entry in itertools.islice(entries, left)]
+                left -= len(names)
+                if any(other.lower().endswith(PAGE_ENDINGS) for other in names):
+                    found.append(name)
+                    break
+        if left <= 0:
+            break
+    return found
+
+
+def _folders(around: Path) -> list[tuple[str, Path]]:
+    """(name, path) of the folders that may hold documents: none that is hidden, a link, or an installed package."""
+    with contextlib.suppress(OSError), os.scandir(around) as entries:
+        return [
+            (entry.name, Path(entry.path))
+            for entry in itertools.islice(entries, LOOKED_AT)
+            if not entry.name.startswith(".")
+            and entry.name not in ("node_modules", "venv")
+            and entry.is_dir(follow_symlinks=False)
+        ]
+    return []

@@ -1,0 +1,93 @@
+"""The pages of a site as the documents of an index: the source that a site generator's plugin builds from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from anvil.backends.sources.git_tree import DocumentSource, Over
+from anvil.core import staleness
+from anvil.core.canonical_json import canonical
+from anvil.core.file_selection import refusal
+from anvil.models.documents import Document, Scan, Skipped
+
+EPOCH = "1970-01-01T00:00:00Z"
+"""The time of all pages of a site of which no page has a source file."""
+
+
+def generated_site(
+    pages: Iterable[Document], tree: DocumentSource, *, unread: Collection[str] = (), limit: int = 5_000_000
+) -> DocumentSource:
+    """The pages of a site, as its generator hands them over.
+
+    Of ``pages`` the path, text, title, url, nav path, metadata and headings are read. The rest comes from ``tree``, the
+    folder they were made from. A page that the tree does not hold (generated, ignored by git, a symlink) has no source
+    file: it is never stale. ``unread`` are paths of pages that the generator did not make this time: an index keeps
+    them as they are. Texts over ``limit`` bytes are skipped.
+    """
+    return GeneratedSiteSource(pages, tree, frozenset(unread), limit)
+
+
+def fingerprint(page: Document) -> str:
+    """SHA-256 (hex) over all that a generator says of a page."""
+    values = [page.text, page.title, page.url, page.nav_path, page.metadata, page.headings]
+    return hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def hash_path(path: str) -> str:
+    """A path as an index names a file that its site leaves out: the name is not published, but can be recognised."""
+    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+class GeneratedSiteSource(Over):
+    """See :func:`generated_site`."""
+
+    name = "site"
+    excluded_hashes: frozenset[str] = frozenset()
+
+    def __init__(self, pages: Iterable[Document], tree: DocumentSource, unread: frozenset[str], limit: int) -> None:
+        super().__init__(tree)
+        self._unread = unread
+        self._times: dict[str, str] = {}
+        self._pages: dict[str, Document] = {}
+        self._skipped: list[Skipped] = []
+        blobs = self._files = tree.scan().entries
+        for page in sorted(pages, key=lambda page: page.path):
+            data = page.text.encode("utf-8", "surrogatepass")
+            reason = refusal(data, limit)
+            if reason:
+                self._skipped.append(Skipped(page.path, reason))
+                continue
+            blob, included = staleness.parts(blobs.get(page.path, ""))
+            self._pages[page.path] = replace(
+                page, blob_id=blob, size=len(data), fingerprint=fingerprint(page) + included
+            )
+        self.excluded_hashes = self._without(frozenset())
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        entries = {path: staleness.identity(page.blob_id, page.fingerprint) for path, page in self._pages.items()}
+        kept = {path: blob for path, blob in (indexed or {}).items() if path in self._unread}
+        self.excluded_hashes = self._without(kept.keys())
+        entries |= kept
+        return Scan(dict(sorted(entries.items())), tuple(self._skipped))
+
+    def _without(self, kept: Collection[str]) -> frozenset[str]:
+        return frozenset(hash_path(path) for path in self._files if path not in self._pages and path not in kept)
+
+    def read(self, path: str) -> Document | Skipped:
+        if path not in self._pages:
+            return Skipped(path, "not a page of the site")
+        if path not in self._times:
+            self.last_modified(tuple(self._pages), {}, None)
+        return replace(self._pages[path], last_modified=self._times[path])
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        """Of a page without a source file: the time of the newest that has one, for it has none of its own."""
+        with_file = [path for path in paths if path in self._files]
+        times = super().last_modified(with_file, known, since)
+        newest = max(times.values(), default=EPOCH)
+        self._times |= {path: times.get(path, newest) for path in paths}
+        return {path: self._times[path] for path in paths}

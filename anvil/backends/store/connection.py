@@ -1,0 +1,219 @@
+"""Opening SQLite files: artifacts read-only and hardened, working copies writable.
+
+Whatever SQLite says is translated here into Anvil's errors, with the path and the next step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import importlib.resources
+import importlib.util
+import os
+import urllib.parse
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+import apsw
+
+from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
+
+MAGIC = b"SQLite format 3\0"
+APPLICATION_ID = 0x414E564C  # "ANVL"
+FORMAT_VERSION = 2
+VECTOR_GROUP = 184
+"""Vectors stored in one blob: enough to scan fast, few enough not to pad a small index, and of a size that fills
+whole pages of either page size."""
+
+
+def schema(dimensions: int) -> str:
+    """The statements that make an empty index; without ``dimensions`` there is no vector table."""
+    text = importlib.resources.files("anvil.backends.store").joinpath("schema.sql").read_text(encoding="utf-8")
+    if dimensions:
+        text += "\n" + vector_table(dimensions)
+    return text
+
+
+def vector_table(dimensions: int) -> str:
+    """The definition of the vector table: one int8 row a window, compared by cosine."""
+    return (
+        f"CREATE VIRTUAL TABLE vectors USING vec0(id integer primary key, "
+        f"embedding int8[{int(dimensions)}] distance_metric=cosine, chunk_size={VECTOR_GROUP});\n"
+    )
+
+
+ANOTHER = "Name another, or build one in another place with 'anvil build --index'."
+"""What to do about a file that is no index: it is nobody's to replace."""
+
+
+class Kind(NamedTuple):
+    """What a file is, and what to do when it cannot be used, or not be written where it lies."""
+
+    name: str
+    restore: str
+    elsewhere: str
+
+
+INDEX = Kind("an index", "Build it again with 'anvil build --force'.", "choose another place with --index")
+
+
+@contextlib.contextmanager
+def translated(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[None]:
+    """Turn SQLite's exceptions about ``path`` into Anvil's."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError, apsw.FormatError) as error:
+        raise ArtifactRejected(f"{path} is damaged or not {kind.name} ({error}). {kind.restore}") from error
+    except apsw.FullError as error:
+        raise BuildError(f"The disk is full while writing {path}. Free some space and try again.") from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise IndexBusy(f"Another process is writing {path}. Try again when it has finished.") from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
+        raise BuildError(
+            f"{path} cannot be written ({error}). Check the folder's permissions, or {kind.elsewhere}."
+        ) from error
+
+
+@lru_cache(maxsize=1)
+def _sqlite_vec() -> str:
+    """Where sqlite-vec lies. Its package is found, not imported: that would import numpy, for every command."""
+    found = importlib.util.find_spec("sqlite_vec")
+    if found is None or not found.submodule_search_locations:
+        raise ArtifactRejected("The package sqlite-vec is not installed. Install it with 'pip install sqlite-vec'.")
+    return str(Path(found.submodule_search_locations[0]) / "vec0")
+
+
+def prepared(connection: apsw.Connection) -> apsw.Connection:
+    """A fresh connection with sqlite-vec, and with no trust in what functions a schema calls."""
+    connection.enable_load_extension(True)
+    connection.load_extension(_sqlite_vec())
+    connection.enable_load_extension(False)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    return connection
+
+
+def open_artifact(path: Path) -> apsw.Connection:
+    """Open an index file for reading: immutable, defensive, schema not trusted. It is not yet checked.
+
+    Raises :class:`ArtifactMissing` or :class:`ArtifactRejected`.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(16)
+    except FileNotFoundError:
+        raise ArtifactMissing(f"There is no index at {path}. Build it with 'anvil build'.") from None
+    except OSError as error:
+        raise ArtifactRejected(f"{path} cannot be read ({error.strerror}). Check the path.") from error
+    if not magic:
+        raise ArtifactRejected(f"{path} is not an Anvil index: it is empty. Build one with 'anvil build'.")
+    if magic != MAGIC:
+        raise ArtifactRejected(f"{path} is not an Anvil index. {ANOTHER}")
+    with translated(path):
+        try:
+            handle = apsw.Connection(uri(path.resolve()), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        except apsw.SQLError as error:  # what SQLite says of an address that it does not understand
+            raise ArtifactRejected(f"{path} cannot be opened ({error}). Copy it to another place.") from error
+        connection = prepared(handle)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.pragma("query_only", True)
+        connection.pragma("cell_size_check", True)
+    return connection
+
+
+_BLOCK = 1 << 20
+_Read = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64)
+_Size = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
+_Pointers = ctypes.POINTER(ctypes.c_void_p)
+
+
+def sha256(connection: apsw.Connection) -> tuple[str, int]:
+    """SHA-256 (hex) and bytes of the very file that a connection has open, whatever is at its path by now.
+
+    It is read by the functions that SQLite itself reads it with, as https://sqlite.org/c3ref/io_methods.html has them:
+    SQLite has no way to open a file that is open already, and between two openings of a path the file may be replaced.
+    """
+    file = ctypes.c_void_p()
+    if not connection.file_control("main", apsw.SQLITE_FCNTL_FILE_POINTER, ctypes.addressof(file)):
+        raise AssertionError("SQLite does not name the file that it has open")
+    assert file.value is not None
+    methods = ctypes.cast(ctypes.cast(file.value, _Pointers)[0], _Pointers)
+    read, measure = _Read(methods[2]), _Size(methods[6])  # behind iVersion and xClose; behind xWrite, xTruncate, xSync
+    size = ctypes.c_int64()
+    if measure(file, ctypes.byref(size)) != apsw.SQLITE_OK:
+        raise apsw.IOError("the size of the file cannot be read")
+    block, whole = ctypes.create_string_buffer(_BLOCK), hashlib.sha256()
+    for start in range(0, size.value, _BLOCK):
+        length = min(_BLOCK, size.value - start)
+        if read(file, block, length, start) != apsw.SQLITE_OK:
+            raise apsw.IOError("the file cannot be read, or is shorter than it was")
+        whole.update(memoryview(block)[:length])
+    return whole.hexdigest(), size.value
+
+
+def uri(path: PurePath) -> str:
+    """An absolute path as SQLite's URI of a file that does not change.
+
+    SQLite takes what stands between ``//`` and the next slash for a host, and knows none. So the path of a Windows
+    share gets an empty one before it: ``file:////server/share/index.db``. https://sqlite.org/uri.html
+    """
+    named = urllib.parse.quote(path.as_posix())
+    return f"file:{'//' if named.startswith('//') else ''}{named}?immutable=1"
+
+
+def page_size(characters: int) -> int:
+    """The page size of an artifact with so much text, in bytes: rows of a few thousand bytes leave less of a large
+    page unused, but a small index is mostly table roots of a page each."""
+    return 4096 if characters < 1_000_000 else 16384
+
+
+def open_scratch(path: Path | str = "", page_size: int = 16384) -> apsw.Connection:
+    """Open a writable database that nobody else sees before it is done, so nothing is journalled to disk.
+
+    The empty default is a temporary file of SQLite's own, small ones in memory, gone with the connection.
+    """
+    connection = prepared(apsw.Connection(str(path)))
+    connection.pragma("page_size", page_size)
+    connection.pragma("journal_mode", "memory")
+    connection.pragma("synchronous", "off")
+    return connection
+
+
+def lay_out(connection: apsw.Connection, dimensions: int) -> None:
+    """Create the tables of an empty index."""
+    connection.pragma("application_id", APPLICATION_ID)
+    connection.pragma("user_version", FORMAT_VERSION)
+    with connection:
+        for _ in connection.execute(schema(dimensions)):
+            pass
+
+
+GATHERED = 16 << 20
+"""Bytes of the keyword index that are gathered before they are written: 2,000 pages or so, else pieces of a megabyte
+are written and joined again and again, and leave empty pages behind."""
+
+
+def make_keyword_index(connection: apsw.Connection, schema: str = "main") -> None:
+    """Fill the empty keyword index of a database from its chunks. The same chunks give the same bytes."""
+    table = f"{schema}.chunks_fts"
+    connection.execute(f"INSERT INTO {table} (chunks_fts, rank) VALUES ('hashsize', ?)", (GATHERED,))
+    connection.execute(f"INSERT INTO {table} (chunks_fts) VALUES ('rebuild')")
+    connection.execute(f"INSERT INTO {table} (chunks_fts) VALUES ('optimize')")
+
+
+def fill(target: apsw.Connection, source: apsw.Connection) -> None:
+    """Replace the content of ``target`` by that of ``source``, page by page."""
+    with target.backup("main", source, "main") as backup:
+        while not backup.done:
+            backup.step(10_000)
+
+
+def signature(path: Path) -> tuple[int, ...] | None:
+    """What tells one file at ``path`` from the next that is renamed there; None when there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

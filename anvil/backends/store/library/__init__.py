@@ -1,0 +1,1 @@
+"""The library file: a store that several processes write."""

@@ -1,0 +1,49 @@
+"""An index file, told by the manifest that is published beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anvil.backends import safe_write
+from anvil.backends.store import connection, verify
+from anvil.core import manifest
+from anvil.models.documents import Manifest, ModelIdentity
+
+
+def describe(path: Path) -> Manifest:
+    """What the manifest of the index at ``path`` says. The index is checked first: :class:`ArtifactError`."""
+    with verify.open_checked(path) as reader:
+        meta, counts = reader.meta(), reader.counts()
+        sha256, size = connection.sha256(reader.connection)
+    return Manifest(
+        format=int(meta["format_version"]),
+        file=path.name,
+        sha256=sha256,
+        size=size,
+        digest=meta["digest"],
+        commit=meta.get("commit") or None,
+        last_modified=meta["last_index_timestamp"],
+        anvil_version=meta["anvil_version"],
+        model=ModelIdentity(
+            meta["embedding_provider"],
+            meta["embedding_model"],
+            meta["embedding_model_digest"],
+            int(meta["embedding_dimensions"]),
+        ),
+        pages=counts["documents"],
+        chunks=counts["chunks"],
+        vectors=counts["vectors"],
+    )
+
+
+def manifest_path(index: Path) -> Path:
+    """Where the manifest of an index lies: ``index.json`` beside ``index.db``."""
+    return index.with_suffix(".json")
+
+
+def write_manifest(index: Path) -> Path:
+    """Write the manifest beside the index; its path. Nothing is written when it says so already."""
+    text, path = manifest.render(describe(index)), manifest_path(index)
+    if path.is_symlink() or not path.is_file() or path.read_text(encoding="utf-8") != text:
+        safe_write.write_file(path, text, replace=True)
+    return path

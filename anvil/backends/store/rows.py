@@ -1,0 +1,99 @@
+"""What an index gives back: documents, chunks, their texts, and what follows from a section's breadcrumb and anchor."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from anvil.models.documents import SEPARATOR, ChunkMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A row of ``documents``."""
+
+    id: int
+    library: str
+    file_path: str
+    title: str
+    blob_id: str
+    size: int
+    last_modified: str
+    url: str | None
+    nav_path: str | None
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk with what a search result needs of its document. ``row`` is its row id."""
+
+    row: int
+    document_id: int
+    ordinal: int
+    title: str
+    content: str
+    start: int
+    metadata: ChunkMetadata
+
+
+class SearchedText(NamedTuple):
+    """The texts of a chunk that are searched, and their length in words. ``terms``: derived ones and the path's."""
+
+    title: str
+    heading_path: str
+    content: str
+    terms: str
+    length: int
+
+
+class SectionPlace(NamedTuple):
+    """A section's address and place, without its own heading's text: see :class:`anvil.models.documents.Section`."""
+
+    heading_path: str
+    heading_level: int
+    anchor: str
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+
+
+def section_url(page_url: str | None, anchor: str) -> str | None:
+    """The published address of a section: the page's, and its ``#anchor`` when it has one."""
+    return f"{page_url}#{anchor}" if page_url and anchor else page_url
+
+
+def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
+    """The headings' own texts, from (breadcrumb, level) of a page's sections in order.
+
+    A breadcrumb is its parent's, a separator and the text; a number in brackets is not part of the text when the
+    page has the same breadcrumb without it, because only then it was added.
+    """
+    seen: set[str] = set()
+    above: list[tuple[str, int]] = []
+    titles = []
+    for path, level in paths:
+        while above and above[-1][1] >= level:
+            above.pop()
+        parent = next((each for each, _ in reversed(above) if path.startswith(each + SEPARATOR)), None)
+        numbered = _NUMBERED.fullmatch(path)
+        plain = numbered[1] if numbered and numbered[1] in seen else path
+        titles.append(plain[len(parent) + len(SEPARATOR) :] if parent is not None else plain)
+        seen.add(path)
+        above.append((path, level))
+    return titles
+
+
+def listed_headings(paths: Sequence[tuple[str, int]]) -> tuple[str, ...]:
+    """The headings of a page list, from (breadcrumb, level) of a page's h1 and h2 in order: their texts, and the
+    breadcrumbs of those whose texts are equal."""
+    titles = section_titles(paths)
+    alike = Counter(titles)
+    return tuple(title if alike[title] == 1 else path for title, (path, _) in zip(titles, paths, strict=True))
+
+
+_NUMBERED = re.compile(r"(.*) \[\d+\]", re.DOTALL)

@@ -1,0 +1,61 @@
+"""Taking over what another index holds as it stands: nothing is read, cut or embedded again."""
+
+from __future__ import annotations
+
+from anvil.backends.store import connection, row_ids
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.writer import Writer
+
+
+def take_over(writer: Writer, reader: Reader) -> None:
+    """Add every document of ``reader``, with its sections, chunks, windows and vectors, to a working copy laid out
+    under the same settings that holds none of them.
+
+    Documents may get other ids there. The keyword index is left alone: publishing makes it anew from the chunks.
+    """
+    into, of = writer.connection, reader.connection
+    vectors = reader.has_vectors()
+    for document in list(reader.documents()):
+        new = writer.new_id(document.library, document.file_path)
+        shift = (new - document.id) << row_ids.CHUNK_BITS
+        moved = shift << row_ids.WINDOW_BITS
+        chunks = row_ids.chunk_range(document.id)
+        windows = row_ids.window_range(*chunks)
+        for _, *row in of.execute("SELECT * FROM documents WHERE id = ?", (document.id,)):
+            into.execute(_insert("documents", 1 + len(row)), (new, *row))
+        into.executemany(
+            _insert("sections", 9),
+            ((new, *row) for _, *row in of.execute("SELECT * FROM sections WHERE document_id = ?", (document.id,))),
+        )
+        into.executemany(
+            _insert("chunks", 15),
+            (
+                (id_ + shift, key, new, *row)
+                for id_, key, _, *row in of.execute("SELECT * FROM chunks WHERE id BETWEEN ? AND ?", chunks)
+            ),
+        )
+        into.executemany(
+            _insert("windows", 4),
+            (
+                (id_ + moved, *row)
+                for id_, *row in of.execute("SELECT * FROM windows WHERE id BETWEEN ? AND ?", windows)
+            ),
+        )
+        if vectors:
+            rows = list(of.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
+            writer.put_vectors((row + moved, reader.vector(row)) for (row,) in rows)
+
+
+def detached(reader: Reader, path: str = "") -> Reader:
+    """A copy of an open index, which is closed: Windows lets nobody replace an open file.
+
+    ``path``: as :func:`anvil.backends.store.connection.open_scratch` has it, a temporary file or ``:memory:``.
+    """
+    with reader:
+        copy = connection.open_scratch(path)
+        connection.fill(copy, reader.connection)
+        return Reader(copy)
+
+
+def _insert(table: str, columns: int) -> str:
+    return f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"

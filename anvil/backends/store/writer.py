@@ -1,0 +1,324 @@
+"""Changing a working copy: documents come and go, windows and vectors follow.
+
+A :class:`Writer` never touches an artifact; it works on a scratch file or in memory, inside transactions of
+its caller's (:meth:`Writer.atomic`). What it leaves behind answers questions at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from anvil.backends.store import connection as connections
+from anvil.backends.store import row_ids
+from anvil.backends.store.digest import document_digests, index_digest
+from anvil.backends.store.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
+from anvil.core.canonical_json import canonical
+from anvil.core.markdown import visible_text
+from anvil.core.search.query import derived_terms
+from anvil.models.documents import Chunk, Document, ParsedPage, Window
+
+if TYPE_CHECKING:
+    import apsw
+    import numpy as np
+    from numpy.typing import NDArray
+
+DEFAULT_LIBRARY = "default"
+SETTINGS = (
+    "format_version",
+    "chunking",
+    "embedding_provider",
+    "embedding_model",
+    "embedding_model_digest",
+    "embedding_dimensions",
+    "windows",
+)
+"""The manifest's keys that decide what the rows look like; they are part of the digest."""
+
+INSERT_CHUNK = f"INSERT INTO chunks VALUES ({', '.join('?' * 15)})"
+
+
+def chunk_values(row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0) -> tuple[Any, ...]:
+    """The columns of a chunk; ``page`` is its page in a paged document."""
+    content = chunk.content if chunk.masked is None else chunk.masked
+    return (
+        row,
+        key,
+        document,
+        chunk.ordinal,
+        chunk.heading_path,
+        chunk.heading_level,
+        chunk.start,
+        chunk.start_line,
+        chunk.end_line,
+        page,
+        len(chunk.content),
+        title,
+        derived_terms(content),
+        content,
+        visible_text.taken(chunk.content, content),
+    )
+
+
+def title_of(document: Document, page: ParsedPage) -> str:
+    """What a page is called: given by its source, else front matter or first h1, else its file name. Front matter can
+    spell a NUL character, at which SQLite's functions end a text."""
+    return (document.title or page.title or PurePosixPath(document.path).stem).replace("\0", "\ufffd")
+
+
+class Writer(Reader):
+    """Questions and changes to one working copy.
+
+    ``searchable`` is False for one that is only published: its keyword index is left alone, since publishing makes a
+    new one.
+    """
+
+    def __init__(self, connection: apsw.Connection, searchable: bool = True) -> None:
+        super().__init__(connection)
+        self._searchable = searchable
+
+    @contextlib.contextmanager
+    def atomic(self) -> Iterator[None]:
+        """All or nothing."""
+        with self.connection:
+            yield
+
+    def set_meta(self, values: Mapping[str, object]) -> None:
+        """Set keys of the manifest; None removes one."""
+        for key, value in values.items():
+            if value is None:
+                self.connection.execute("DELETE FROM anvil_meta WHERE key = ?", (key,))
+            else:
+                self.connection.execute("INSERT OR REPLACE INTO anvil_meta VALUES (?, ?)", (key, str(value)))
+
+    # --- documents --------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        document: Document,
+        page: ParsedPage,
+        chunks: Sequence[Chunk],
+        library: str = DEFAULT_LIBRARY,
+    ) -> int:
+        """Store a document, in place of the one at its path if there is one. Its windows are not made yet.
+
+        Returns the document's id, which stays when a document is replaced.
+        """
+        stands = self.remove(document.path, library)
+        id_ = stands if stands is not None else self.new_id(library, document.path)
+        title = title_of(document, page)
+        metadata = {**page.metadata, **document.metadata}
+        self.connection.execute(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'')",
+            (
+                id_,
+                library,
+                document.path,
+                title,
+                PurePosixPath(document.path).suffix[1:].lower(),
+                document.blob_id,
+                document.fingerprint,
+                _sha256(document.text),
+                document.size,
+                document.last_modified,
+                document.url,
+                document.nav_path,
+                canonical(metadata),
+            ),
+        )
+        self.connection.executemany(
+            "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (id_, s.ordinal, s.heading_path, s.heading_level, s.anchor, s.start, s.end, s.start_line, s.end_line)
+                for s in page.sections
+            ),
+        )
+        places = row_ids.ChunkRows(id_)
+        seen: Counter[str] = Counter()
+        rows = []
+        for chunk in chunks:
+            row = places.take(chunk.heading_path)
+            key = row_ids.chunk_key(document.path, chunk.heading_path, seen[chunk.heading_path])
+            seen[chunk.heading_path] += 1
+            rows.append(chunk_values(row, key, id_, title, chunk))
+        rows.sort()
+        self.connection.executemany(INSERT_CHUNK, rows)
+        if self._searchable:
+            self.connection.executemany(
+                "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) VALUES (?, ?, ?, ?, ?)",
+                ((row[0], title, row[4], row[13], row[12]) for row in rows),
+            )
+        for _, digest in document_digests(self.connection, id_):
+            self.connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, id_))
+        return id_
+
+    def remove(self, file_path: str, library: str = DEFAULT_LIBRARY) -> int | None:
+        """Take a document out with all that hangs on it; its former id, or None when it was not there."""
+        id_: int | None = self._one("SELECT id FROM documents WHERE library = ? AND file_path = ?", library, file_path)
+        if id_ is None:
+            return None
+        chunk_range = row_ids.chunk_range(id_)
+        if self._searchable:
+            self.connection.execute(
+                "INSERT INTO chunks_fts (chunks_fts, rowid, title, heading_path, content, terms) "
+                "SELECT 'delete', id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
+                chunk_range,
+            )
+        self._drop_windows(*row_ids.window_range(*chunk_range))
+        self.connection.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", chunk_range)
+        self.connection.execute("DELETE FROM sections WHERE document_id = ?", (id_,))
+        self.connection.execute("DELETE FROM documents WHERE id = ?", (id_,))
+        return id_
+
+    def touch(self, times: Mapping[str, str], library: str = DEFAULT_LIBRARY) -> None:
+        """Set when documents were last modified: path -> ISO 8601."""
+        self.connection.executemany(
+            "UPDATE documents SET last_modified = ? WHERE library = ? AND file_path = ?",
+            ((time, library, path) for path, time in sorted(times.items())),
+        )
+
+    def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
+        """A free id for a document that is to be added: none that is in use here, or among those ``besides``."""
+        return row_ids.document_id(library, path, _Taken(self, besides))
+
+    # --- windows and vectors -------------------------------------------------------------------------------
+
+    def chunks_without_windows(self, after: int, limit: int) -> list[tuple[int, str, str, str]]:
+        """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that have no window."""
+        return list(
+            self.connection.execute(
+                f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND {UNCUT} ORDER BY id LIMIT ?",
+                (after, limit),
+            )
+        )
+
+    def put_windows(self, chunk: int, windows: Sequence[Window]) -> list[int]:
+        """Store a chunk's windows; their ids."""
+        rows = [
+            (row_ids.window_row(chunk, number), w.start, w.end, row_ids.window_key(w.text))
+            for number, w in enumerate(windows)
+        ]
+        self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?)", rows)
+        return [row[0] for row in rows]
+
+    def put_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
+        """Store int8 vectors by window id."""
+        self.connection.executemany("INSERT INTO vectors (id, embedding) VALUES (?, vec_int8(?))", vectors)
+
+    def windows_without_vectors(self) -> list[tuple[int, int, int, int]]:
+        """(window id, chunk row, start, end) of windows that have no vector."""
+        return list(
+            self.connection.execute(
+                f'SELECT id, id >> {row_ids.WINDOW_BITS}, start, "end" FROM windows w WHERE {BARE_WINDOW} ORDER BY id'
+            )
+        )
+
+    def chunks_without_vectors(self, after: int, limit: int) -> list[tuple[int, str, str, str]]:
+        """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that lack windows, or
+        whose windows lack vectors."""
+        return list(
+            self.connection.execute(
+                f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND ({UNCUT} "
+                f"OR EXISTS ({OWN_WINDOWS} AND {BARE_WINDOW})) ORDER BY id LIMIT ?",
+                (after, limit),
+            )
+        )
+
+    def replace_windows(self, chunk: tuple[int, str, str, str], windows: Sequence[Window]) -> list[int]:
+        """Store the windows of a chunk (row, title, breadcrumb, content) in place of those it has; their ids. None are
+        stored, and none returned, when the chunk is gone or no longer says the same."""
+        row, *said = chunk
+        stands = self.connection.execute("SELECT title, heading_path, content FROM chunks WHERE id = ?", (row,)).get
+        if stands is None or list(stands) != said:
+            return []
+        self._drop_windows(*row_ids.window_range(row, row))
+        return self.put_windows(row, windows)
+
+    def reset_vectors(self, dimensions: int) -> None:
+        """Forget all windows and vectors and make room for others."""
+        self.connection.execute("DELETE FROM windows")
+        self.connection.execute("DROP TABLE IF EXISTS vectors")
+        if dimensions:
+            self.connection.execute(connections.vector_table(dimensions))
+
+    def renumber(self, old: int, new: int) -> None:
+        """Give a document another id, and its rows with it. The keyword index does not follow: it must be rebuilt."""
+        shift = (new - old) << row_ids.CHUNK_BITS
+        moved = shift << row_ids.WINDOW_BITS
+        chunks = row_ids.chunk_range(old)
+        windows = row_ids.window_range(*chunks)
+        execute = self.connection.execute
+        execute("UPDATE documents SET id = ? WHERE id = ?", (new, old))
+        execute("UPDATE sections SET document_id = ? WHERE document_id = ?", (new, old))
+        execute("UPDATE chunks SET id = id + ?, document_id = ? WHERE id BETWEEN ? AND ?", (shift, new, *chunks))
+        if self.has_vectors():
+            kept = list(execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
+            vectors = [(row + moved, self.vector(row)) for (row,) in kept]
+            self.connection.executemany("DELETE FROM vectors WHERE id = ?", kept)
+            self.put_vectors(vectors)
+        execute("UPDATE windows SET id = id + ? WHERE id BETWEEN ? AND ?", (moved, *windows))
+
+    def clear(self) -> None:
+        """Forget all documents."""
+        for path, library in list(self.connection.execute("SELECT file_path, library FROM documents")):
+            self.remove(path, library)
+
+    def _drop_windows(self, first: int, last: int) -> None:
+        if self.has_vectors():
+            rows = list(
+                self.connection.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", (first, last))
+            )
+            self.connection.executemany("DELETE FROM vectors WHERE id = ?", rows)
+        self.connection.execute("DELETE FROM windows WHERE id BETWEEN ? AND ?", (first, last))
+
+    # --- closing -----------------------------------------------------------------------------------------
+
+    def seal(self) -> str:
+        """Bring the manifest's counts, times and digest in line with the rows; the digest, hex."""
+        counts = self.counts()
+        meta = self.meta()
+        digest = index_digest(
+            (f"{key}={meta[key]}" for key in SETTINGS),
+            self.connection.execute("SELECT library, file_path, digest FROM documents"),
+        )
+        self.set_meta(
+            {
+                **{f"count_{name}": count for name, count in counts.items()},
+                "needs_reembed": counts["windows"] - counts["vectors"] if self.has_vectors() else 0,
+                "last_index_timestamp": self._one("SELECT coalesce(max(last_modified), '') FROM documents"),
+                "digest": digest,
+                "checksum": None,  # set when it is published
+            }
+        )
+        return digest
+
+
+def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
+    """Unit vectors (n, dimensions) as int8 rows, each stretched to the whole range.
+
+    Cosine does not see the length, so each row may have a scale of its own: nothing is clipped, whatever the
+    model, and the error of a cosine stays below .001 at 384 dimensions.
+    """
+    import numpy as np
+
+    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-30)  # of one that failed, all are 0
+    return [row.tobytes() for row in np.rint(vectors * (127 / peaks)).astype(np.int8)]
+
+
+class _Taken:
+    """The document ids in use, asked one by one: a set of them all would grow with the index."""
+
+    def __init__(self, reader: Reader, besides: Container[int]) -> None:
+        self.reader, self.besides = reader, besides
+
+    def __contains__(self, id_: object) -> bool:
+        here = self.reader.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,))
+        return id_ in self.besides or bool(here.get)
+
+
+def _sha256(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

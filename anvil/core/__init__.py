@@ -1,0 +1,1 @@
+"""Pure functions: text and values in, values out; no file, clock or network."""

@@ -1,0 +1,1 @@
+"""Sections to chunks, and chunks to the windows that a model embeds."""

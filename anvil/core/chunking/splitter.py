@@ -1,0 +1,135 @@
+"""Where a section that is too long for one chunk is cut: at block borders, else where it hurts least.
+
+Pure arithmetic on offsets; parts are contiguous, in order, and never over the limit. No fence, table or HTML
+block is torn unless it alone is over the limit.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from anvil.core.markdown.lines import LINE_END
+from anvil.models.documents import Block, ParsedPage
+
+_FENCE = re.compile(r"[ \t>*+\-\d.)]*(`{3,}|~{3,})")
+
+
+def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int, int]]:
+    """Cut ``begin:end`` at block borders into as few parts as fit, the longest as short as can be.
+
+    Balanced rather than filled greedily, so that no sliver is left at the end.
+    """
+    units: list[tuple[int, int]] = []
+    index = max(0, bisect_right(page.blocks, begin, key=lambda block: block.start) - 1)
+    while index < len(page.blocks) and page.blocks[index].start < end:
+        block = page.blocks[index]
+        start, stop = max(block.start, begin), min(block.end, end)
+        units.extend(_pieces(page.text, Block(start, stop, block.atomic), limit))
+        index += 1
+    if len(units) > 1 and units[1][1] - units[0][0] <= limit:
+        units[:2] = [(units[0][0], units[1][1])]  # the heading stays with what follows it
+    fewest = len(_pack(units, limit))
+    low, high = -(-(end - begin) // fewest), limit
+    while low < high:
+        middle = (low + high) // 2
+        if len(_pack(units, middle)) <= fewest and all(stop - start <= middle for start, stop in units):
+            high = middle
+        else:
+            low = middle + 1
+    return _pack(units, low)
+
+
+def steps(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Cut all of ``text`` into spans of at most ``size``; each begins up to ``overlap`` before the end of the last one.
+
+    A span ends, and the overlap begins, at the end of a line or a word where one is near.
+    """
+    start = 0
+    while True:
+        stop = len(text)
+        if stop - start > size:
+            stop = _border(text, start + size - size // 4, start + size)
+        yield start, stop
+        if stop == len(text):
+            return
+        start = max(_border(text, stop - overlap, stop - overlap // 2), start + 1) if overlap else stop
+
+
+def _border(text: str, low: int, high: int) -> int:
+    """Where a span may end within ``low..high``: behind the last line end, else a space, else wherever it is safe."""
+    for mark in ("\n", "\r", " ", "\t"):
+        at = text.rfind(mark, low, high) + 1
+        if at > low and text[at - 1 : at + 1] != "\r\n":
+            return at
+    return _safe(text, low, high)
+
+
+def _pack(units: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]:
+    packed = [units[0]]
+    for start, stop in units[1:]:
+        if stop - packed[-1][0] <= limit:
+            packed[-1] = (packed[-1][0], stop)
+        else:
+            packed.append((start, stop))
+    return packed
+
+
+def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
+    """``block`` itself, or cut where it hurts least when it alone is over ``limit``."""
+    if block.end - block.start <= limit:
+        return [(block.start, block.end)]
+    lines, paragraphs = _line_borders(text, block)
+    cuts = [block.start]
+    while block.end - cuts[-1] > limit:
+        at, furthest = cuts[-1], cuts[-1] + limit
+        cut = _last(paragraphs, at + limit // 4, furthest) or _last(lines, at, furthest)
+        if cut is None:
+            space = max(text.rfind(" ", at + 1, furthest), text.rfind("\t", at + 1, furthest))
+            cut = space + 1 if space > at else _safe(text, at, furthest)
+        cuts.append(cut)
+    return list(zip(cuts, [*cuts[1:], block.end], strict=True))
+
+
+def _line_borders(text: str, block: Block) -> tuple[list[int], list[int]]:
+    """Offsets behind each line of ``block``; behind blank lines outside fences, unless it is atomic."""
+    lines: list[int] = []
+    paragraphs: list[int] = []
+    fence = ""
+    start = block.start
+    for found in LINE_END.finditer(text, block.start, block.end):
+        line = text[start : found.start()]
+        start = found.end()
+        lines.append(start)
+        if block.atomic:
+            continue
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif fence and line.strip(" \t>").startswith(fence):
+            fence = ""
+        elif not fence and not line.strip(" \t>"):
+            paragraphs.append(start)
+    return lines, paragraphs
+
+
+def _last(borders: Sequence[int], after: int, upto: int) -> int | None:
+    """The last border in ``(after, upto]``."""
+    index = bisect_right(borders, upto) - 1
+    return borders[index] if index >= 0 and borders[index] > after else None
+
+
+def _safe(text: str, at: int, cut: int) -> int:
+    """``cut`` or a little before it: not within CR LF, a base with its marks, a surrogate pair, an emoji."""
+    for candidate in range(cut, max(at, cut - 12), -1):
+        before, char = text[candidate - 1], text[candidate]
+        if before == "\r" and char == "\n":
+            continue
+        if unicodedata.category(char) in ("Mn", "Me", "Mc", "Cf") or before == "\u200d":
+            continue
+        if "\udc00" <= char <= "\udfff" or "\U0001f3fb" <= char <= "\U0001f3ff":
+            continue
+        return candidate
+    return cut - 1 if text[cut - 1 : cut + 1] == "\r\n" else cut

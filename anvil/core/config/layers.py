@@ -1,0 +1,163 @@
+"""The layers of the configuration: defaults < file < environment < flags.
+
+Pure: mappings in, a :class:`Config` out. An unknown key or a wrong type fails by name, with the place it was
+read from and the nearest key that exists. Keys may be written ``max_chunk_size``, ``max-chunk-size`` or
+``maxChunkSize``.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Literal, TypeVar
+
+from anvil.core.config.schema import Config
+from anvil.errors import ConfigError
+
+T = TypeVar("T")
+
+
+def configure(
+    file: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    *,
+    origin: str = "the configuration",
+    beneath: tuple[Mapping[str, Any], str] | None = None,
+) -> Config:
+    """Merge the layers into a :class:`Config`.
+
+    ``beneath``: a table and its name for errors, merged before all others.
+    ``file`` is a parsed TOML table named ``origin`` in errors. ``environment`` is the process environment:
+    ``ANVIL_EMBEDDING_PROVIDER`` sets ``embedding.provider``; names that set nothing of ours are not looked at,
+    since other programs of that name exist, nor are empty ones. ``flags`` maps dotted keys to values; None means
+    "not given".
+    Raises :class:`ConfigError`.
+    """
+    config = _merge(Config(), *beneath, "") if beneath else Config()
+    config = _merge(config, file or {}, origin, "")
+    said: dict[str, Any] = {}
+    for name, path, kind in _variables():
+        if environment and environment.get(name):
+            _put(said, path, _from_text(environment[name], kind, name))
+    config = _merge(config, said, "the environment", "")
+    return configured(config, flags or {})
+
+
+def variables() -> list[str]:
+    """The names of the environment that set something."""
+    return [name for name, _, _ in _variables()]
+
+
+def variable(key: str) -> str:
+    """The name in the environment of a dotted key: ``ANVIL_SEARCH_THRESHOLD``."""
+    return "ANVIL_" + key.replace(".", "_").upper()
+
+
+def _variables() -> list[tuple[str, tuple[str, ...], Any]]:
+    return [(variable(".".join(path)), path, kind) for path, kind in _leaves(Config)]
+
+
+def configured(config: Config, flags: Mapping[str, Any]) -> Config:
+    """``config`` with what ``flags`` say: dotted keys to values, None for "not given". Raises :class:`ConfigError`."""
+    given: dict[str, Any] = {}
+    for dotted, value in flags.items():
+        if value is not None:
+            _put(given, tuple(dotted.split(".")), value)
+    return _merge(config, given, "the command line", "")
+
+
+def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
+    hints = typing.get_type_hints(type(current))
+    updates: dict[str, Any] = {}  # applied at once: a table is validated as a whole
+    for written, value in table.items():
+        key = key_of(str(written))
+        dotted = f"{prefix}{written}"
+        if key not in hints:
+            import difflib
+
+            near = difflib.get_close_matches(key, hints, n=1, cutoff=0.5)
+            hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(hints)}."
+            raise ConfigError(f"Unknown key {dotted!r} in {origin}. {hint}")
+        if is_dataclass(hints[key]):
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{dotted} in {origin} must be a table, not {_named(value)}.")
+            value = _merge(getattr(current, key), value, origin, f"{dotted}.")
+        else:
+            value = _checked(value, hints[key], dotted, origin)
+        updates[key] = value
+    try:
+        return replace(current, **updates)  # type: ignore[type-var]
+    except ConfigError as error:
+        raise ConfigError(f"In {origin}: {error}") from None
+
+
+def key_of(written: str) -> str:
+    """The key that is meant: ``max_chunk_size`` from ``max-chunk-size`` or ``maxChunkSize``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", written).replace("-", "_").lower()
+
+
+def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for key in path[:-1]:
+        table = table.setdefault(key, {})
+    table[path[-1]] = value
+
+
+def _leaves(kind: type, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    hints = typing.get_type_hints(kind)
+    found: list[tuple[tuple[str, ...], Any]] = []
+    for each in fields(kind):
+        hint = hints[each.name]
+        here = (*path, each.name)
+        found += _leaves(hint, here) if is_dataclass(hint) and isinstance(hint, type) else [(here, hint)]
+    return found
+
+
+def _plain(kind: Any) -> Any:
+    """``str | None`` and a choice of strings -> ``str``; ``tuple[str, ...]`` -> ``tuple``; others as they are."""
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        kind = next(each for each in typing.get_args(kind) if each is not type(None))
+    if typing.get_origin(kind) is Literal:
+        return str
+    return typing.get_origin(kind) or kind
+
+
+def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
+    plain = _plain(kind)
+    if plain is tuple:
+        if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+            return tuple(value)
+        raise ConfigError(f"{dotted} in {origin} must be a list of strings, not {_named(value)}.")
+    if plain is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
+        wanted = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}[plain]
+        raise ConfigError(f"{dotted} in {origin} must be {wanted}, not {_named(value)}.")
+    return value
+
+
+def _from_text(text: str, kind: Any, variable: str) -> Any:
+    plain = _plain(kind)
+    if plain is tuple:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if plain is bool:
+        lowered = text.strip().lower()
+        if lowered in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+            return lowered in ("1", "true", "yes", "on")
+        raise ConfigError(f"{variable} must be true or false, not {text!r}.")
+    if plain in (int, float):
+        try:
+            return plain(text)
+        except ValueError:
+            wanted = "a whole number" if plain is int else "a number"
+            raise ConfigError(f"{variable} must be {wanted}, not {text!r}.") from None
+    return text
+
+
+def _named(value: Any) -> str:
+    """What a value is, without printing it: it may be a secret in the wrong place."""
+    names = {str: "a string", bool: "true or false", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "a table" if isinstance(value, Mapping) else type(value).__name__)

@@ -1,0 +1,310 @@
+"""The one typed configuration, as values. Its layers are merged by :mod:`anvil.core.config.layers`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from typing import Literal, get_args
+from urllib.parse import urlsplit
+
+from anvil.core import index_url
+from anvil.errors import ConfigError
+
+INDEX_FOLDER = ".anvil"
+"""Where an index and what belongs to it lie when nobody says; never a folder of documents."""
+INDEX_NAME = "index.db"
+KEY, BASE_URL, MILVUS_TOKEN = "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANVIL_MILVUS_TOKEN"
+"""Of the environment; the first two as OpenAI's own client reads them."""
+
+LONGEST, LARGEST = 30 * 86_400, 2**53
+"""Seconds of any waiting, and all other numbers; the system, too, has to take them."""
+Slugs = Literal["github", "mkdocs", "vitepress", "hugo"]
+"""How anchors are made from headings."""
+Rule = Literal["directory", "html", "docusaurus", "vitepress", "hugo", "github"]
+"""How a page's address is made from its path."""
+
+
+def _within(key: str, value: float, low: float, high: float = LARGEST) -> None:
+    """Raise :class:`ConfigError` unless ``value`` lies between the two; what is not a number does not."""
+    if not low <= value <= high:
+        raise ConfigError(f"{key} is {value}. Use a value from {low} to {high}.")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """Which files are pages."""
+
+    include: tuple[str, ...] = ("**/*.md", "**/*.mdx", "**/*.markdown")
+    """Globs of the files that are pages, relative to the documentation folder."""
+    exclude: tuple[str, ...] = ()
+    """Globs of files and folders that are left out."""
+    max_file_bytes: int = 5_000_000
+    """A larger file is skipped, with a warning."""
+    includes: bool = True
+    """Whether code and text that a page includes from other files of its repository is indexed with the page."""
+
+    limit_key = "source.max_file_bytes"  # what the warning calls it; no annotation, for it is no key
+
+    def __post_init__(self) -> None:
+        _within("source.max_file_bytes", self.max_file_bytes, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingOptions:
+    """How sections become chunks; sizes in characters."""
+
+    max_chunk_size: int = 6000
+    """A longer section is split, at borders of paragraphs."""
+    min_chunk_size: int = 200
+    """A shorter section is merged with its neighbour under the same parent."""
+    merge_short_sections: bool = True
+    """Whether short sections are merged."""
+    slugs: Slugs = "github"
+    """How anchors are made from headings: ``github`` (Docusaurus too), ``mkdocs``, ``vitepress`` or ``hugo``."""
+
+    def __post_init__(self) -> None:
+        _within("chunking.max_chunk_size", self.max_chunk_size, 200, 100_000)  # a chunk has room for 4096 windows
+        _within("chunking.min_chunk_size", self.min_chunk_size, 0, self.max_chunk_size)
+        if self.slugs not in get_args(Slugs):
+            raise ConfigError(f"chunking.slugs is {self.slugs!r}. Use one of {', '.join(get_args(Slugs))}.")
+
+
+@dataclass(frozen=True, slots=True)
+class FixedChunks:
+    """Chunks of one size in characters, wherever headings stand; neighbours share ``overlap`` characters.
+
+    Joined they are not the page: never for an index of documents that are read as pages.
+    """
+
+    size: int = 800
+    overlap: int = 100
+    slugs: Slugs = "github"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteOptions:
+    """Where the pages are published, for a folder whose site is not built with the MkDocs plugin."""
+
+    url: str = ""
+    """The address that the documentation folder has there, such as ``https://example.org/docs/``; results then carry
+    URLs. Empty: they have none."""
+    rule: Rule = "directory"
+    """How addresses follow from paths: ``directory`` (``guide/``) or ``html`` (``guide.html``), as MkDocs;
+    ``docusaurus``, ``vitepress``, ``hugo`` or ``github``, which also say how anchors are made."""
+
+    def __post_init__(self) -> None:
+        if self.rule not in get_args(Rule):
+            raise ConfigError(f"site.rule is {self.rule!r}. Use one of {', '.join(get_args(Rule))}.")
+        parts = urlsplit(self.url)
+        if self.url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
+            raise ConfigError("site.url must be an address such as https://example.org/docs/, without ? or #.")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """Which model turns text into vectors."""
+
+    provider: str = "local"
+    """What makes the vectors: ``local`` (the bundled model, or another), ``openai``, or ``none``."""
+    model: str = ""
+    """Empty: the provider's own default. For ``local`` a folder, or a Hugging Face id."""
+    api_key: str | None = field(default=None, repr=False)
+    """For ``openai``; not set means ``OPENAI_API_KEY``."""
+    base_url: str | None = field(default=None, repr=False)
+    """For ``openai``: another server that speaks its protocol, over https or on this machine; not set means
+    ``OPENAI_BASE_URL``. In a file that is not named with ``--config``: this machine's, or what ``OPENAI_BASE_URL``
+    says."""
+    dimensions: int | None = None
+    """For ``openai``: shorter vectors, from models that offer them."""
+    threads: int | None = None
+    """For ``local``; not set means every core this process may use."""
+
+    def __post_init__(self) -> None:
+        if self.dimensions is not None:
+            _within("embedding.dimensions", self.dimensions, 1, 8192)  # what sqlite-vec takes
+        if self.threads is not None:
+            _within("embedding.threads", self.threads, 1, 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How questions are answered."""
+
+    threshold: float = 0.0
+    """Results that score less are left out, from 0, which keeps all, to 1."""
+
+    def __post_init__(self) -> None:
+        _within("search.threshold", self.threshold, 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """How an index from elsewhere is kept."""
+
+    refresh: int = 600
+    """Seconds until a published index is asked for anew while serving; 0: never."""
+    max_bytes: int = 2_000_000_000
+    """A larger index is not fetched."""
+
+    def __post_init__(self) -> None:
+        _within("fetch.refresh", self.refresh, 0, LONGEST)
+        _within("fetch.max_bytes", self.max_bytes, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEmbeddings:
+    """Whether the context has vectors."""
+
+    provider: str = "none"
+    """``none``, ``local`` or ``openai``; the model is that of ``[embedding]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactTypes:
+    """Globs over paths from the repository's root: the first that fits says what an artifact is, else ``generic``."""
+
+    template: tuple[str, ...] = ("**/.specify/templates/**",)
+    """Globs of templates; these and the next are tried in order, and what none fits is ``generic``."""
+    checklist: tuple[str, ...] = ("**/checklists/**", "**/checklist.md")
+    """Of checklists."""
+    spec: tuple[str, ...] = ("**/spec.md",)
+    """Of specs."""
+    plan: tuple[str, ...] = ("**/plan.md",)
+    """Of plans."""
+    tasks: tuple[str, ...] = ("**/tasks.md",)
+    """Of task lists."""
+    decision: tuple[str, ...] = ("**/adr/**", "**/adrs/**", "**/decisions/**")
+    """Of decisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMarks:
+    """What stands between the brackets of a check box; an empty one, ``[ ]``, is open. Capital letters are as small."""
+
+    open: tuple[str, ...] = ("~", "❌")
+    """Marks of tasks that are still to be done."""
+    done: tuple[str, ...] = ("x", "✅", "-")
+    """Marks of tasks that nobody has to do any more, because they are done or dropped."""
+
+    def __post_init__(self) -> None:
+        for mark in (*self.open, *self.done):
+            if not re.fullmatch(r"[^\[\]\s\\]{1,2}", mark):
+                raise ConfigError(f"context.tasks has the mark {mark!r}. Use one or two characters, no brackets.")
+        if both := {_bare(mark) for mark in self.open} & {_bare(mark) for mark in self.done}:
+            raise ConfigError(f"context.tasks has {min(both)!r} as open and as done. Leave it in one of them.")
+
+    def status(self, mark: str) -> Literal["open", "done"] | None:
+        """What a mark means; None when it is not known."""
+        if mark == " " or _bare(mark) in map(_bare, self.open):
+            return "open"
+        return "done" if mark and _bare(mark) in map(_bare, self.done) else None
+
+
+def _bare(mark: str) -> str:
+    return mark.replace("\ufe0f", "").casefold()  # which asks for a coloured picture
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """A repository's working knowledge. ``directories`` and ``index_dir`` start from the repository's root.
+
+    Without ``chunk_size`` and ``chunk_overlap`` (characters) chunks are sections, as ``[chunking]`` says.
+    """
+
+    directories: tuple[str, ...] = ("architecture", "perspectives", "operations", "specs", ".specify/templates")
+    """Folders of the context, from the repository's root."""
+    chunk_size: int | None = None
+    """Characters of a chunk; not set, with the next, means sections as ``chunking`` says, else 800."""
+    chunk_overlap: int | None = None
+    """Characters that neighbouring chunks share; 100 when only the size is set."""
+    refresh_interval_seconds: int = 1800
+    """How often a server ingests by itself."""
+    max_file_size_bytes: int = 102_400
+    """A larger file is skipped, with a warning."""
+    index_dir: str = ".context/index"
+    """The folder of the context's index, inside the repository."""
+    embeddings: ContextEmbeddings = field(default_factory=ContextEmbeddings)
+    types: ArtifactTypes = field(default_factory=ArtifactTypes)
+    tasks: TaskMarks = field(default_factory=TaskMarks)
+
+    def __post_init__(self) -> None:
+        for key, path in [*(("directories", path) for path in self.directories), ("index_dir", self.index_dir)]:
+            if re.match(r"[/\\~]|[A-Za-z]:", path) or ".." in re.split(r"[/\\]", path) or not path.strip():
+                raise ConfigError(f"context.{key} names {path!r}. Name a folder inside the repository, relative to it.")
+        if self.chunk_size is not None:
+            _within("context.chunk_size", self.chunk_size, 200, 100_000)
+        if self.chunk_overlap is not None and not 0 <= self.chunk_overlap <= (self.chunk_size or 800) // 2:
+            raise ConfigError(f"context.chunk_overlap is {self.chunk_overlap}. Use a value from 0 to half a chunk.")
+        _within("context.refresh_interval_seconds", self.refresh_interval_seconds, 1, LONGEST)
+        _within("context.max_file_size_bytes", self.max_file_size_bytes, 1)
+
+    @property
+    def fixed(self) -> FixedChunks | None:
+        """How chunks are cut when one of the sizes is set."""
+        if self.chunk_size is None and self.chunk_overlap is None:
+            return None
+        size = self.chunk_size or FixedChunks().size
+        overlap = min(FixedChunks().overlap, size // 2) if self.chunk_overlap is None else self.chunk_overlap
+        return FixedChunks(size, overlap)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryOptions:
+    """The document library. The limits are those of one document."""
+
+    index: str | None = None
+    """The library's file; not set means ``library.db`` in the user's data folder."""
+    max_file_bytes: int = 100_000_000
+    """Bytes of a file or a download."""
+    max_upload_bytes: int = 52_428_800
+    """Bytes of a file sent to ``POST /upload``."""
+    max_characters: int = 64_000_000
+    """Characters of a document as Markdown."""
+    max_pages: int = 5000
+    """Pages of a PDF."""
+    convert_seconds: float = 300.0
+    """Seconds for the conversion of one file."""
+    convert_memory_bytes: int = 2_000_000_000
+    """Bytes of memory of the process that converts; not on Windows and macOS."""
+    download_seconds: float = 60.0
+    """Seconds for one URL, redirects included."""
+    allow_private_urls: bool = False
+    """Whether ``ingest_url`` may ask this machine and its network. An error in a file not named with ``--config``."""
+    transcribe_audio: bool = False
+    """Whether MarkItDown may send recordings to a speech service. An error in a file not named with ``--config``."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, float):
+                _within(f"library.{each.name}", value, 0.001, LONGEST)
+            elif isinstance(value, int) and not isinstance(value, bool):
+                _within(f"library.{each.name}", value, 1)
+        if self.index is not None and not self.index.strip():
+            raise ConfigError("library.index is empty. Name the library's file, or leave the key out.")
+        if index_url.is_remote(self.index or "") or index_url.is_unknown(self.index or ""):
+            raise ConfigError("library.index is an address. A library is a file on this machine: name its path.")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that can be set. The texts under the keys, here and above, are the reference's."""
+
+    docs: str = "docs"
+    """The documentation folder."""
+    index: str | None = None
+    """The index file, or where one is published (``https://…``, ``github:…``); not set means ``.anvil/index.db`` in the
+    documentation folder."""
+    source: SourceOptions = field(default_factory=SourceOptions)
+    chunking: ChunkingOptions = field(default_factory=ChunkingOptions)
+    site: SiteOptions = field(default_factory=SiteOptions)
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    search: SearchOptions = field(default_factory=SearchOptions)
+    fetch: FetchOptions = field(default_factory=FetchOptions)
+    library: LibraryOptions = field(default_factory=LibraryOptions)
+    context: ContextOptions = field(default_factory=ContextOptions)
+
+    def __post_init__(self) -> None:
+        if not self.docs.strip():
+            raise ConfigError("docs is empty. Name the documentation folder; '.' is the working folder.")
+        index_url.refuse_unknown(self.index or "")

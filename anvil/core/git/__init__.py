@@ -1,0 +1,1 @@
+"""Git objects, history and attributes as data, without a repository."""

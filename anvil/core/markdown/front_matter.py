@@ -1,0 +1,159 @@
+"""Front matter: the YAML (``---``) or TOML (``+++``) block at the very start of a page, and nowhere else.
+
+``split`` takes it off the text and gives plain JSON values. What is unbalanced, invalid, too large or
+hostile is not front matter: it stays in the text, so that nothing is ever lost, and nothing is raised.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import math
+import re
+import sys
+from collections.abc import Mapping
+from datetime import date, time
+from importlib import import_module
+from typing import Any
+
+import yaml
+
+from anvil.core.file_selection import is_unicode
+
+tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+MAX_CHARS = 65_536
+"""Longer front matter is text. Real pages stay under 4,000 characters."""
+MAX_DEPTH = 32
+MAX_NODES = 10_000
+MAX_ALIASES = 16
+"""Aliases and merge keys multiply ("billion laughs"); with 16 of them at most a few hundred fold."""
+MAX_DOTS = 1000
+"""Of a line of TOML: a dotted key of 15,000 parts takes its reader seconds."""
+MAX_BITS = 2048
+"""Of a whole number: 617 digits. Python writes at most 4,300, or 640 where it is told so, but reads more in hex."""
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
+_Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Refused(Exception):
+    """Front matter that is well formed but not worth the risk."""
+
+
+def split(text: str) -> tuple[Mapping[str, Any], int]:
+    """The page's metadata and the offset at which its text begins: ``({}, 0)`` without front matter.
+
+    ``text`` has no byte order mark. Keys are strings; dates and times are ISO 8601 strings.
+    """
+    first = _line(text, 0)
+    fence = text[:first].rstrip()
+    if fence not in _CLOSERS:
+        return {}, 0
+    start = position = first
+    while position < len(text) and position - start <= MAX_CHARS:
+        following = _line(text, position)
+        if text[position:following].rstrip() in _CLOSERS[fence]:
+            metadata = _parse(text[start:position], fence)
+            return ({}, 0) if metadata is None else (metadata, following)
+        position = following
+    return {}, 0
+
+
+def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
+    """Metadata that another program read, as JSON knows it; a value that JSON has no word for is left out."""
+    found: dict[str, Any] = {}
+    for key, value in metadata.items():
+        with contextlib.suppress(_Refused):
+            found[_key(key)] = _plain(value, 0, [MAX_NODES])
+    return found
+
+
+def _line(text: str, position: int) -> int:
+    """Offset just behind the line that begins at ``position``."""
+    found = _LINE.match(text, position)
+    return found.end() if found else len(text)
+
+
+def _parse(source: str, fence: str) -> dict[str, Any] | None:
+    try:
+        if fence == "+++":
+            if any(line.count(".") > MAX_DOTS for line in source.splitlines()):
+                raise _Refused
+            loaded: Any = tomllib.loads(re.sub(r"\r\n?", "\n", source))
+        else:
+            _inspect(source)
+            loaded = yaml.load(source, Loader=_Loader)
+        if loaded is None:
+            return {}
+        if not isinstance(loaded, Mapping):
+            return None
+        plain = _plain(loaded, 0, [MAX_NODES])
+    except Exception:  # PyYAML lets ValueError, TypeError, OverflowError and more through on odd scalars
+        return None
+    return plain if isinstance(plain, dict) else None
+
+
+def _inspect(source: str) -> None:
+    """Walk the events, which needs no recursion, before anything is built out of them."""
+    depth = aliases = 0
+    for event in yaml.parse(source, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.AliasEvent):
+            aliases += 1
+        if depth > MAX_DEPTH or aliases > MAX_ALIASES:
+            raise _Refused
+
+
+def _plain(value: Any, depth: int, budget: list[int]) -> Any:
+    """``value`` as JSON knows it; ``budget`` counts down the nodes that may still be made."""
+    budget[0] -= 1
+    if depth > MAX_DEPTH or budget[0] < 0:
+        raise _Refused
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int):
+        return _whole(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, (date, time)):  # datetime is a date
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(item, depth + 1, budget) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted((_plain(item, depth + 1, budget) for item in value), key=repr)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, depth + 1, budget) for item in value]
+    raise _Refused
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool) or key is None:
+        return {True: "true", False: "false", None: "null"}[key]
+    if isinstance(key, int):
+        return str(_whole(key))
+    if isinstance(key, (date, time)):
+        return key.isoformat()
+    if not isinstance(key, (str, float, bytes)):
+        raise _Refused
+    return _text(str(key))
+
+
+def _whole(number: int) -> int:
+    if number.bit_length() > MAX_BITS:
+        raise _Refused
+    return number
+
+
+def _text(text: str) -> str:
+    if not is_unicode(text):  # half a surrogate pair, by an escape
+        raise _Refused
+    return text

@@ -1,0 +1,384 @@
+"""Text that a page includes from other files of its repository, put in place as readers of the site see it.
+
+The line that names a file stays, and what it includes follows it; nothing else of the page is changed, and each
+inserted line counts as the line that names the file. Known are ``{* path ln[1:5] *}`` and ``{! path !}`` (FastAPI,
+mdx_include), ``--8<-- "path:section"`` (pymdownx), ``<<< @/path#region`` (VitePress), ``{{< readfile "path" >}}``
+(Docsy) and ``literalinclude`` (Sphinx, MyST). Pure: files are read through a function of the caller's.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from anvil.core.file_selection import is_private
+
+VERSION = "1"
+"""Goes up whenever the same files give other text: pages that include something are read again."""
+FILE_BYTES = 200_000
+"""A larger file is not included."""
+PAGE_CHARACTERS = 400_000
+"""What one page may include altogether."""
+MOST = 200
+"""Lines of a page that are followed."""
+DEPTH = 2
+"""A Markdown file that is included may include others; those include nothing more."""
+LINE = 400
+"""A longer line names no file, and marks nothing in one: it need not be looked at."""
+ABOVE = 4
+"""Folders above the documentation folder in which a path may begin."""
+
+_MARKS = (b"{*", b"{!", b"8<-", b"<<<", b"readfile", b"literalinclude")
+_HINT = re.compile(r"\{[*!]|8<-|<<<|readfile|literalinclude|```|~~~|:::")
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,}|:{3,})(.*)")
+_VARIANT = re.compile(r"([ \t]*)\{\*\s*(\S+)((?:\s+\w+\[[^\]\n]*\])*)\s*\*\}\s*")
+_BRACED = re.compile(r"([ \t]*)\{!>?\s*([^\s!]+)((?:\s+\[?\w+[:\[][^\]\n]*\])*)\s*!\}\s*")
+_SNIPPET = re.compile(r"""([ \t]*)-+8<-+[ \t]+(?:"([^"\n]+)"|'([^'\n]+)')\s*""")
+_BLOCK = re.compile(r"([ \t]*)-+8<-+\s*")
+_VITEPRESS = re.compile(r"([ \t]*)<<<[ \t]+([^\s#{\[]+)(?:#([\w*-]+))?[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\[[^\]\n]*\])?\s*")
+_READFILE = re.compile(r"([ \t]*)\{\{[<%]\s*readfile\s+([^\n]*?)\s*/?[>%]\}\}\s*")
+_MYST = re.compile(r"\{literalinclude\}\s+(\S+)\s*")
+_RST = re.compile(r"([ \t]*)\.\. literalinclude::\s+(\S+)\s*")
+_OPTION = re.compile(r"[ \t]*:([\w-]+):[ \t]*(.*?)\s*")
+_ARGUMENT = re.compile(r"""(?:(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)""")
+_LINES = re.compile(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
+_SECTION_MARK = re.compile(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
+_REGION = re.compile(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)
+_MARKDOWN = (".md", ".mdx", ".markdown")
+_LITERAL = frozenset({"lines", "start-line", "end-line", "start-after", "end-before", "start-at", "end-at"})
+_LOOKS = frozenset(
+    {
+        "language",
+        "linenos",
+        "lineno-start",
+        "lineno-match",
+        "emphasize-lines",
+        "caption",
+        "name",
+        "class",
+        "dedent",
+        "force",
+        "encoding",
+        "tab-width",
+    }
+)
+
+
+class Found(NamedTuple):
+    """A file of the repository: its git blob id (empty when there is none that may be read), and its text if it is
+    one that can be included."""
+
+    id: str
+    text: str | None
+
+
+Look = Callable[[str], Found]
+"""A file by its path from the repository's root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A page with what it includes. ``inserted``: (line of the source, lines that follow it), in order. ``files``:
+    each path that was looked for, from the repository's root, and the blob id found there, empty for none."""
+
+    text: str
+    inserted: tuple[tuple[int, int], ...]
+    files: Mapping[str, str]
+
+
+def may_include(data: bytes) -> bool:
+    """Whether a page's bytes hold anything that may include a file."""
+    return any(mark in data for mark in _MARKS)  # a tenth of the time of one regular expression
+
+
+def expand(text: str, page: str, root: str, look: Look) -> Expanded:
+    """``text`` with what it includes. ``page`` is its path in the folder ``root``, which starts from the repository's
+    root (``.`` when it is that)."""
+    return _Expansion(page, "" if root == "." else root, look).whole(text)
+
+
+def fingerprint(files: Mapping[str, str]) -> str:
+    """What an index keeps of the files that a page was made with; empty for a page that names none."""
+    if not files:
+        return ""
+    return f"+{VERSION}" + json.dumps(files, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def files(fingerprint: str) -> dict[str, str] | None:
+    """The files of a fingerprint, by path; None when it is none of this version."""
+    head = f"+{VERSION}" + "{"
+    if not fingerprint.startswith(head):
+        return None
+    try:
+        found = json.loads(fingerprint[len(head) - 1 :])
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and all(isinstance(each, str) for each in found.values()) else None
+
+
+def source_line(line: int, inserted: Sequence[tuple[int, int]]) -> int:
+    """The line of the source file for a line of the expanded text, both 1-based."""
+    shift = 0
+    for after, count in inserted:
+        if line <= after + shift:
+            break
+        if line <= after + shift + count:
+            return after
+        shift += count
+    return line - shift
+
+
+@dataclass(slots=True)
+class _Expansion:
+    page: str
+    root: str
+    look: Look
+    files: dict[str, str] = field(default_factory=dict)
+    room: int = PAGE_CHARACTERS
+    left: int = MOST
+
+    def whole(self, text: str) -> Expanded:
+        from anvil.core.markdown import front_matter  # YAML is imported for pages that may include a file
+
+        _, begin = front_matter.split(text)
+        head, body = text[:begin], text[begin:]
+        before = head.count("\n")
+        parts, inserted = self._lines(body.split("\n"), 0)
+        return Expanded(head + "\n".join(parts), tuple((before + at, n) for at, n in inserted), self.files)
+
+    def _lines(self, lines: list[str], depth: int) -> tuple[list[str], list[tuple[int, int]]]:
+        """The lines with what they include, and (1-based line, lines inserted after it)."""
+        out: list[str] = []
+        inserted: list[tuple[int, int]] = []
+        fence: tuple[str, str] | None = None  # its marks, and what is written behind them
+        opened = at = 0
+        while at < len(lines):
+            line = lines[at]
+            out.append(line)
+            at += 1
+            if not self.left or not self.room or len(line) > LINE or not _HINT.search(line):
+                continue
+            bare = line.rstrip("\r")
+            made: list[str] | None = None
+            if found := _FENCE.match(bare):
+                marks, info = found[1], found[2].strip()
+                if fence is None:
+                    fence, opened = (marks, info), at
+                elif marks.startswith(fence[0]) and not info:
+                    directive = _MYST.fullmatch(fence[1])
+                    fence = None
+                    if directive:
+                        made = self._literal(directive[1], lines[opened : at - 1], bare[: found.start(1)], True)
+            elif "8<-" in bare and _BLOCK.fullmatch(bare) and (end := _closing(lines, at)):
+                indent = bare[: len(bare) - len(bare.lstrip())]
+                made = []
+                for each in lines[at:end]:
+                    if each.strip() and not each.strip().startswith(";"):
+                        made += self._snippet(each.strip(), indent, depth, fence is None) or []
+                out += lines[at : end + 1]
+                at = end + 1
+            elif found := _RST.fullmatch(bare):
+                end = at
+                while end < len(lines) and _option(lines[end]):
+                    end += 1
+                made = self._literal(found[2], lines[at:end], found[1] + "   ", False) if fence else None
+                out += lines[at:end]
+                at = end
+            else:
+                made = self._one(bare, depth, fence is None)
+            if made:
+                self.left -= 1
+                self.room -= min(self.room, sum(map(len, made)) + len(made))
+                end_of_line = "\r" if line.endswith("\r") else ""
+                out += [each + end_of_line for each in made]
+                inserted.append((at, len(made)))
+        return out, inserted
+
+    def _one(self, line: str, depth: int, prose: bool) -> list[str] | None:
+        """What a single line includes; ``prose``: it is in no fence."""
+        if prose and (found := _VARIANT.fullmatch(line)):
+            lines = self._read(found[2], _chosen(found[3]))
+            return _fenced(lines, found[2], found[1])
+        if found := _BRACED.fullmatch(line):
+            return _indented(self._read(found[2], _chosen(found[3])), found[1])
+        if "8<-" in line and (found := _SNIPPET.fullmatch(line)):
+            return self._snippet(found[2] or found[3], found[1], depth, prose)
+        if prose and (found := _VITEPRESS.fullmatch(line)):
+            region = found[3]
+            lines = self._read(found[2], lambda all_: _region(all_, region) if region else all_)
+            return _fenced(lines, found[2], found[1])
+        if "readfile" in line and (found := _READFILE.fullmatch(line)):
+            said = {key or "file": a or b or c for key, a, b, c in _ARGUMENT.findall(found[2])}
+            if "file" not in said:
+                return None
+            lines = self._read(said["file"], list)
+            if said.get("code") == "true":
+                return _fenced(lines, f".{said['lang']}" if said.get("lang") else said["file"], found[1])
+            return self._nested(lines, said["file"], found[1], depth, prose)
+        return None
+
+    def _snippet(self, said: str, indent: str, depth: int, prose: bool) -> list[str] | None:
+        path, _, part = said.partition(":")
+        if part.startswith("//"):
+            return None  # an address
+        lines = self._read(path, lambda all_: _section(all_, part))
+        return self._nested(lines, path, indent, depth, prose)
+
+    def _nested(self, lines: list[str] | None, path: str, indent: str, depth: int, prose: bool) -> list[str] | None:
+        if lines and prose and depth + 1 < DEPTH and path.lower().endswith(_MARKDOWN):
+            lines = self._lines(lines, depth + 1)[0]
+        return _indented(lines, indent)
+
+    def _literal(self, path: str, options: Sequence[str], indent: str, fenced: bool) -> list[str] | None:
+        said = {found[1]: found[2] for each in options if (found := _option(each))}
+        if said.keys() - _LITERAL - _LOOKS:
+            return None  # such as pyobject: what it takes is not plain
+        lines = self._read(path, lambda all_: _literal_lines(all_, said))
+        language = said.get("language")
+        return _fenced(lines, f".{language}" if language else path, indent) if fenced else _indented(lines, indent)
+
+    def _read(self, path: str, choose: Callable[[list[str]], list[str] | None]) -> list[str] | None:
+        for each in self._candidates(path):
+            found = self.look(each)
+            self.files[each] = found.id
+            if found.id:
+                if found.text is None or len(found.text) > self.room:
+                    return None
+                lines = [line.rstrip("\r") for line in found.text.removesuffix("\n").split("\n")]
+                return choose(lines)
+        return None
+
+    def _candidates(self, path: str) -> Iterator[str]:
+        """Where a path may lead: from the folder of the site (the one above the documents) and those above it, from the
+        documents' folder, from the page's own; one that begins with ``./`` or ``../`` may mean any of them."""
+        if len(path) > 500 or "\\" in path or "\0" in path or "://" in path or path.startswith("~"):
+            return
+        above = [self.root]
+        while above[-1] and len(above) <= ABOVE:
+            above.append(posixpath.dirname(above[-1]))
+        own = posixpath.join(self.root, posixpath.dirname(self.page))
+        if path.startswith(("@/", "/")):
+            bases, path = above, path.lstrip("@").lstrip("/")
+        else:
+            bases = [*above[1:], above[0], own]
+        seen: set[str] = set()
+        for base in bases:
+            each = posixpath.normpath(posixpath.join(base, path))
+            inside = not each.startswith(("../", "/")) and each not in ("..", ".")
+            if inside and each not in seen and not is_private(each):
+                seen.add(each)
+                yield each
+
+
+def _option(line: str) -> re.Match[str] | None:
+    return _OPTION.fullmatch(line.rstrip("\r")) if len(line) <= LINE else None
+
+
+def _closing(lines: Sequence[str], start: int) -> int | None:
+    """Where a block of snippets ends that begins before ``start``; None when it does not."""
+    for at in range(start, min(start + MOST, len(lines))):
+        if len(lines[at]) <= LINE and _BLOCK.fullmatch(lines[at]):
+            return at
+    return None
+
+
+def _fenced(lines: list[str] | None, path: str, indent: str) -> list[str] | None:
+    """Code under marks longer than any it holds; its language is the ending of ``path``."""
+    if not lines:
+        return None
+    ticked = [line for line in lines if "```" in line]
+    longest = max((len(found) for line in ticked for found in re.findall(r"`{3,}", line)), default=2)
+    marks = "`" * (longest + 1)
+    language = posixpath.splitext("x" + path if path.startswith(".") else path)[1][1:]
+    return _indented([marks + language, *lines, marks], indent)
+
+
+def _indented(lines: list[str] | None, indent: str) -> list[str] | None:
+    return [indent + line if line else line for line in lines] if lines else None
+
+
+def _chosen(options: str) -> Callable[[list[str]], list[str] | None]:
+    """By ``ln[1:5,9]`` or ``[ln:1-5,9]``; all lines without it."""
+    found = _LINES.search(options)
+    return (lambda lines: _ranges(lines, found[1])) if found else list
+
+
+def _ranges(lines: list[str], said: str) -> list[str] | None:
+    """The lines of ``1:5``, ``1-5``, ``3:``, ``:3`` or ``7``, 1-based, inclusive, several with commas."""
+    chosen: list[str] = []
+    for part in said.split(","):
+        first, dash, last = re.sub(r"\s", "", part).replace("-", ":").partition(":")
+        if not (first or last) or not (first + last).isdecimal() or max(len(first), len(last)) > 9:
+            return None
+        begin = int(first or 1)
+        chosen += lines[max(begin - 1, 0) : int(last) if last else len(lines) if dash else begin]
+    return chosen
+
+
+def _section(lines: list[str], part: str) -> list[str] | None:
+    """What pymdownx's ``file:part`` means: lines, or a section between its marks. The marks themselves are no text."""
+    if part and re.fullmatch(r"[\d:,]+", part):
+        return _ranges(lines, part)
+    name = part
+    inside = not name
+    chosen: list[str] = []
+    seen = not name
+    for line in lines:
+        mark = _SECTION_MARK.search(line) if "8<-" in line and len(line) <= LINE else None
+        if mark is None:
+            if inside:
+                chosen.append(line)
+        elif name and mark[2] == name:
+            inside = mark[1] == "start"
+            seen = True
+    return chosen if seen else None
+
+
+def _region(lines: list[str], name: str) -> list[str] | None:
+    """The lines between ``#region name`` and the ``#endregion`` that belongs to it, without their common indent."""
+    chosen: list[str] = []
+    depth = 0
+    for line in lines:
+        mark = _REGION.match(line) if len(line) <= LINE and "region" in line.lower() else None
+        if mark is None:
+            if depth:
+                chosen.append(line)
+        elif mark[1]:
+            if depth and (mark[2] == name or (not mark[2] and depth == 1)):
+                return _dedented(chosen)
+            depth -= 1 if depth else 0
+        elif depth or mark[2] == name:
+            depth += 1
+    return None
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    common = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return [line[common:] for line in lines]
+
+
+def _literal_lines(lines: list[str], said: Mapping[str, str]) -> list[str] | None:
+    """What Sphinx's ``literalinclude`` takes of a file."""
+    if "lines" in said:
+        chosen = _ranges(lines, said["lines"])
+        if chosen is None:
+            return None
+        lines = chosen
+    for key in ("end-line", "start-line"):
+        if key in said:
+            if not said[key].isdecimal() or len(said[key]) > 9:
+                return None
+            lines = lines[: int(said[key])] if key == "end-line" else lines[int(said[key]) :]
+    for key in ("start-after", "start-at", "end-before", "end-at"):
+        if said.get(key):
+            at = next((n for n, line in enumerate(lines) if said[key] in line), None)
+            if at is None:
+                return None
+            begins = key.startswith("start")
+            at += key in ("start-after", "end-at")
+            lines = lines[at:] if begins else lines[:at]
+    return lines

@@ -1,0 +1,133 @@
+"""A Markdown page taken apart: headings, breadcrumbs, anchors, spans, break points and check boxes.
+
+Everything returned is a slice of the source, or an offset into it; Markdown is never rendered. ``parse`` never raises
+and loses no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anvil.core.config.schema import Slugs
+from anvil.core.markdown import front_matter
+from anvil.core.markdown.headings import UNTITLED, Breadcrumbs, attributes, plain
+from anvil.core.markdown.lines import LINE_END
+from anvil.core.markdown.slugs import Anchors
+from anvil.models.documents import ROOT, Block, ParsedPage, Section, Task
+
+if TYPE_CHECKING:
+    from anvil.core.markdown.blocks import BlockStructure
+
+BOM = "\ufeff"
+
+
+def parse(text: str, slugs: Slugs = "github") -> ParsedPage:
+    """Take the Markdown page ``text`` apart.
+
+    ``text`` is the decoded source, with or without a byte order mark. ``slugs``: the site generator whose anchors the
+    headings get. A heading is a top-level heading of CommonMark: not one in a quote, list item, fence, indented code or
+    HTML block. Between blank lines inside ``<details>`` there are headings, as on GitHub.
+    """
+    from anvil.core.markdown.blocks import block_structure  # importing mistletoe takes 0.15 s: only when a page changed
+
+    text = text.removeprefix(BOM)
+    metadata, begin = front_matter.split(text)
+    first_line = 1 + len(LINE_END.findall(text, 0, begin))
+    text = text[begin:]
+    starts = [0, *(end.end() for end in LINE_END.finditer(text))]
+    if starts[-1] == len(text):
+        starts.pop()
+    structure = block_structure(text)
+    lines = _Lines(text, starts, first_line)
+    sections = _sections(structure, lines, slugs)
+    return ParsedPage(
+        text=text,
+        first_line=first_line,
+        title=_title(metadata.get("title"), sections),
+        metadata=metadata,
+        sections=sections,
+        blocks=_blocks(structure, lines),
+        tasks=_tasks(structure, lines, sections),
+    )
+
+
+class _Lines(NamedTuple):
+    """The page's text, the offset of each of its lines, and the number of its first line in the source file."""
+
+    text: str
+    starts: Sequence[int]
+    first: int
+
+    def slice(self, line: int, count: int) -> str:
+        """``count`` lines from the 1-based ``line`` on, with their line ends."""
+        after = line - 1 + count
+        return self.text[self.starts[line - 1] : self.starts[after] if after < len(self.starts) else None]
+
+
+def _blocks(structure: BlockStructure, lines: _Lines) -> tuple[Block, ...]:
+    size = len(lines.text)
+    if not structure.borders:
+        return (Block(0, size, False),) if size else ()
+    begins = [0, *(lines.starts[line - 1] for line, _ in structure.borders[1:])]
+    atomic = [is_atomic for _, is_atomic in structure.borders]
+    return tuple(map(Block, begins, [*begins[1:], size], atomic))
+
+
+def _sections(structure: BlockStructure, lines: _Lines, slugs: Slugs) -> tuple[Section, ...]:
+    if not lines.text.strip():
+        return ()
+    names: list[tuple[str, str]] = []  # plain text, and the id that the heading asks for
+    read: dict[str, tuple[str, str]] = {}
+    for heading in structure.headings:
+        source = lines.slice(heading.line, heading.rows).strip()
+        source = " ".join(source.split("\n")) if heading.setext else source.lstrip("#")
+        if source not in read:
+            bare, anchor = attributes(source)
+            read[source] = plain(bare, structure.labels), anchor
+        names.append(read[source])
+    anchors = Anchors(slugs, {anchor for _, anchor in names if anchor})
+    paths = Breadcrumbs()
+    rows = [
+        (heading.line, heading.level, title or UNTITLED, anchor or anchors.claim(title))
+        for heading, (title, anchor) in zip(structure.headings, names, strict=True)
+    ]
+    if not rows or lines.text[: lines.starts[rows[0][0] - 1]].strip():
+        rows.insert(0, (1, 0, ROOT, ""))
+    begins = [1, *(row[0] for row in rows[1:])]
+    ends = [*begins[1:], len(lines.starts) + 1]
+    offsets = [*lines.starts, len(lines.text)]
+    shift = lines.first - 1
+    return tuple(
+        Section(
+            ordinal=ordinal,
+            heading_path=paths.claim(level, title) if level else ROOT,
+            heading_level=level,
+            title=title,
+            anchor=anchor,
+            start=offsets[first - 1],
+            end=offsets[after - 1],
+            start_line=shift + first,
+            end_line=shift + after - 1,
+        )
+        for ordinal, ((_, level, title, anchor), first, after) in enumerate(zip(rows, begins, ends, strict=True))
+    )
+
+
+def _title(declared: Any, sections: Sequence[Section]) -> str | None:
+    """The front matter's title if it is text or a number, else the text of the first h1 that has any."""
+    if isinstance(declared, (str, int, float)) and not isinstance(declared, bool) and str(declared).strip():
+        return str(declared)
+    titles = (section.title for section in sections if section.heading_level == 1 and section.title != UNTITLED)
+    return next(titles, None)
+
+
+def _tasks(structure: BlockStructure, lines: _Lines, sections: Sequence[Section]) -> tuple[Task, ...]:
+    tasks: list[Task] = []
+    index = 0
+    for line, rows, mark, group in structure.boxes:
+        while index + 1 < len(sections) and sections[index + 1].start <= lines.starts[line - 1]:
+            index += 1
+        text = plain(lines.slice(line, rows).partition("]")[2], structure.labels) if mark else ""
+        tasks.append(Task(line - 1 + lines.first, text, mark, sections[index].heading_path, group))
+    return tuple(tasks)

@@ -1,0 +1,99 @@
+"""Anchors as the published page has them: its headings decide, not a rule about their text.
+
+The sections of a page's Markdown and the headings of its HTML tell the same story in the same order, yet neither has
+all of the other's: headings inside admonitions or lists are none of our sections, a line that looks like a heading may
+be none in the HTML, and icons, links or macros change a heading's text. They are laid side by side like two versions
+of a text. A section without a heading of its own gets the anchor of the section around it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from anvil.models.documents import ParsedPage, Section
+
+ALIKE = 0.5
+"""Texts that share less than this (difflib's ratio) are not the same heading."""
+LARGEST_GAP = 4_000
+"""Pairs weighed within one gap; a larger gap is only matched by equal texts."""
+_ICON = re.compile(r":[a-z0-9_+-]+:")
+
+
+class Heading(NamedTuple):
+    """A heading as a page shows it: its level, its element's id (``""`` without one), and its text."""
+
+    level: int
+    id: str
+    text: str
+
+
+def landed(page: ParsedPage, rendered: Iterable[tuple[int, str, str]]) -> ParsedPage:
+    """``page`` with the anchors that the headings of its HTML (level, id, text) have, in the order of that HTML."""
+    found = _pairs([s for s in page.sections if s.heading_level], [Heading(*each) for each in rendered])
+    sections: list[Section] = []
+    around: list[tuple[int, str]] = []
+    for section in page.sections:
+        while around and around[-1][0] >= section.heading_level:
+            around.pop()
+        heading = found.get(section.ordinal)
+        anchor = heading.id if heading and heading.id else around[-1][1] if around else ""
+        sections.append(replace(section, anchor=anchor))
+        if section.heading_level:
+            around.append((section.heading_level, anchor))
+    return replace(page, sections=tuple(sections))
+
+
+def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int, Heading]:
+    """Section ordinal -> its heading."""
+    left = [(s.heading_level, _bare(s.title)) for s in sections]
+    right = [(h.level, _bare(h.text)) for h in rendered]
+    found: dict[int, Heading] = {}
+    for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if kind == "equal":
+            for i, j in zip(range(a, b), range(c, d), strict=True):
+                found[sections[i].ordinal] = rendered[j]
+        elif kind == "replace" and (b - a) * (d - c) <= LARGEST_GAP:
+            for i, j in _best(sections[a:b], rendered[c:d]):
+                found[sections[a + i].ordinal] = rendered[c + j]
+    return found
+
+
+def _bare(text: str) -> str:
+    """Letters and digits alone: marks, icons and typographic signs differ between a source and its page."""
+    return "".join(c for c in unicodedata.normalize("NFKC", _ICON.sub("", text)).casefold() if c.isalnum())
+
+
+def _best(sections: Sequence[Section], rendered: Sequence[Heading]) -> list[tuple[int, int]]:
+    """The pairs, in order on both sides, that are most alike together."""
+    rows, columns = len(sections), len(rendered)
+    best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    alike = [[_alike(section, heading) for heading in rendered] for section in sections]
+    for i in range(rows - 1, -1, -1):
+        for j in range(columns - 1, -1, -1):
+            paired = best[i + 1][j + 1] + alike[i][j] if alike[i][j] else 0.0
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], paired)
+    found, i, j = [], 0, 0
+    while i < rows and j < columns:
+        if alike[i][j] and best[i][j] == best[i + 1][j + 1] + alike[i][j]:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def _alike(section: Section, heading: Heading) -> float:
+    """How much two headings look like one, 0 to 2: by the id that was asked for or expected, by text, by level."""
+    if section.anchor and section.anchor == heading.id:
+        return 2.0
+    likeness = SequenceMatcher(None, _bare(section.title), _bare(heading.text), autojunk=False).ratio()
+    if likeness < ALIKE:
+        return 0.0
+    return likeness + (0.5 if section.heading_level == heading.level else 0.0)

@@ -1,0 +1,240 @@
+"""What readers see of a Markdown page: its text without comments, tags, styles, scripts, drawings and definitions.
+
+Pure. One pass over the text, linear, never raising, whatever the text. Fenced, indented and inline code is not touched.
+What is hidden is masked, one character for one, line ends kept: offsets and line numbers stay those of the source.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+
+from anvil.core.markdown.lines import LINE_END
+from anvil.models.documents import Block, ParsedPage, Section
+
+MASK = "\x7f"
+"""Stands for a hidden character. No tokenizer takes it for a part of a word."""
+GAP = "\x1f"
+"""The same where readers see a space or a new line, such as between two cells of a table."""
+
+_MASKS = re.compile(f"[{MASK}{GAP}]")
+_HIDDEN_LINE = re.compile(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
+_NOT_LINE_END = re.compile(r"[^\r\n]")
+_SUSPECT = re.compile(r"<[!/A-Za-z]|\]:|\{/\*")
+"""Without one of these, nothing is hidden."""
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
+_INDENT = re.compile(r"[ \t]*")
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
+_FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
+_MARKER = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+|[ \t]*(?:!!!|\?\?\?|===|:[ \t]|\[\^[^\]\s]+\]:)")
+_TITLE = r"""(?:"[^"\r\n]*"|'[^'\r\n]*'|\([^()\r\n]*\))"""
+_ABBREVIATION = re.compile(r"[ \t>]*\*\[[^\]\r\n]+\]:[^\r\n]*")
+_DEFINITION = re.compile(
+    r"[ \t>]*\[(?!\^)(?:[^\[\]\\\r\n]|\\.)+\]:[ \t]*(?:(?:\r\n?|\n)[ \t]*)?(?:<[^<>\r\n]*>|[^\s<]\S*)"
+    rf"(?:[ \t]+{_TITLE}|[ \t]*(?:\r\n?|\n)[ \t]*{_TITLE})?[ \t]*(?=[\r\n]|\Z)"
+)
+_INLINE = re.compile(r"\\.|`+|<!--|</?[A-Za-z]|\{\{?/\*|[\r\n]")
+_ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
+_ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
+_ICON = r":(?:fontawesome|material|octicons|simple)-[a-z0-9-]+:"
+_SITE_INLINE = re.compile(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}")
+_SITE_BLOCK = re.compile(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
+_OPTION = re.compile(r"[\w-]+=(?=[\"'])")
+_TICKS = re.compile(r"(?P<end>(?:\r\n?|\n)[ \t>]*(?:(?=[\r\n])|\Z|`{3,}|~{3,}))|`+")
+_TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
+
+_UNSEEN = {name: re.compile(rf"</{name}[ \t\r\n]*>", re.I) for name in ("script", "style", "svg", "template")}
+"""Elements that are hidden with their content -> how they end."""
+APART = frozenset(
+    """
+    address article aside audio blockquote br center dd details dialog div dl dt fieldset figcaption figure footer form
+    h1 h2 h3 h4 h5 h6 header hr iframe img li main nav ol option p picture pre section source summary svg table tbody td
+    tfoot th thead tr ul video
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
+)
+"""Elements whose tags part words."""
+_ELEMENTS = APART | frozenset(
+    """
+    a abbr acronym area b base bdi bdo big body button canvas caption cite code col colgroup data datalist del dfn em
+    embed font head html i input ins kbd label legend link map mark math meta meter noscript object optgroup output
+    param picture progress q rp rt ruby s samp script search select slot small span strike strong style sub sup svg
+    template textarea time title track tt u var wbr
+    """.split()  # noqa: SIM905
+)
+"""HTML's own; other names in angle brackets, such as ``<path>`` or a component, stay what they are: text."""
+
+
+def masked(text: str, site: bool = False) -> str:
+    """``text`` with :data:`MASK` or :data:`GAP` for each character that readers do not see, but for line ends.
+
+    ``site``: nor what Python-Markdown's usual extensions turn into looks: attribute lists, icons, names of options.
+    """
+    made, at = [], 0
+    for start, end, apart in _hidden(text, site):
+        made.append(text[at:start])
+        mask = _NOT_LINE_END.sub(MASK, text[start:end])
+        made.append(GAP + mask[1:] if apart and mask.startswith(MASK) else mask)
+        at = end
+    return "".join([*made, text[at:]]) if made else text
+
+
+def shown(text: str) -> str:
+    """What is left of a masked text for people and models to read."""
+    return text.replace(MASK, "").replace(GAP, " ") if MASK in text or GAP in text else text
+
+
+def without_hidden_lines(mask: str) -> str:
+    """The same, also without the lines of which nothing is left."""
+    return shown(_HIDDEN_LINE.sub("", mask))
+
+
+def taken(text: str, mask: str) -> str:
+    """The characters of ``text`` that ``mask``, the same masked, lacks."""
+    return "".join(text[found.start()] for found in _MASKS.finditer(mask)) if mask != text else ""
+
+
+def restored(mask: str, characters: str) -> str:
+    """The text again, from the same masked and the characters :func:`taken` from it."""
+    if not characters:
+        return mask
+    left = iter(characters)
+    return _MASKS.sub(lambda found: next(left, found[0]), mask)
+
+
+def cleaned(page: ParsedPage) -> ParsedPage:
+    """The page without what readers do not see. Sections, blocks and lines are those that it had before."""
+    mask = masked(page.text, site=True)
+    if mask == page.text:
+        return page
+    gone = [found.start() for found in re.finditer(MASK, mask)]
+
+    def moved(offset: int) -> int:
+        return offset - bisect_right(gone, offset - 1)
+
+    def section(each: Section) -> Section:
+        return replace(each, start=moved(each.start), end=moved(each.end))
+
+    return replace(
+        page,
+        text=shown(mask),
+        sections=tuple(map(section, page.sections)),
+        blocks=tuple(Block(moved(each.start), moved(each.end), each.atomic) for each in page.blocks),
+    )
+
+
+def _hidden(text: str, site: bool) -> Iterator[tuple[int, int, bool]]:
+    """Spans that readers do not see, in order; whether what is around one is parted by it."""
+    if not site and not _SUSPECT.search(text):
+        return
+    code = _code_spans(text)
+    without_end: set[str] = set()
+    at, fence, blank, indented, paragraph = 0, "", True, False, False
+    inside: list[int] = []  # columns at which the content of open list items and admonitions begins
+    while at < len(text):
+        line = _LINE.match(text, at)
+        assert line is not None
+        bare = line[0].strip()
+        if fence:
+            closing = _FENCE_END.match(text, at)
+            if closing and closing[1].startswith(fence):
+                fence = ""
+            at, blank, paragraph = line.end(), False, False
+            continue
+        if not bare:
+            at, blank, paragraph = line.end(), True, False
+            continue
+        column = len(_INDENT.match(line[0])[0].expandtabs(4))  # type: ignore[index]
+        indented = (blank or indented) and column >= 4 + max((each for each in inside if each <= column), default=0)
+        if indented:
+            at, blank = line.end(), False
+            continue
+        if blank or not paragraph:
+            while inside and column < inside[-1]:
+                inside.pop()
+        if found := _FENCE.match(text, at):
+            if site:
+                yield from ((*each.span(), False) for each in _OPTION.finditer(text, found.end(), line.end()))
+            at, fence, blank, paragraph = line.end(), found[1], False, False
+            continue
+        if site and (found := _SITE_BLOCK.match(text, at)):
+            yield found.start(), found.end(), False
+            at = found.end()
+        if found := _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at)):
+            yield found.start(), found.end(), False
+            at, blank = found.end() + len(_end_of_line(text, found.end())), False
+            continue
+        if found := _MARKER.match(text, at):
+            while inside and column < inside[-1]:
+                inside.pop()
+            width = found.end() - at if bare[0] in "-*+0123456789" else column + 4
+            inside.append(max(column + 1, min(width, column + 4)))
+        paragraph = not bare.startswith(("#", "<!--", "[^"))
+        blank = False
+        at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
+
+
+def _end_of_line(text: str, at: int) -> str:
+    found = LINE_END.match(text, at)
+    return found[0] if found else ""
+
+
+def _inline(
+    pieces: re.Pattern[str], text: str, at: int, code: dict[int, int], without_end: set[str]
+) -> Generator[tuple[int, int, bool], None, int]:
+    """The same from ``at`` to the end of a line, as a generator that returns where the next line begins."""
+    while found := pieces.search(text, at):
+        start, at, piece = found.start(), found.end(), found[0]
+        if piece in "\r\n":
+            return start + len(_end_of_line(text, start))
+        if piece[0] == "`":
+            at = code.get(start, at)
+        elif piece[0] == ":" or (piece[0] == "{" and piece[-1] == "}"):
+            yield start, at, False
+        elif piece == "<!--" or piece[0] == "{":
+            end = _after(text, at, "-->" if piece == "<!--" else "*/}", without_end)
+            if end:
+                at = end + (1 if piece.startswith("{{") and text.startswith("}", end) else 0)
+                yield start, at, False
+        elif piece[0] == "<" and (tag := _TAG.match(text, start)) and (name := tag[1].lower()) in _ELEMENTS:
+            at = tag.end()
+            if name in _UNSEEN and piece[1] != "/" and not tag[0].endswith("/>") and name not in without_end:
+                closing = _UNSEEN[name].search(text, at)
+                if closing:
+                    at = closing.end()
+                else:
+                    without_end.add(name)
+            yield start, at, name in APART
+    return len(text)
+
+
+def _after(text: str, at: int, mark: str, without_end: set[str]) -> int:
+    """Where the next ``mark`` ends; 0 when there is none, which is looked for once."""
+    found = -1 if mark in without_end else text.find(mark, at)
+    if found < 0:
+        without_end.add(mark)
+        return 0
+    return found + len(mark)
+
+
+def _code_spans(text: str) -> dict[int, int]:
+    """Where inline code begins -> where it ends; a run of ticks is closed by the next as long in its paragraph."""
+    spans: dict[int, int] = {}
+    runs: list[tuple[int, int]] = []
+
+    def pair() -> None:
+        following: dict[int, int] = {}
+        for start, end in reversed(runs):
+            if end - start in following:
+                spans[start] = following[end - start]
+            following[end - start] = end
+        runs.clear()
+
+    for found in _TICKS.finditer(text):
+        if found["end"] is None:
+            runs.append(found.span())
+        else:
+            pair()
+    pair()
+    return spans

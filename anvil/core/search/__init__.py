@@ -1,0 +1,1 @@
+"""Query parsing, scoring, vector scan, snippets and metadata filters."""

@@ -1,0 +1,184 @@
+"""The vectors of an index in memory, scanned whole: exact cosines of a question with every window.
+
+Rows stay int8, as they are stored; a block at a time is widened in the processor's cache, because it is reading
+them from memory that takes the time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anvil.core.search.scoring import PAGE_WEIGHT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCK = 1024
+"""Rows widened at once: few enough for the processor's cache, and for its library of products to need no threads of
+its own, which cost more here than they bring."""
+SHARED = 16 * BLOCK
+"""From so many rows on, two threads take half of them each."""
+
+
+class VectorIndex:
+    """The windows' vectors, answering for chunks.
+
+    ``rows``: int8 (n, dimensions), of any length. ``owners`` (n,): the place of each row's chunk.
+    ``documents`` (chunks,): the document of each place; chunks of one document lie side by side.
+    """
+
+    def __init__(
+        self,
+        rows: NDArray[np.int8],
+        owners: NDArray[np.intp],
+        documents: NDArray[np.int64],
+        before: VectorIndex | None = None,
+        changed: NDArray[np.int64] | None = None,
+        centroids: Mapping[int, NDArray[np.float32]] | None = None,
+    ) -> None:
+        """``before``: a table of other documents or the same; what it knows of those not ``changed`` is taken over.
+        ``centroids``: where only some chunks of each document are here, the documents' mean vectors."""
+        if len(owners) and (owners[1:] < owners[:-1]).any():
+            order = np.argsort(owners, kind="stable")
+            rows, owners = rows[order], owners[order]
+        self.rows = np.ascontiguousarray(rows)
+        squares = np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.int32) if len(rows) else np.empty(0)
+        self._scale = (1.0 / np.sqrt(np.maximum(squares, 1))).astype(np.float32)
+        self._starts = _starts(owners)
+        self._owners = owners[self._starts]
+        self._chunks = len(documents)
+        pages = _starts(documents)
+        self._documents = documents[pages]
+        self._page = np.searchsorted(pages, np.arange(len(documents)), side="right") - 1
+        self._centroids = np.zeros((len(pages), self.rows.shape[1]), np.float32)
+        unknown = np.ones(len(pages), bool)
+        if before is not None and len(before._documents):  # both by document
+            place = np.searchsorted(before._documents, self._documents).clip(max=len(before._documents) - 1)
+            unknown = before._documents[place] != self._documents
+            if changed is not None:
+                unknown |= np.isin(self._documents, changed)
+            self._centroids[~unknown] = before._centroids[place[~unknown]]
+        if centroids is not None:
+            unknown[:] = False
+            for at, document in enumerate(self._documents.tolist()):
+                if document in centroids:
+                    self._centroids[at] = centroids[document]
+        self._fill_means(np.searchsorted(owners, np.append(pages, len(documents))), np.flatnonzero(unknown))
+
+    def _fill_means(self, bounds: NDArray[np.intp], wanted: NDArray[np.intp]) -> None:
+        """The means of the ``wanted`` pages, whose rows lie between ``bounds``; some thousand rows at a time."""
+        wanted = wanted[bounds[wanted + 1] > bounds[wanted]]
+        sizes = np.cumsum(bounds[wanted + 1] - bounds[wanted])
+        for some in np.split(wanted, np.flatnonzero(np.diff(sizes // SHARED)) + 1):
+            if len(some):
+                lengths = bounds[some + 1] - bounds[some]
+                begins = np.cumsum(lengths) - lengths
+                rows = np.repeat(bounds[some] - begins, lengths) + np.arange(lengths.sum())
+                means = np.add.reduceat(self.rows[rows] * self._scale[rows, None], begins, axis=0)
+                means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+                self._centroids[some] = means
+
+    def similarity(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Each chunk's best cosine with the unit vector ``query`` (chunks,); -1 for chunks without a vector."""
+        found = np.full(self._chunks, -1.0, np.float32)
+        if len(self.rows):
+            found[self._owners] = np.maximum.reduceat(_dots(self.rows, query) * self._scale, self._starts)
+        return found
+
+    @property
+    def centroids(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The documents (n,) and the mean vector of each, a unit vector or zeros (n, dimensions)."""
+        return self._documents, self._centroids
+
+    def middle(self, page_weight: float = PAGE_WEIGHT) -> NDArray[np.float64]:
+        """The vector whose product with a query is the mean of :meth:`similarity_with_page` over the chunks that have
+        vectors, if a chunk counted by the mean of its windows instead of the best one. With ``page_weight`` 0 it is the
+        mean of :meth:`similarity`."""
+        found = np.zeros(self.rows.shape[1])
+        weights = self._scale / np.repeat(self._lengths(), self._lengths())
+        for first in range(0, len(self.rows), BLOCK):
+            found += weights[first : first + BLOCK] @ self.rows[first : first + BLOCK].astype(np.float32)
+        pages = np.bincount(self._page, minlength=len(self._centroids)) @ self._centroids.astype(np.float64)
+        return np.asarray((found + page_weight * pages) / max(self._chunks, 1))
+
+    @property
+    def holding(self) -> int:
+        """How many chunks have rows."""
+        return len(self._owners)
+
+    def several(self) -> NDArray[np.intp]:
+        """The chunks that have more than one row."""
+        return np.asarray(self._owners[self._lengths() > 1])
+
+    def _lengths(self) -> NDArray[np.intp]:
+        """How many rows each chunk has that has any."""
+        return np.diff(np.append(self._starts, len(self.rows)))
+
+    def similarity_with_page(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Each chunk's best cosine and, weighted, its page's: of equal sections, the one in a page on the subject."""
+        return self.similarity(query) + PAGE_WEIGHT * _dots(self._centroids, query)[self._page]
+
+
+def nearest_pairs(
+    rows: NDArray[np.int8], owners: NDArray[np.int64], apart: Sequence[Mapping[int, int]], threshold: float, limit: int
+) -> list[tuple[int, int, float]]:
+    """Pairs of chunks (owner, owner, cosine of their mean vectors) from ``threshold`` on, nearest first.
+
+    ``rows``: int8 (n, dimensions), of any length; ``owners`` (n,): the chunk of each. Chunks that are of one group by
+    any of the groupings ``apart`` (chunk -> group) are no pair.
+    """
+    order = np.argsort(owners, kind="stable")
+    starts = _starts(owners[order])
+    names = owners[order][starts]
+    if len(names) < 2:
+        return []
+    units = rows[order].astype(np.float32)
+    units /= np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-9)
+    means = np.add.reduceat(units, starts)
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+    groups = [np.array([grouping[int(name)] for name in names]) for grouping in apart]
+    found: list[tuple[float, int, int]] = []
+    for first in range(0, len(names), BLOCK):
+        cosines = means[first : first + BLOCK] @ means[first:].T
+        for group in groups:
+            cosines[group[first : first + BLOCK, None] == group[None, first:]] = -1.0
+        left, right = np.nonzero(np.triu(cosines, 1) >= threshold)
+        if len(left):
+            values = cosines[left, right]
+            best = np.lexsort((right, left, -values))[:limit]
+            found += zip((-values[best]).tolist(), names[left[best] + first], names[right[best] + first], strict=True)
+            found = sorted(found)[:limit]
+    return [(int(a), int(b), -value) for value, a, b in found]
+
+
+def _dots(rows: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The product of each row (n, dimensions) with ``query``, float32 (n,)."""
+    count = len(rows)
+    end = -(-count // BLOCK) * BLOCK
+    found = np.empty(end, np.float32)
+
+    def part(first: int, last: int) -> None:
+        block = np.zeros((BLOCK, rows.shape[1]), np.float32)
+        for start in range(first, last, BLOCK):  # whole blocks only: a shorter one would be added up in another order
+            some = rows[start : start + BLOCK]
+            np.copyto(block[: len(some)], some)
+            np.dot(block, query, out=found[start : start + BLOCK])
+
+    if count < SHARED:
+        part(0, end)
+    else:
+        middle = end // BLOCK // 2 * BLOCK
+        other = threading.Thread(target=part, args=(middle, end))
+        other.start()
+        part(0, middle)
+        other.join()
+    return found[:count]
+
+
+def _starts(values: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where each run of equal values begins."""
+    return np.flatnonzero(np.r_[True, values[1:] != values[:-1]][: len(values)])

@@ -1,7 +1,0 @@
-"""An index from where it is published to a verified file on this machine."""
-
-from anvil.fetching.fetched import Fetched
-from anvil.fetching.http import Limits
-from anvil.fetching.obtaining import cached_path, fetch
-
-__all__ = ["Fetched", "Limits", "cached_path", "fetch"]

@@ -1,0 +1,1 @@
+"""What users and programs call: parse arguments, call a service, render the result."""

@@ -1,0 +1,72 @@
+"""Where in a checkout an index is not up to date: a note for each page, at the first line that differs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.core.markdown import parser
+from anvil.core.markdown.includes import source_line
+from anvil.models.documents import Changes, Document
+from anvil.services.search.pages import page_text
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.backends.store.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A message about a page; ``file`` is its path in the checkout, None for one that is gone."""
+
+    message: str
+    file: str | None
+    line: int | None
+
+
+def notes(changes: Changes, opened: Anvil, reader: Reader) -> Iterator[Note]:
+    """A note for each stale page, those that changed first."""
+    for path in changes.changed:
+        yield Note("The index holds another text of this page.", in_checkout(opened, path), _line(path, opened, reader))
+    for path in changes.added:
+        yield Note("The index does not hold this page.", in_checkout(opened, path), 1)
+    for path in changes.removed:
+        yield Note(f"The index still holds {path}, which is gone.", None, None)
+
+
+def in_checkout(opened: Anvil, path: str) -> str | None:
+    """A page's path from the root of the checkout, POSIX; None when it lies elsewhere."""
+    if opened.folder is None:
+        return None
+    root = Path(os.environ.get("GITHUB_WORKSPACE") or os.getcwd()).resolve()
+    file = opened.folder.resolve() / path
+    return file.relative_to(root).as_posix() if file.is_relative_to(root) else None
+
+
+def _line(path: str, opened: Anvil, reader: Reader) -> int:
+    indexed = reader.document(path)
+    document = opened.tree.read(path) if opened.tree else None
+    if indexed is None or not isinstance(document, Document):
+        return 1
+    page = parser.parse(document.text)
+    line = first_difference(page_text(reader.page_chunks(indexed.id)), page.text, page.first_line)
+    return source_line(line, document.inserted)
+
+
+def first_difference(old: str, new: str, first_line: int = 1) -> int:
+    """The 1-based line at which ``new``, which begins at ``first_line``, stops saying what ``old`` says.
+
+    Equal texts differ above: in the front matter, at line 1.
+    """
+    if old == new:
+        return 1
+    lines = new.splitlines() or [""]
+    same = 0
+    for left, right in zip(old.splitlines(), lines, strict=False):
+        if left != right:
+            break
+        same += 1
+    return first_line + min(same, len(lines) - 1)

@@ -1,0 +1,1 @@
+"""The ``anvil`` command line: ``app`` is the program, each command is a module."""

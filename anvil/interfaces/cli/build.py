@@ -1,0 +1,87 @@
+"""``anvil build``."""
+
+from __future__ import annotations
+
+import click
+
+from anvil.core.pluralize import counted
+from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
+from anvil.models.documents import BuildReport
+
+NAMED = 10
+"""Passages without a vector that are named one by one."""
+
+
+@click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
+@options.common
+@options.tree
+@click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
+@click.option(
+    "--executor", metavar="ADDRESS", help="A Ray cluster that embeds: ray://HOST:10001, ray://auto or ray://local."
+)
+@click.option("--tracked", is_flag=True, help="With --staged: exit with 1 until the index is staged as it was built.")
+@click.option("--force", is_flag=True, help="Read and embed all pages again. A vector that cannot be made is kept.")
+@click.option("--previous", metavar="FILE", multiple=True, help="An index whose vectors may be reused (repeatable).")
+@options.as_json
+@options.quiet
+@options.folder
+def command(
+    docs: str | None,
+    index: str | None,
+    config: str | None,
+    provider: str | None,
+    staged: bool,
+    ref: str | None,
+    shard: str | None,
+    executor: str | None,
+    tracked: bool,
+    force: bool,
+    previous: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Build the index, or bring it up to date. Nothing is written when nothing changed.
+
+    Exit code 0: done, 1: with --tracked, not staged yet, 2: could not, or the provider made no vector at all.
+    """
+    import anvil
+
+    with output.progress(quiet) as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
+        source = options.documents(opened, staged, ref)
+        in_git = options.in_git(opened, staged) if tracked else None
+        report = opened.index(force=force, previous=previous, source=source, shard=shard, executor=executor)
+        waiting = in_git.adding() if in_git is not None and not in_git.is_staged() else None
+    code = ERROR if report.nothing_embedded else NO if waiting else OK
+    if as_json:
+        output.print_json(report)
+        return code
+    for sentence in report.reasons:
+        output.warn(sentence)
+    for left_out in report.skipped:
+        output.warn(f"skipped {left_out.path}: {left_out.reason}")
+    for failure in report.failed[:NAMED]:
+        output.warn(f"not embedded, found by keyword only: {failure.path}: {failure.reason}")
+    if len(report.failed) > NAMED:
+        output.warn(f"not embedded, found by keyword only: {len(report.failed) - NAMED:,} more passages")
+    if report.nothing_embedded:
+        output.warn(report.nothing_embedded_because)
+    if not quiet:
+        output.say(summary(report))
+        if waiting:
+            output.say(f"It is not in the commit yet. {waiting}")
+    return code
+
+
+def summary(report: BuildReport) -> str:
+    """What a build did, in a line or two."""
+    size = f"{counted(report.pages, 'page')}, {counted(report.chunks, 'chunk')}, {report.size_bytes / 1e6:.1f} MB"
+    if report.outcome == "unchanged":
+        return f"{output.relative(report.index_path)} is up to date: {size}."
+    changes = report.changes
+    counts = [(len(changes.added), "added"), (len(changes.changed), "changed"), (len(changes.removed), "removed")]
+    told = ", ".join(f"{count} {word}" for count, word in counts if count) or "no page changed"
+    return (
+        f"Built {output.relative(report.index_path)}: {size} ({told}) in {report.seconds:.1f} s.\n"
+        f"{counted(report.embedded, 'passage')} embedded, {report.reused} reused. Digest {report.digest[:16]}."
+    )

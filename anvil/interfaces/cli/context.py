@@ -1,0 +1,162 @@
+"""``anvil context``: a repository's specs, plans and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from anvil.core.pluralize import counted, full_heading
+from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.groups import SuggestingGroup
+from anvil.models.documents import Progress, Skipped, silent
+
+if TYPE_CHECKING:
+    from anvil.services.context.repository import Context
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def repository(function: F) -> F:
+    """The options that say which repository, and how."""
+    for option in (
+        click.option("--provider", metavar="NAME", help="Embedding provider: none (default), local, openai."),
+        click.option("--config", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml)."),
+        click.option("--root", metavar="FOLDER", help="The repository (default: the one around the working folder)."),
+    ):
+        function = option(function)
+    return function
+
+
+def opened(root: str | None, config: str | None, provider: str | None, progress: Progress = silent) -> Context:
+    """The context that the options name."""
+    from anvil.backends.config_files import load_context
+    from anvil.services.context.repository import Context
+
+    return Context(*load_context(root, config, {"context.embeddings.provider": provider}), progress=progress)
+
+
+@click.group("context", cls=SuggestingGroup, epilog="Example: anvil context ingest")
+def command() -> None:
+    """A repository's specs, plans, open tasks and decisions, for agents and people."""
+
+
+@command.command("ingest", epilog="Example: anvil context ingest --root .")
+@repository
+@click.option("--force", is_flag=True, help="Read all anew.")
+@options.as_json
+@options.quiet
+def ingest(root: str | None, config: str | None, provider: str | None, force: bool, as_json: bool, quiet: bool) -> None:
+    """Bring the index in line with the files; a second run at once waits for the first."""
+
+    def warn(skipped: Skipped) -> None:
+        if not quiet:
+            output.warn(f"skipped {skipped.path}: {skipped.reason}")
+
+    with opened(root, config, provider) as context, output.progress(quiet) as progress:
+        run = context.ingest(force=force, progress=progress, warn=warn)
+        where = context.records.folder
+    if as_json:
+        output.print_json(run)
+        return
+    if quiet:
+        return
+    for note in run.notes:
+        output.warn(note)
+    moved = [f"{count} {word}" for word in ("added", "changed", "removed") if (count := getattr(run, word))]
+    output.say(
+        f"{where}: {counted(run.artifacts, 'artifact')}, {counted(run.chunks, 'chunk')}, "
+        f"{counted(run.embeddings, 'embedding')}, {counted(run.tasks.open, 'open task')}, {run.tasks.done} done "
+        f"({', '.join(moved) or 'nothing changed'}) in {run.seconds:.1f} s."
+    )
+    if run.errors:
+        output.warn(f"{counted(run.errors, 'file', 'could')} not be read; {where / 'errors.log'} says why.")
+
+
+@command.command("status", epilog="Example: anvil context status --json")
+@repository
+@options.as_json
+def status(root: str | None, config: str | None, provider: str | None, as_json: bool) -> None:
+    """What the context holds, and how the last run went."""
+    with output.progress() as progress, opened(root, config, provider, progress) as context:
+        health = context.health()
+        found = context.get().inventory
+    if as_json:
+        output.print_json(health)
+        return
+    kinds = ", ".join(f"{count} {kind}" for kind, count in found.artifacts.items() if count)
+    rows = [
+        ("status", health.status),
+        ("artifacts", f"{health.artifacts}{f' ({kinds})' if kinds else ''}"),
+        ("chunks", f"{health.chunks}, {counted(health.embeddings, 'embedding')}"),
+        ("tasks", f"{health.tasks.open} open, {health.tasks.done} done"),
+        ("ingested", health.lastIngestion or "never"),
+        ("errors", f"{health.errors}"),
+        *(("note", note) for note in health.notes),
+    ]
+    for name, text in rows:
+        output.say(f"{name:>10}  {text}")
+
+
+@command.command("tasks", epilog="Example: anvil context tasks specs/001-login --status all")
+@repository
+@click.option("--status", type=click.Choice(["open", "done", "all"]), default="open", show_default=True)
+@options.as_json
+@click.argument("path", required=False)
+def tasks(
+    root: str | None, config: str | None, provider: str | None, status: str, as_json: bool, path: str | None
+) -> None:
+    """The check boxes of all artifacts, or of those in PATH."""
+    with output.progress() as progress, opened(root, config, provider, progress) as context:
+        found, note = context.tasks(status, path), context.unmarked(path)
+    if as_json:
+        output.print_json(found)
+        return
+    if note is not None:
+        output.warn(note)
+    for task in found:
+        output.say(f"{task.artifactPath}:{task.line}: [{task.mark}] {task.text}")
+
+
+@command.command("search", epilog='Example: anvil context search "how is a session ended?" --type spec')
+@repository
+@click.option("--top-k", "-k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results, 1 to 20.")
+@click.option("--type", "type_", metavar="TYPE", help="Only artifacts of this type, such as spec or decision.")
+@options.as_json
+@options.question
+def search(
+    root: str | None,
+    config: str | None,
+    provider: str | None,
+    top_k: int,
+    type_: str | None,
+    as_json: bool,
+    query: str,
+) -> None:
+    """Search the artifacts."""
+    from anvil.core.search import snippets
+    from anvil.interfaces.cli.search import SNIPPET
+
+    with output.progress() as progress, opened(root, config, provider, progress) as context:
+        found = context.search(query, top_k, type_)
+    if as_json:
+        output.print_json(found)
+        return
+    wanted = snippets.query_stems(query)
+    for number, each in enumerate(found, 1):
+        start, end = snippets.best_snippet(each.content, wanted, SNIPPET)
+        line = each.startLine + snippets.lines_before(each.content, start)
+        output.say(f"{number}. {each.artifactPath}:{line}  {each.score:.3f}")
+        output.say(f"   {full_heading(each.title, each.heading)}")
+        for text in each.content[start:end].splitlines():
+            if text.strip():
+                output.say(f"   | {text}")
+
+
+@command.command("script", epilog="Example: anvil context script")
+def script() -> None:
+    """Print a shell script for crontabs that ingests the repository in whose 'scripts' folder it is."""
+    from importlib.resources import files
+
+    output.say(files("anvil.services.context").joinpath("mcp-ingest.sh").read_text(encoding="utf-8"), nl=False)

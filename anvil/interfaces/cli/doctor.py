@@ -1,0 +1,66 @@
+"""``anvil doctor``."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+
+import click
+
+from anvil.core.pluralize import counted
+from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
+from anvil.models.findings import Finding, Verdict, worst
+
+COLOURS: dict[Verdict, str] = {"ok": "green", "note": "yellow", "wrong": "red", "unseen": "magenta"}
+EXIT_CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "wrong": NO, "unseen": ERROR}
+MAX_WIDTH = 100
+
+
+@click.command("doctor", epilog="Example: anvil doctor --docs docs")
+@options.common
+@options.as_json
+@options.folder
+def command(docs: str | None, index: str | None, config: str | None, provider: str | None, as_json: bool) -> int:
+    """Look at everything that can be wrong, and print the command that repairs it. Changes nothing.
+
+    Exit code 0: nothing is wrong, 1: something is, 2: something could not be looked at.
+    """
+    from anvil.services.doctor import examinations, place
+
+    findings: list[Finding] = []
+    indent = max(map(len, examinations.EXAMINATIONS)) + 10
+    for finding in examinations.examine(place.find(docs, index, config, provider)):
+        findings.append(finding)
+        if not as_json:
+            output.say(_rendered(finding, indent))
+    verdict = worst(findings)
+    if as_json:
+        output.print_json({"verdict": verdict, "findings": findings})
+    else:
+        output.say(f"\n{_summary(findings)}")
+    return EXIT_CODES[verdict]
+
+
+def _rendered(finding: Finding, indent: int) -> str:
+    """A finding as lines: verdict, subject and wrapped text, then its command on one line."""
+    width = min(shutil.get_terminal_size((MAX_WIDTH, 0)).columns, MAX_WIDTH)
+    lines = textwrap.wrap(finding.text, max(width - indent, 30), break_long_words=False, break_on_hyphens=False)
+    space = " " * indent
+    text = f"\n{space}".join(lines)
+    weight = ["bold"] if finding.verdict != "ok" else []
+    mark = output.style(f"{finding.verdict:>6}", COLOURS[finding.verdict], *weight)
+    command = "" if finding.mend is None else f"\n{space}{output.style(f'$ {finding.mend}', 'bold')}"
+    return f"{mark}  {finding.subject:<{indent - 8}}{text}{command}"
+
+
+def _summary(findings: list[Finding]) -> str:
+    counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in EXIT_CODES}
+    parts = []
+    if counts["wrong"]:
+        parts.append(f"{counted(counts['wrong'], 'thing', 'are')} wrong")
+    if counts["unseen"]:
+        parts.append(f"{counts['unseen']} could not be looked at")
+    if counts["note"]:
+        parts.append(counted(counts["note"], "note"))
+    return f"{', '.join(parts) or 'Nothing is wrong'}."

@@ -1,0 +1,158 @@
+"""``anvil git``: the index in git's own diffs and merges."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from anvil.backends import safe_write
+from anvil.core.git import attributes
+from anvil.core.pluralize import counted
+from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.exit_codes import ERROR, OK
+from anvil.interfaces.cli.groups import SuggestingGroup
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.provider import EmbeddingProvider
+    from anvil.backends.git.repository import Repository
+
+
+@click.group("git", cls=SuggestingGroup, epilog="Example: anvil git install --index docs.anvil.db")
+def command() -> None:
+    """Let git show the index as text in diffs, and merge it: 'anvil git install'."""
+
+
+@command.command("install", epilog="Example: anvil git install --index docs.anvil.db")
+@options.docs
+@options.index
+@options.config
+@click.option("--lfs", is_flag=True, help="The index is kept by Git LFS, which unpacks and packs it around a merge.")
+def install(docs: str | None, index: str | None, config: str | None, lfs: bool) -> None:
+    """Name the drivers of the index in .gitattributes, which is committed, and define them in this clone."""
+    repository, path = _place(docs, index, config)
+    line = attributes.line(path)
+    file = repository.root / attributes.FILE
+    if _edit(file, attributes.with_line(_text(file), line)):
+        output.say(f"Added '{line}' to {attributes.FILE}. Commit it: it is for everybody.")
+    else:
+        output.say(f"{attributes.FILE} has its line already.")
+    repository.configure(attributes.drivers(_program(), path if lfs else None))
+    output.say("Defined the drivers in this clone. Each other clone needs 'anvil git install' once, too.")
+
+
+@command.command("uninstall", epilog="Example: anvil git uninstall --index docs.anvil.db")
+@options.docs
+@options.index
+@options.config
+def uninstall(docs: str | None, index: str | None, config: str | None) -> None:
+    """Take out what 'anvil git install' put in: the line, and the drivers of this clone."""
+    repository, path = _place(docs, index, config)
+    line = attributes.line(path)
+    file = repository.root / attributes.FILE
+    if _edit(file, attributes.without_line(_text(file), line)):
+        output.say(f"Took '{line}' out of {attributes.FILE}.")
+    repository.configure(dict.fromkeys(attributes.drivers("")))
+    output.say("The drivers are no longer defined in this clone.")
+
+
+@command.command("textconv", hidden=True)
+@click.argument("file")
+def textconv(file: str) -> None:
+    """Print an index as text; git calls it."""
+    from anvil.backends.store import verify
+    from anvil.errors import ArtifactError
+    from anvil.services.reports import dump
+
+    try:
+        with verify.open_checked(Path(file)) as reader:
+            output.say("\n".join(dump.outline(reader)))
+    except ArtifactError as error:  # said in its place: a failure would end the whole of 'git log -p'
+        output.say(str(error).replace(file, "This file"))
+
+
+@command.command("merge-driver", hidden=True)
+@click.argument("base")
+@click.argument("ours")
+@click.argument("theirs")
+@click.argument("path")
+def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
+    """Make OURS the index of the merge; git calls it in the work tree's root."""
+    from anvil.backends.git.repository import Repository
+    from anvil.errors import AnvilError, SourceError
+    from anvil.services.build import merge
+
+    build = f"anvil build --staged --index {shlex.quote(path)} && git add {shlex.quote(path)}"
+    try:
+        repository = Repository.discover(Path.cwd())
+        if repository is None:
+            raise SourceError(f"{Path.cwd()} is not in a git repository.")
+        ancestor = Path(base) if os.path.getsize(base) else None
+        with output.progress() as progress:
+            report, torn = merge.reconcile(ancestor, Path(ours), Path(theirs), repository, _provider, progress)
+    except AnvilError as error:
+        output.warn(f"{path} could not be merged: {error} Afterwards: {build}")
+        return ERROR
+    output.warn(
+        f"merged {path}: {counted(report.pages, 'page')}; {counted(report.embedded, 'passage')} embedded, "
+        f"{report.reused} reused."
+    )
+    for left_out in report.skipped:
+        output.warn(f"it lacks {left_out.path}: {left_out.reason}")
+    if torn:
+        output.warn(f"it holds one side of {', '.join(torn)}. When that is resolved: {build}")
+    return OK
+
+
+def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
+    """The provider that made an index, set up as the configuration says when that speaks of the same one."""
+    from dataclasses import replace
+
+    from anvil.backends.config_files import load_config
+    from anvil.backends.embedding.factory import create_provider
+    from anvil.core.config.schema import EmbeddingSettings
+
+    name = meta["embedding_provider"]
+    settings = load_config()[0].embedding
+    if settings.provider != name:
+        settings = replace(EmbeddingSettings(), provider=name)
+    return create_provider(name, settings)
+
+
+def _place(docs: str | None, index: str | None, config: str | None) -> tuple[Repository, str]:
+    """The repository around the index, and the index's path in it."""
+    import anvil
+    from anvil.errors import ConfigError
+
+    with anvil.open(docs, index, config=config) as opened:
+        tracked = options.tracked(opened)
+    if "\n" in tracked.path:
+        raise ConfigError(f"{tracked.path!r} cannot be named in {attributes.FILE}. Choose another place with --index.")
+    return tracked.repository, tracked.path
+
+
+def _program() -> str:
+    """This ``anvil``, spelled out for the shell that git runs: it may not be on the PATH of an editor's git."""
+    from anvil.backends import installation
+
+    found = installation.script() or installation.on_path() or Path("anvil")
+    return shlex.quote(found.as_posix())
+
+
+def _text(file: Path) -> str:
+    return file.read_bytes().decode("utf-8", "surrogateescape") if file.is_file() else ""
+
+
+def _edit(file: Path, text: str) -> bool:
+    """Write a file unless it says so already; whether it was written. Without text there is no file."""
+    if text == _text(file):
+        return False
+    if text:
+        safe_write.write_file(file, text.encode("utf-8", "surrogateescape"))
+    else:
+        file.unlink()
+    return True

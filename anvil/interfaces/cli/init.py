@@ -1,0 +1,245 @@
+"""``anvil init``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from anvil.backends import installation, safe_write
+from anvil.backends.config_files import CONFIG_NAME, index_file, load_config, nearest_config
+from anvil.backends.mcp_clients import CLIENTS, default_name, difference, entry, merged, path_of
+from anvil.backends.sources import git_tree
+from anvil.core import index_url
+from anvil.core.config.layers import configure
+from anvil.core.config.schema import INDEX_FOLDER, Config
+from anvil.errors import ConfigError
+from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.older_config import OLDER_CONFIG, read_older_config
+
+TEMPLATE = """\
+# Anvil: the documentation index. All keys, with their defaults where commented out.
+docs = {docs}
+# index = {index}
+
+[source]
+# include = ["**/*.md", "**/*.mdx", "**/*.markdown"]
+# exclude = []
+# max_file_bytes = 5000000
+
+[chunking]
+# max_chunk_size = 6000
+# min_chunk_size = 200
+# merge_short_sections = true
+# slugs = "github"        # or "mkdocs": how anchors are made from headings
+
+[embedding]
+# provider = "local"      # or "openai", "none"
+# model = ""              # a folder, or a Hugging Face id, in place of the bundled model
+
+[search]
+# threshold = 0.0
+"""
+
+
+@click.command("init", epilog="Example: anvil init --docs docs --no-commit-index")
+@options.docs
+@click.option("--commit-index/--no-commit-index", default=None, help="Does the index go into git? Asked if not said.")
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing: without --commit-index, the index stays out of git.")
+@click.option(
+    "--client", type=click.Choice(list(CLIENTS)), help="Instead: tell this program of the MCP server, in its own file."
+)
+@click.option("--print", "only_print", is_flag=True, help="With --client: show the change, write nothing.")
+@click.option(
+    "--name",
+    "title",
+    help="With --client: the server's name there (default: docs; in a file of the user's, the project folder's name).",
+)
+@click.option("--index", "served", metavar="FILE", help="With --client: the index to serve, a file or an address.")
+@click.option("--command", "started", metavar="WORDS", help="With --client: what starts anvil, as 'uvx anvil-docs'.")
+def command(
+    docs: str | None,
+    commit_index: bool | None,
+    yes: bool,
+    client: str | None,
+    only_print: bool,
+    title: str | None,
+    served: str | None,
+    started: str | None,
+) -> None:
+    """Write anvil.toml, and the line that keeps the index in or out of git. Or set up an MCP client."""
+    if client is not None:
+        _set_up(client, docs, only_print, title, served, started)
+        return
+    for option, given in (("--print", only_print), ("--name", title), ("--index", served), ("--command", started)):
+        if given:
+            raise ConfigError(f"{option} goes with --client. Name a client, such as --client cursor.")
+    older = read_older_config() if docs is None and nearest_config(Path.cwd()) is None else None
+    docs = docs or (older.docs if older else None)
+    config, base, found = _project(docs)
+    folder = base / config.docs
+    if not folder.is_dir():
+        raise ConfigError(f"There is no folder {docs or config.docs}. {git_tree.advice(folder)}")
+    if index_url.is_remote(config.index or ""):
+        raise ConfigError("The index is published elsewhere, so git has nothing to do with it. Leave 'index' as it is.")
+    if commit_index is None:
+        commit_index = False if yes else _asked()
+    index = Path(os.path.abspath(index_file(config, base)))
+    home = base if index.is_relative_to(base) else index.parent
+    name = index.relative_to(home).as_posix()
+    if found is None and os.path.lexists(CONFIG_NAME):
+        found = Path(CONFIG_NAME)  # a link that leads nowhere
+    if found is not None:
+        output.say(f"{output.relative(found)} stands already and is left as it is.")
+    else:
+        written = TEMPLATE.format(docs=_quoted(Path(docs or config.docs).as_posix()), index=_quoted(name))
+        for key, value in older.values.items() if older else ():
+            written = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", written, flags=re.MULTILINE)
+        safe_write.write_file(Path(CONFIG_NAME), written)
+        output.say(f"Wrote {CONFIG_NAME}{f' from {OLDER_CONFIG}' if older else ''}.")
+        if older and older.unused_keys:
+            output.say(
+                f"Not taken from {OLDER_CONFIG}: {', '.join(older.unused_keys)}. The guide 'Move to Anvil' says why."
+            )
+    own = index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None  # a folder of nothing but ours
+    ignored = f"{Path(name).parent.as_posix()}/" if own else name
+    if own:
+        safe_write.ensure_inside_parent(own.parent)
+        own.parent.mkdir(exist_ok=True)
+        kept = f"*\n!.gitignore\n!{index.name}\n" if commit_index else "*\n"  # scratch files stay out
+        safe_write.write_file(own, kept)
+    if commit_index:
+        _add_line(home / ".gitattributes", f"{name} binary")
+        _drop_line(home / ".gitignore", ignored)
+        added = output.relative(index.parent if own else index)
+        output.say(f"Next: anvil build, then git add {added}, then anvil git install.")
+    else:
+        _add_line(home / ".gitignore", ignored)
+        _drop_line(home / ".gitattributes", f"{name} binary")
+        output.say("Next: anvil build, then anvil search.")
+
+
+def _asked() -> bool:
+    try:
+        return click.confirm("Commit the index to git? (no: each machine or CI builds its own)", default=False)
+    except click.Abort:
+        if sys.stdin is not None and sys.stdin.isatty():
+            raise
+    output.say()
+    raise ConfigError("Nobody is there to be asked. Give --commit-index or --no-commit-index.")
+
+
+def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
+    """The configuration that holds here, the folder its paths start from, and its file, if there is one.
+
+    ``docs`` named on the command line starts a project of its own below another one's configuration.
+    """
+    here = Path.cwd()
+    found = nearest_config(here)
+    if found is not None and docs is not None and found.parent != here:
+        around, base = load_config(found)
+        if (base / around.docs).resolve() != Path(docs).resolve():
+            return configure({}, os.environ, {"docs": docs}), here, None
+    return *load_config(found, {"docs": docs}), found
+
+
+def _set_up(
+    chosen: str, docs: str | None, only_print: bool, name: str | None, index: str | None, started: str | None
+) -> None:
+    """Put ``anvil serve`` into the client's file, next to the entries that are there."""
+    client = CLIENTS[chosen]
+    config = nearest_config(Path.cwd()) if docs is None else None
+    project = config.parent if config else Path.cwd()
+    server = entry(client, project, _options(docs, config, index), _words(started))
+    if name is not None and not name.strip():
+        raise ConfigError("--name is empty. Give the server a name, such as --name my-docs.")
+    name = name or default_name(client, project)
+    file = path_of(client, project)
+    if file.is_relative_to(project) and not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(project)):
+        raise ConfigError(f"{file} is a link that leads out of the project. Remove it, and try again.")
+    shown = os.path.relpath(file) if file.is_relative_to(project) else str(file)
+    try:
+        old = file.read_bytes().decode("utf-8") if file.exists() else None
+        new = merged(old, client, name, server, project)
+        if new == old:
+            output.say(f"{client.title} knows of the server already: {shown} is left as it is.")
+            return
+        output.say(difference(old, new, Path(shown).as_posix()), nl=False)
+        if only_print:
+            return
+        _replace(file, new)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{shown} is not UTF-8 text. Save it as UTF-8, and try again.") from error
+    except OSError as error:
+        raise ConfigError(f"{shown} cannot be written ({error.strerror}). Paste what --print shows.") from error
+    except ConfigError as error:
+        taken = "is taken by another server" in str(error)
+        again = f" Choose another name: {_again(chosen, docs, index, started, name)}" if taken else ""
+        raise ConfigError(f"{shown}: {error}{again}") from error
+    output.say(f"Wrote {shown}. Restart {client.title}, or let it reload its MCP servers.")
+
+
+def _options(docs: str | None, config: Path | None, index: str | None) -> dict[str, Path | str]:
+    """The options of ``anvil serve`` that name this project."""
+    options: dict[str, Path | str] = {}
+    folder = Path(os.path.abspath(docs or "docs"))
+    if config:
+        options["--config"] = config.parent  # the folder: the file is not thereby trusted
+    elif folder.is_dir():
+        options["--docs"] = folder
+    elif docs is not None or index is None:
+        raise ConfigError(f"There is no folder {docs or 'docs'}. {git_tree.advice(folder)}")
+    if index is not None and index_url.is_remote(index):
+        if index_url.spelled_without_secrets(index) != index:
+            raise ConfigError("The address of --index holds a password, which would be written into the client's file.")
+        options["--index"] = index
+    elif index is not None:
+        options["--index"] = Path(os.path.abspath(index))
+    return options
+
+
+def _words(command: str | None) -> list[str] | None:
+    """The words of ``--command``; a path with spaces that exists is one word."""
+    if command is None:
+        return None
+    words = [command] if Path(command).is_file() else shlex.split(command, posix=os.name != "nt")
+    if not words:
+        raise ConfigError("--command is empty. Name what starts anvil, such as --command 'uvx anvil-docs'.")
+    return words
+
+
+def _again(chosen: str, docs: str | None, index: str | None, command: str | None, name: str) -> str:
+    """The same command with another name for the server."""
+    given = {"--docs": docs, "--index": index, "--command": command, "--name": f"{name}-2"}
+    words = [word for option, value in given.items() if value is not None for word in (option, value)]
+    return installation.line(["anvil", "init", "--client", chosen, *words])
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write a file whole or not at all; a link to it stays a link."""
+    target = Path(os.path.realpath(file))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    safe_write.write_file(target, text)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _add_line(path: Path, line: str) -> None:
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if line in text.splitlines():
+        return
+    safe_write.write_file(path, text + ("\n" if text and not text.endswith("\n") else "") + line + "\n")
+    output.say(f"Added '{line}' to {output.relative(path)}.")
+
+
+def _drop_line(path: Path, line: str) -> None:
+    if path.is_file() and line in (lines := path.read_text(encoding="utf-8").splitlines()):
+        safe_write.write_file(path, "".join(f"{each}\n" for each in lines if each != line))
+        output.say(f"Took '{line}' out of {output.relative(path)}.")

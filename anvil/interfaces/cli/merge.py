@@ -1,0 +1,29 @@
+"""``anvil merge``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.build import summary
+
+
+@click.command("merge", epilog="Example: anvil merge docs.anvil.db shard-1.db shard-2.db shard-3.db")
+@click.argument("out", metavar="OUT")
+@click.argument("shards", metavar="SHARD...", nargs=-1, required=True)
+@options.as_json
+@options.quiet
+def command(out: str, shards: tuple[str, ...], as_json: bool, quiet: bool) -> None:
+    """Join the shards that 'anvil build --shard' made into one index: the same bytes as one big build."""
+    from anvil.core import index_url
+    from anvil.services.build import merge
+
+    target, *parts = (Path(index_url.file(each)) for each in (out, *shards))
+    with output.progress(quiet) as progress:
+        report = merge.join(parts, target, progress=progress)
+    if as_json:
+        output.print_json(report)
+    elif not quiet:
+        output.say(summary(report))

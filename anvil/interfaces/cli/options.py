@@ -1,0 +1,143 @@
+"""Options that several commands share, spelled and explained once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.backends.git.tracked_file import TrackedIndex
+    from anvil.backends.sources.git_tree import DocumentSource
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """The value of an option that may be given once; the last of several would win silently."""
+    if len(values) > 1:
+        raise click.BadParameter(f"It was given {len(values)} times. Give it once.")
+    return values[0] if values else None
+
+
+docs = click.option(
+    "--docs", "-d", metavar="FOLDER", multiple=True, callback=once, help="The documentation folder (default: docs)."
+)
+index = click.option(
+    "--index",
+    "--db",
+    "index",
+    metavar="FILE",
+    multiple=True,
+    callback=once,
+    help="The index file (default: FOLDER/.anvil/index.db), or where one is published.",
+)
+config = click.option(
+    "--config",
+    "-c",
+    metavar="FILE",
+    multiple=True,
+    callback=once,
+    help="Configuration (default: anvil.toml or pyproject.toml).",
+)
+provider = click.option(
+    "--provider",
+    metavar="NAME",
+    multiple=True,
+    callback=once,
+    help="Embedding provider: local (default), openai, none (keywords only).",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
+
+BUILT_WITH_SITE = (
+    "This index is built with its site: run 'mkdocs build' where the site is built, and take the index from there."
+)
+"""What to do about a stale index that ``anvil build`` cannot bring up to date."""
+
+
+def folder(function: F) -> F:
+    """The documentation folder as an argument: ``anvil build docs``. It is what ``--docs`` is."""
+
+    @click.argument("folder", required=False)
+    @functools.wraps(function)
+    def command(*, folder: str | None, docs: str | None, **rest: Any) -> Any:
+        if folder is not None and docs is not None:
+            raise click.UsageError("The documentation folder was given twice. Give FOLDER or --docs.")
+        return function(docs=docs if folder is None else folder, **rest)
+
+    return command  # type: ignore[return-value]
+
+
+def question(function: F) -> F:
+    """A question as one argument, or in several words that were not put in quotes."""
+    return click.argument(
+        "query", nargs=-1, required=True, metavar="QUESTION", callback=lambda ctx, parameter, words: " ".join(words)
+    )(function)
+
+
+def tree(function: F) -> F:
+    """The options that say which state of the documents is meant; :func:`documents` reads them."""
+    staged = click.option("--staged", is_flag=True, help="The documents as staged for the next commit.")
+    ref = click.option("--ref", metavar="REV", help="The documents of a commit.")
+    return staged(ref(function))
+
+
+def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | None:
+    """The documents that ``--staged`` and ``--ref`` mean, else those in the folder; None without one."""
+    from anvil.backends.sources import git_tree
+
+    if staged and ref is not None:
+        raise click.UsageError("--staged and --ref exclude each other. Give one of them.")
+    if opened.folder is None:
+        return None
+    if ref is not None:
+        return git_tree.commit_tree(opened.folder, ref, opened.config.source)
+    return git_tree.staged_tree(opened.folder, opened.config.source) if staged else opened.tree
+
+
+def in_git(opened: Anvil, tree: bool) -> TrackedIndex:
+    """The index as git holds it, for ``--tracked``, which goes with a ``tree`` of git's."""
+    if not tree:
+        raise click.UsageError("--tracked goes with --staged. Give both.")
+    return tracked(opened)
+
+
+def tracked(opened: Anvil) -> TrackedIndex:
+    """The index as git holds it. Raises :class:`SourceError` when it lies in no repository, or is published."""
+    from anvil.backends.git.tracked_file import TrackedIndex
+    from anvil.errors import SourceError
+
+    if opened.origin:
+        raise SourceError(f"The index is published at {opened.origin}: no commit holds it. Name a file with --index.")
+    return TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
+
+
+def build(*words: str, **given: str | None) -> str:
+    """The command that brings the index in line, with the options that this one was given: ``docs=``, ``index=``."""
+    from anvil.backends import installation
+
+    named = [word for name, value in given.items() if value is not None for word in (f"--{name}", value)]
+    return installation.line([*installation.typed(), "build", *words, *named])
+
+
+def keep(index: Path, build: str, before: str = "Run: ") -> str:
+    """What brings the index file in line: ``before`` and the command ``build``, or how the site builds its own."""
+    from anvil.errors import ArtifactError
+    from anvil.services.build import site_view
+
+    try:
+        return BUILT_WITH_SITE if site_view.is_of_site(index) else f"{before}{build}"
+    except ArtifactError:  # there is none yet
+        return f"{before}{build}"
+
+
+def common(function: F) -> F:
+    """The options that say what to work on."""
+    for option in (provider, config, index, docs):
+        function = option(function)
+    return function

@@ -1,0 +1,171 @@
+"""``anvil serve``."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+
+import click
+
+from anvil.errors import ConfigError
+from anvil.interfaces.cli import options, output
+from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES
+
+
+def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """The surfaces named, each once."""
+    found = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+    for name in found:
+        if name not in TOOLSET_NAMES:
+            raise click.BadParameter(f"{name!r} is no surface. There are {', '.join(TOOLSET_NAMES)}.")
+    return found
+
+
+def secret(token: str | None, file: str | None) -> str | None:
+    """The token itself, or that which a file holds; None when neither is named. Raises :class:`ConfigError`."""
+    if token == "":  # a variable that is not set, most likely; it must not open the door
+        raise ConfigError("The token is empty. Give one with ANVIL_TOKEN or --token-file, or leave --token out.")
+    if file is None:
+        return token
+    if token is not None:
+        raise ConfigError("There is a token and a token file. Give one of them: ANVIL_TOKEN or ANVIL_TOKEN_FILE.")
+    try:
+        found = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise ConfigError(
+            f"The token file {file} cannot be read ({reason}). Put the token there, for this process's user to read."
+        ) from None
+    if not found:
+        raise ConfigError(f"The token file {file} is empty. Put the token there.")
+    return found
+
+
+@click.command("serve", epilog="Example: anvil serve --docs docs")
+@options.common
+@click.option(
+    "--transport",
+    type=click.Choice(["stdio", "http", "sse"]),
+    default="stdio",
+    show_default=True,
+    help="How clients reach the server: their own pipe, streamable HTTP, or SSE for older clients.",
+)
+@click.option(
+    "--host", envvar="ANVIL_HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or ANVIL_HOST)."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any that is free.")
+@click.option(
+    "--token", metavar="TEXT", envvar="ANVIL_TOKEN", help="Bearer token that clients must send (better: ANVIL_TOKEN)."
+)
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    envvar="ANVIL_TOKEN_FILE",
+    help="File that holds the token, such as a mounted secret (or ANVIL_TOKEN_FILE).",
+)
+@click.option("--insecure", is_flag=True, help="Allow another host than loopback without a token.")
+@click.option(
+    "--allowed-host",
+    metavar="NAME",
+    multiple=True,
+    envvar="ANVIL_ALLOWED_HOST",
+    help="Host name that clients may use (repeatable; or several, separated by spaces, in ANVIL_ALLOWED_HOST).",
+)
+@click.option("--no-watch", is_flag=True, help="No file events; each answer looks for itself, as ever.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["silent", "error", "warn", "info", "debug"]),
+    default="info",
+    show_default=True,
+    help="What is written on stderr; debug has timings for each tool.",
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--surface",
+    callback=names,
+    metavar="NAME[,NAME]",
+    default="docs",
+    show_default=True,
+    help=f"The tools offered, one or several: {', '.join(TOOLSET_NAMES)}.",
+)
+@click.option("--root", metavar="FOLDER", help="With context: the repository (default: the configuration's folder).")
+@click.option("--library-index", metavar="FILE", help="With library: its file (default: in the user's data folder).")
+@click.option("--allow-private-urls", is_flag=True, help="With library: ingest_url may ask this machine and network.")
+@click.option("--ui", is_flag=True, help="Over HTTP: a page for people too, at /ui/ (see anvil ui).")
+@options.folder
+def command(
+    docs: str | None,
+    index: str | None,
+    config: str | None,
+    provider: str | None,
+    transport: str,
+    host: str,
+    port: int,
+    token: str | None,
+    token_file: str | None,
+    insecure: bool,
+    allowed_host: tuple[str, ...],
+    no_watch: bool,
+    log_level: str,
+    log_format: str,
+    surface: tuple[str, ...],
+    root: str | None,
+    library_index: str | None,
+    allow_private_urls: bool,
+    ui: bool,
+) -> None:
+    """Serve the documents to MCP clients. The index is built first if there is none, while questions are answered."""
+    if ui and transport == "stdio":
+        raise click.UsageError("--ui is a page over HTTP. Add --transport http, or run 'anvil ui'.")
+    if ui and "docs" not in surface:
+        raise click.UsageError("--ui shows the docs surface. Name it too: --surface docs,...")
+
+    from anvil.interfaces.mcp_server import logs
+    from anvil.interfaces.mcp_server.progress import ProgressReporter
+    from anvil.interfaces.mcp_server.security import Access
+    from anvil.interfaces.mcp_server.signals import ShutdownDeadline, exit_on_signal
+    from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, open_toolset
+
+    logs.configure(log_level, log_format)
+    access = Access(
+        host=host, port=port, token=secret(token, token_file), insecure=insecure, allowed_hosts=allowed_host
+    )
+    serve_options = ServeOptions(
+        docs=docs,
+        index=index,
+        config=config,
+        provider=provider,
+        root=root,
+        watch=not no_watch,
+        library_index=library_index,
+        allow_private_urls=allow_private_urls,
+        transport=transport,
+    )
+    reporter = ProgressReporter()
+    with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
+        running = [stack.enter_context(open_toolset(name, serve_options, reporter)) for name in surface]
+        stack.callback(shutdown.begin)
+        if transport == "stdio":
+            from anvil.interfaces.mcp_server import stdio
+            from anvil.interfaces.mcp_server.stdio_pipe import StdioPipe
+
+            if sys.stdin.isatty():
+                output.say("anvil: waiting for an MCP client on stdin; 'anvil --help' is for people.", err=True)
+            pipe = StdioPipe.take_over_stdio()
+            for toolset in running:
+                toolset.target.start(reporter)
+            stdio.serve(running, reporter, pipe, shutdown)
+        else:
+            from anvil.interfaces.mcp_server import http
+
+            for toolset in running:
+                toolset.target.start(reporter)
+            sse = transport == "sse"
+            if not ui:
+                http.serve(running, reporter, access, sse)
+                return
+            from anvil.interfaces.mcp_server import playground
+
+            running = [playground.with_playground(toolset) for toolset in running]
+            http.serve(running, reporter, access, sse, playground.log_address)

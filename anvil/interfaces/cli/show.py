@@ -1,0 +1,47 @@
+"""``anvil show``."""
+
+from __future__ import annotations
+
+import click
+
+from anvil.interfaces.cli import options, output
+
+
+@click.command("show", epilog="Example: anvil show guides/serve.md#freshness")
+@options.common
+@click.option("--children", is_flag=True, help="With a heading: the sections below it too.")
+@options.as_json
+@click.argument("page", metavar="PAGE[#HEADING]")
+def command(
+    docs: str | None,
+    index: str | None,
+    config: str | None,
+    provider: str | None,
+    children: bool,
+    as_json: bool,
+    page: str,
+) -> None:
+    """Print a page, or one section of it. HEADING: a breadcrumb ('Install > Linux'), its end or an anchor ('linux').
+
+    PAGE may also be a path as search prints it, 'docs/guides/serve.md:12': then it is the section of that line.
+    """
+    import anvil
+    from anvil.interfaces.cli import page_paths
+
+    with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
+        path, heading, line = page_paths.place(opened, page)
+        if line and not heading:
+            heading = page_paths.section(opened, path, line)
+        if not heading:
+            whole = opened.get_page(path)
+            text = "".join(chunk.content for chunk in whole.chunks)
+            if as_json:
+                output.print_json(whole)
+                return
+        else:
+            section = opened.get_section(path, heading, children)
+            text = section.content
+            if as_json:
+                output.print_json(section)
+                return
+    output.say(text, nl=not text.endswith("\n"))

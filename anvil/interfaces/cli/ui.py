@@ -1,0 +1,46 @@
+"""``anvil ui``."""
+
+from __future__ import annotations
+
+import os
+import threading
+import webbrowser
+from urllib.parse import quote
+
+import click
+
+from anvil.interfaces.cli import options, output
+
+
+@click.command("ui", epilog="Example: anvil ui --docs docs")
+@options.common
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any that is free.")
+@click.option("--no-browser", is_flag=True, help="Print the address, and leave opening it to you.")
+@options.folder
+def command(
+    docs: str | None, index: str | None, config: str | None, provider: str | None, port: int, no_browser: bool
+) -> None:
+    """Ask, read and look over the index in your browser, until Ctrl+C. Only this machine can reach the page."""
+    from anvil.interfaces.mcp_server import http, logs, playground
+    from anvil.interfaces.mcp_server.progress import ProgressReporter
+    from anvil.interfaces.mcp_server.security import Access
+    from anvil.interfaces.mcp_server.signals import ShutdownDeadline, exit_on_signal
+    from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, open_toolset
+
+    logs.configure("warn")
+    access = Access(port=port, token=os.environ.get("ANVIL_TOKEN") or None)
+    reporter = ProgressReporter()
+
+    def ready(base: str) -> None:
+        home = f"{base}{playground.HOME}"
+        # Browsers do not send what comes after #. The command line of the browser does not get the token, since others
+        # on the machine can read it: the page asks for it.
+        output.say(f"{home}#token={quote(access.token, safe='')}" if access.token else home)
+        if not no_browser:
+            threading.Thread(target=webbrowser.open, args=(home,), daemon=True).start()
+
+    serve_options = ServeOptions(docs=docs, index=index, config=config, provider=provider)
+    with exit_on_signal(), ShutdownDeadline() as shutdown, open_toolset("docs", serve_options, reporter) as running:
+        running.target.start(reporter)
+        http.serve([playground.with_playground(running)], reporter, access, ready=ready)
+        shutdown.begin()

@@ -1,0 +1,38 @@
+"""``anvil verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from anvil.errors import ArtifactRejected, FormatTooNew
+from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.exit_codes import NO, OK
+
+
+@click.command("verify", epilog="Example: anvil verify docs/.anvil/index.db")
+@click.argument("file")
+@options.as_json
+def command(file: str, as_json: bool) -> int:
+    """Check an index file from anywhere. Exit code 0: sound, 1: refused, 2: there is none."""
+    from anvil.backends.store import verify
+    from anvil.core import index_url
+
+    try:
+        reader = verify.open_checked(Path(index_url.file(file)), thorough=True)
+    except (ArtifactRejected, FormatTooNew) as error:
+        if as_json:
+            output.print_json({"sound": False, "file": file, "reason": str(error)})
+        else:
+            output.warn(str(error))
+        return NO
+    with reader:
+        meta, counts = reader.meta(), reader.counts()
+    if as_json:
+        output.print_json({"sound": True, "file": file, "manifest": meta, "counts": counts})
+    else:
+        held = ", ".join(f"{count} {name}" for name, count in counts.items())
+        part = f" It is shard {meta['shard']}." if "shard" in meta else ""
+        output.say(f"{file} is sound: {held}.{part}\nDigest {meta['digest']}.")
+    return OK

@@ -1,0 +1,86 @@
+"""The answer to ``initialize``, given at once: loading the protocol's SDK takes over a second of processor time.
+
+It equals the SDK's answer (a test compares them). The SDK gets the request all the same, to set up its session; its
+own answer is then dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from anvil._version import __version__
+from anvil.interfaces.mcp_server.tools.toolset import Toolset
+
+NAME = "anvil"
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Protocol revisions that begin with ``initialize``. Any other revision is answered with the newest of these."""
+CAPABILITIES: dict[str, Any] = {
+    "completions": {},
+    "logging": {},
+    "resources": {"listChanged": True, "subscribe": True},
+    "tools": {"listChanged": False},
+}
+PAGE_CAPABILITIES = ("completions", "resources")
+"""Only for a server whose pages are resources."""
+
+
+class Answer(NamedTuple):
+    """The id of an ``initialize`` request, and the line that answers it."""
+
+    request_id: int | str
+    line: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class InitializeReply:
+    """What a server says about itself: its title, instructions for the model, and whether pages are resources."""
+
+    title: str
+    instructions: str
+    has_pages: bool
+
+    @classmethod
+    def for_toolsets(cls, toolsets: Sequence[Toolset]) -> InitializeReply:
+        """The reply of a server with these toolsets."""
+        return cls(
+            title=toolsets[0].title if len(toolsets) == 1 else "Anvil",
+            instructions="\n\n".join(toolset.instructions for toolset in toolsets),
+            has_pages=any(toolset.has_pages for toolset in toolsets),
+        )
+
+    def capabilities(self) -> dict[str, Any]:
+        """What a client may ask for."""
+        return {name: value for name, value in CAPABILITIES.items() if self.has_pages or name not in PAGE_CAPABILITIES}
+
+    def answer(self, line: bytes) -> Answer | None:
+        """The answer to ``line``; None unless it is a valid ``initialize`` request."""
+        try:
+            request = json.loads(line)
+            request_id, params = request["id"], request["params"]
+            client = params["clientInfo"]
+            version = params["protocolVersion"]
+            valid = (
+                request["jsonrpc"] == "2.0"
+                and request["method"] == "initialize"
+                and type(request_id) in (int, str)
+                and isinstance(version, str)
+                and isinstance(params["capabilities"], dict)
+                and isinstance(client["name"], str)
+                and isinstance(client["version"], str)
+                and "_meta" not in params
+            )
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None
+        if not valid:
+            return None
+        result = {
+            "protocolVersion": version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
+            "capabilities": self.capabilities(),
+            "serverInfo": {"name": NAME, "title": self.title, "version": __version__},
+            "instructions": self.instructions,
+        }
+        message = {"jsonrpc": "2.0", "id": request_id, "result": result}
+        return Answer(request_id, json.dumps(message, ensure_ascii=False).encode())

@@ -1,0 +1,179 @@
+"""Who may talk to the HTTP server: host names, origins, the token, and how many at once. Plain ASGI, no state shared.
+
+A page on the web can make a browser send requests to this machine, and DNS rebinding lets it read the answers. Its
+requests carry a foreign ``Host`` or ``Origin``, and are refused.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import json
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from anvil.errors import ConfigError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+MAX_CONCURRENT_REQUESTS = 256
+"""Requests under way at once, streams included; more are told to come back. One whose body is still to come is not
+under way: how long it may take is decided in waiting.py."""
+TOO_MANY = (503, "Too many requests at once. Try again in a moment.")
+ANY_HOST = "*"
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where to listen, and for whom. Raises :class:`ConfigError` for an open door without a token."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = field(default=None, repr=False)
+    insecure: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.token is not None and (not self.token.isascii() or not self.token.isprintable() or " " in self.token):
+            raise ConfigError("The token must be printable ASCII without spaces. Make another, and set ANVIL_TOKEN.")
+        if not is_loopback(self.host) and not self.token and not self.insecure:
+            raise ConfigError(
+                f"{self.host} can be reached from other machines. Set a token with ANVIL_TOKEN or --token-file, "
+                "or say --insecure if anybody who reaches it may read the documents."
+            )
+
+    def knows(self, host: str) -> bool:
+        """Whether clients may use this host name (without port)."""
+        name = host.lower().rstrip(".")
+        if ANY_HOST in self.allowed_hosts or name in {
+            each.lower().strip("[]") for each in (*LOOPBACK, *self.allowed_hosts)
+        }:
+            return True
+        if is_everything(self.host):  # an address is no name that somebody else can point here
+            return is_address(name)
+        return name == self.host.lower()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host."""
+    return host.lower() == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def is_everything(host: str) -> bool:
+    """Whether a host means all addresses of the machine."""
+    return host == "" or (is_address(host) and ipaddress.ip_address(host).is_unspecified)
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an IP address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def host_name(value: str, scheme: str = "http") -> str | None:
+    """The host of a ``Host`` header or, with its scheme, an ``Origin``; None when it makes no sense."""
+    try:
+        parts = urlsplit(f"{scheme}://{value}")
+        _ = parts.port  # raises for one that is no number
+    except ValueError:
+        return None
+    return None if parts.path or parts.query or parts.username is not None else parts.hostname
+
+
+class AccessMiddleware:
+    """An ASGI application that lets through what :class:`Access` allows."""
+
+    def __init__(self, application: Application, access: Access, public_paths: Iterable[str] = ()) -> None:
+        """``public_paths`` need no token."""
+        self._application, self._access, self._open = application, access, frozenset(public_paths)
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve or refuse one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._application(scope, receive, send)
+            return
+        refused = self._refusal(scope)
+        if refused is not None:
+            await refuse(send, *refused)
+            return
+        started = counted = False
+
+        async def received() -> Message:
+            nonlocal counted
+            message = await receive()
+            if not counted and message["type"] == "http.request" and not message.get("more_body"):
+                if self._running >= MAX_CONCURRENT_REQUESTS and not started:
+                    raise _TooMany
+                self._running, counted = self._running + 1, True
+            return message
+
+        async def sent(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        if not _has_body(scope):
+            self._running, counted = self._running + 1, True
+        try:
+            await self._application(scope, received, sent)
+        except _TooMany:
+            await refuse(send, *TOO_MANY)
+        finally:
+            self._running -= counted
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        headers: dict[bytes, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value.decode("latin-1"))
+        hosts, origins = headers.get(b"host", []), headers.get(b"origin", [])
+        host = host_name(hosts[0]) if len(hosts) == 1 else None
+        if host is None or not self._access.knows(host):
+            return 403, "This host name is not served here. Allow it with --allowed-host."
+        for origin in origins:
+            scheme, _, rest = origin.partition("://")
+            name = host_name(rest) if scheme in ("http", "https") else None
+            if name is None or not self._access.knows(name):
+                return 403, "Pages of this origin may not ask. Allow its host with --allowed-host."
+        if self._access.token and scope["path"] not in self._open and not self._has_token(headers):
+            return 401, "Send the server's token: Authorization: Bearer TOKEN."
+        return TOO_MANY if self._running >= MAX_CONCURRENT_REQUESTS else None
+
+    def _has_token(self, headers: dict[bytes, list[str]]) -> bool:
+        given = headers.get(b"authorization", [])
+        kind, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        return kind.lower() == "bearer" and hmac.compare_digest(
+            token.strip().encode("latin-1"), (self._access.token or "").encode()
+        )
+
+
+class _TooMany(Exception):
+    """A request's body came when no more requests are taken."""
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = dict(scope["headers"])
+    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+
+
+async def refuse(send: Send, status: int, message: str) -> None:
+    """A short JSON answer that says why not."""
+    body = json.dumps({"error": message}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if status == 503:
+        headers.append((b"retry-after", b"1"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

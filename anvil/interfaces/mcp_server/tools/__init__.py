@@ -1,0 +1,1 @@
+"""The MCP tools, a module per surface."""

@@ -1,0 +1,166 @@
+// Which view is shown, the keys, the token, and how the index does. The address after # says it all, so links can be shared.
+
+import {ask, counted, el, fragment, keepToken, parameters} from './dom.js';
+import * as health from './health.js';
+import * as pages from './pages.js';
+import * as search from './search.js';
+
+const views = {search, pages, health};
+const main = document.getElementById('main');
+const banner = document.getElementById('banner');
+const help = document.getElementById('help');
+const AGAIN = 1500; // milliseconds between two looks at an index that is being built
+let name = 'search';
+let steps = 0; // views opened since the first, to which Esc can go back
+let locked = false;
+
+const wanted = given => ('page' in given || 'pages' in given ? 'pages' : 'health' in given ? 'health' : 'search');
+
+function route() {
+  const given = parameters();
+  if ('token' in given) { // from the address that `anvil ui` prints; it does not stay there
+    keepToken(given.token);
+    delete given.token;
+    history.replaceState(null, '', fragment(given));
+    locked = false;
+  }
+  if (locked) return;
+  const next = wanted(given);
+  if (next !== name) views[name].leave();
+  name = next;
+  for (const link of document.querySelectorAll('nav [data-view]')) {
+    if (link.dataset.view === name) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  views[name].show(main, given);
+  if (document.activeElement === document.body) main.focus({preventScroll: true});
+}
+
+// --- the token
+
+document.addEventListener('locked', () => {
+  if (locked) return;
+  locked = true;
+  const field = el('input', {type: 'password', autocomplete: 'off', required: true, pattern: '[!-~]+', 'aria-label': 'Token'});
+  const wrong = sessionStorage.getItem('anvil-token') !== null;
+  main.replaceChildren(el('form', {class: 'empty token', submit: event => {
+    event.preventDefault();
+    keepToken(field.value.trim());
+    locked = false;
+    start();
+  }},
+  el('h1', null, 'This server asks for a token'),
+  el('p', null, wrong ? 'The one that was given is not the right one.' : 'It is what ANVIL_TOKEN or --token said when it was started.'),
+  el('div', null, field, el('button', null, 'Open'))));
+  field.focus();
+});
+
+// --- how the index does
+
+let building = false;
+let said = '';
+let timer = 0;
+
+async function look() {
+  clearTimeout(timer);
+  try {
+    const {index, embedding, server} = await ask('status');
+    const built = index.artifact !== null || server.docs_root === null;
+    const told = `${counted(index.total_pages, 'page')} · ${counted(index.total_chunks, 'chunk')} · ${embedding.dimensions ? embedding.model.split('/').pop() : 'keywords only'}`;
+    banner.replaceChildren(...built ? [] : [el('p', {class: 'building'}, `The index is being built: ${counted(index.total_pages, 'page')} read so far. Answers come from these meanwhile.`)]);
+    if (building && (built || told !== said)) {
+      pages.forget();
+      if (name === 'search') search.refresh();
+    }
+    document.getElementById('status').textContent = said = told;
+    building = !built;
+    if (building) timer = setTimeout(look, AGAIN);
+  } catch (error) {
+    if (error.status === 401) document.dispatchEvent(new CustomEvent('locked'));
+    else {
+      banner.replaceChildren(el('p', {class: 'building'}, error.message));
+      timer = setTimeout(look, AGAIN * 4);
+    }
+  }
+}
+
+document.addEventListener('moved', () => { pages.forget(); look(); });
+
+// --- light and dark
+
+const THEME = 'anvil-theme';
+const dark = () => (document.documentElement.dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
+function turn() {
+  document.documentElement.dataset.theme = dark() ? 'light' : 'dark';
+  localStorage.setItem(THEME, document.documentElement.dataset.theme);
+}
+const kept = localStorage.getItem(THEME);
+if (kept === 'light' || kept === 'dark') document.documentElement.dataset.theme = kept;
+
+// --- keys
+
+const typing = target => target.matches?.('input:not([type=checkbox]):not([type=radio]), select, textarea');
+
+function move(by) {
+  const rows = views[name].rows();
+  if (!rows.length) return;
+  const here = rows.indexOf(document.activeElement);
+  if (here === 0 && by < 0 && views[name].field()) {
+    views[name].field().focus();
+    return;
+  }
+  const next = rows[here < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, here + by))];
+  next.focus({preventScroll: true});
+  (next.closest('.hit, .section') ?? next).scrollIntoView({block: name === 'pages' ? 'start' : 'nearest'});
+}
+
+function back() {
+  if (typing(document.activeElement)) document.activeElement.blur();
+  else if (steps > 0 && name !== 'search') history.back();
+  else if (name === 'pages' && 'page' in parameters()) visit('pages');
+  else if (name !== 'search') visit('search');
+  else search.field().focus();
+}
+
+function visit(view) {
+  history.pushState(null, '', document.querySelector(`[data-view=${view}]`).getAttribute('href'));
+  steps += 1;
+  route();
+}
+
+const KEYS = {
+  '/': () => { if (name !== 'search') visit('search'); search.field().focus(); search.field().select(); },
+  f: () => views[name].field()?.focus(),
+  j: () => move(1),
+  k: () => move(-1),
+  ArrowDown: () => move(1),
+  ArrowUp: () => move(-1),
+  Escape: back,
+  '?': () => help.showModal(),
+  a: () => name === 'search' && search.toggleAgent(),
+  t: turn,
+  1: () => visit('search'),
+  2: () => visit('pages'),
+  3: () => visit('health'),
+};
+
+document.addEventListener('keydown', event => {
+  if (event.ctrlKey || event.metaKey || event.altKey || help.open || locked) return;
+  const typed = typing(event.target);
+  if (typed && event.key !== 'Escape' && !(event.key === 'ArrowDown' && event.target.type === 'search')) return;
+  if (event.key.startsWith('Arrow') && (event.target.type === 'radio' || (name !== 'search' && !event.target.closest?.('.side')))) return;
+  const action = KEYS[event.key];
+  if (!action) return;
+  event.preventDefault();
+  action();
+});
+
+document.getElementById('theme').addEventListener('click', turn);
+document.getElementById('keys').addEventListener('click', () => help.showModal());
+window.addEventListener('hashchange', () => { steps += 1; route(); });
+
+function start() {
+  route();
+  look();
+}
+start();

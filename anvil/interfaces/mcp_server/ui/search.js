@@ -1,0 +1,320 @@
+// The search view: what an agent asks, and what it gets.
+
+import {ask, copier, counted, el, fragment, letters, number, place, plainPath, sectionCall, svg, trouble} from './dom.js';
+import {highlight, rendered} from './markdown.js';
+import {known, within} from './pages.js';
+
+const NARROW = matchMedia('(max-width: 48rem)');
+NARROW.addEventListener('change', () => { if (folded) folded.open = !NARROW.matches; });
+const PAUSE = 180; // milliseconds without a key until a question is asked
+const PARTS = [
+  ['words', 'keyword: text', 'The words of the question in the text'],
+  ['heading', 'keyword: heading', 'The share of the question that stands in title and breadcrumb'],
+  ['vectors', 'semantic', 'How near the text is in meaning'],
+  ['page', 'page', 'What the best section of the same page lends'],
+];
+const SHOWN = '10'; // results, unless another number is chosen
+const MODES = {hybrid: 'Hybrid', semantic: 'Semantic', keyword: 'Keyword'};
+
+let view, query, mode, top, files, agent, told, results, folded;
+let asked = null; // the parameters that the shown results answer
+let answer = null;
+let running = null;
+let timer = 0;
+let scrolled = 0;
+let left = null; // the address of the result that was opened
+
+export function show(main, given) {
+  view ??= build();
+  if (main.firstChild !== view) main.replaceChildren(view);
+  document.title = given.q ? `${given.q} · Anvil` : 'Anvil';
+  if (query.value.trim() !== (given.q ?? '')) query.value = given.q ?? '';
+  top.value = given.n ?? SHOWN;
+  files.value = given.files ?? '';
+  agent.checked = 'agent' in given;
+  for (const radio of mode) radio.checked = radio.value === (given.mode ?? 'hybrid');
+  const wanted = JSON.stringify(wantedNow());
+  if (wanted !== asked) run();
+  else draw();
+  window.scrollTo(0, scrolled);
+  if (!query.value) query.focus({preventScroll: true});
+  else rows().find(link => link.getAttribute('href') === left)?.focus({preventScroll: true});
+}
+
+export function leave() {
+  scrolled = window.scrollY;
+  left = document.activeElement.getAttribute?.('href');
+}
+
+export const field = () => query;
+export const rows = () => [...results.querySelectorAll('.hit h2 a')];
+export function toggleAgent() {
+  agent.checked = !agent.checked;
+  settled(false);
+}
+/** Ask again: the index has moved on. */
+export function refresh() {
+  if (view?.isConnected && query.value.trim()) run();
+}
+
+function build() {
+  query = el('input', {
+    id: 'q', type: 'search', autocomplete: 'off', spellcheck: 'false', maxlength: 1000, 'aria-label': 'Question',
+    placeholder: 'Ask as an agent would', input: later,
+  });
+  const radios = Object.entries(MODES).map(([value, name]) => el('label', null,
+    el('input', {type: 'radio', name: 'mode', value, change: () => settled(false)}), el('span', null, name)));
+  mode = radios.map(label => label.firstChild);
+  top = el('select', {id: 'n', change: () => settled(false)}, [1, 3, 5, 10, 20].map(n => el('option', {value: n}, String(n))));
+  files = el('input', {id: 'files', type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: 'guides/**', input: later});
+  agent = el('input', {type: 'checkbox', role: 'switch', change: () => settled(false)});
+  told = el('div', {class: 'told', role: 'status'});
+  results = el('div', {class: 'results'});
+  return el('div', {class: 'search'},
+    el('form', {role: 'search', submit: event => { event.preventDefault(); settled(true); }},
+      query, el('button', {class: 'unseen', tabindex: -1}, 'Ask'), // without a button Enter asks nothing
+      folded = el('details', {class: 'options', open: !NARROW.matches}, el('summary', null, 'Options'), el('div', {class: 'controls'},
+        el('fieldset', {class: 'modes'}, el('legend', {class: 'unseen'}, 'How to search'), radios),
+        el('label', {class: 'short'}, 'Results ', top),
+        el('label', {class: 'short'}, 'Files ', files),
+        el('label', {class: 'switch'}, agent, el('span', null, 'As the agent sees it'))))),
+    told, results);
+}
+
+const chosen = () => mode.find(radio => radio.checked)?.value ?? 'hybrid';
+const wantedNow = () => ({query: query.value.trim(), top_k: top.value, file_filter: files.value.trim(), mode: chosen()});
+
+function later() {
+  clearTimeout(timer);
+  timer = setTimeout(() => settled(false), PAUSE);
+}
+
+/** Put what is wanted into the address, as a step to go back to (`step`) or in place, and ask if that is new. */
+function settled(step) {
+  clearTimeout(timer);
+  const now = {
+    q: query.value.trim() || null,
+    mode: chosen() === 'hybrid' ? null : chosen(),
+    n: top.value === SHOWN ? null : top.value,
+    files: files.value.trim() || null,
+    agent: agent.checked ? '' : null,
+  };
+  const address = fragment(now);
+  if (step && address !== location.hash) history.pushState(null, '', address);
+  else history.replaceState(null, '', address);
+  document.querySelector('[data-view=search]').href = address; // where a way back leads
+  document.title = now.q ? `${now.q} · Anvil` : 'Anvil';
+  scrolled = 0;
+  if (step || JSON.stringify(wantedNow()) !== asked) run();
+  else draw();
+}
+
+async function run() {
+  running?.abort();
+  const wanted = wantedNow();
+  asked = JSON.stringify(wanted);
+  if (!wanted.query) {
+    answer = null;
+    draw();
+    return;
+  }
+  const mine = running = new AbortController();
+  view.setAttribute('aria-busy', 'true');
+  const started = performance.now();
+  try {
+    const [found] = await Promise.all([ask('search', wanted, mine.signal), known().catch(() => null)]); // its paths: what links lead to
+    answer = {...found, result: JSON.parse(found.text), wanted, round: performance.now() - started};
+    if (answer.result.freshness.refreshed.length) document.dispatchEvent(new CustomEvent('moved'));
+  } catch (error) {
+    if (error.name === 'AbortError') return;
+    answer = {error, wanted};
+    asked = null;
+    if (error.status === 401) document.dispatchEvent(new CustomEvent('locked'));
+  }
+  if (running !== mine) return;
+  view.removeAttribute('aria-busy');
+  draw();
+}
+
+// --- what is shown
+
+function draw() {
+  if (!answer) {
+    told.replaceChildren();
+    results.replaceChildren(welcome());
+    return;
+  }
+  if (answer.error) {
+    told.replaceChildren();
+    results.replaceChildren(trouble(answer.error, run));
+    return;
+  }
+  const {result, text, wanted} = answer;
+  told.replaceChildren(...freshness(result));
+  if (answer.unlikely) {
+    told.append(el('p', {class: 'note unlikely'}, 'Probably nothing here answers this: no result has a word of the question, and the nearest text is far in meaning ',
+      `(cosine ${answer.unlikely.cosine.toFixed(2)}, under ${answer.unlikely.line.toFixed(2)}).`));
+  }
+  if (agent.checked) {
+    results.replaceChildren(asAgent(text, wanted));
+  } else if (!result.results.length) {
+    results.replaceChildren(el('div', {class: 'empty'},
+      el('h1', null, 'Nothing found'),
+      el('p', null, result.total_chunks ? 'No section fits. Try other words, or another mode.'
+        : wanted.file_filter ? `No page fits ${wanted.file_filter}.` : 'The index holds no text yet.')));
+  } else {
+    results.replaceChildren(el('ol', {class: 'hits'}, grouped(result.results, answer.parts, wanted)));
+    fitted();
+  }
+}
+
+const swatch = key => svg('svg', {class: 'swatch', viewBox: '0 0 8 8', 'aria-hidden': 'true'}, svg('rect', {class: key, width: 8, height: 8, rx: 2}));
+
+/** Whether a heading is a question that somebody could ask. */
+const asks = text => text.length < 70 && text.split(' ').length > 2 && (text.endsWith('?') || /^how (do|to|can|does|should)\b/i.test(text));
+
+function welcome() {
+  const box = el('div', {class: 'empty'},
+    el('h1', null, 'What would an agent ask?'),
+    el('p', null, 'Answers are compared with the files first, so they hold what the files say now.'));
+  known().then(pages => {
+    const some = [...new Set(pages.flatMap(page => page.headings).map(text => text.split(' > ').pop()).filter(asks))];
+    const step = Math.max(1, Math.floor(some.length / 4));
+    const picked = some.filter((_, at) => at % step === 0).slice(0, 4);
+    if (picked.length) box.append(el('ul', {class: 'ideas'}, picked.map(text => el('li', null, el('a', {href: fragment({q: text})}, text)))));
+  }, () => {}); // the view works without them, and says so when it is asked
+  return box;
+}
+
+function freshness(result) {
+  const {freshness: fresh} = result;
+  const server = result.query_ms < 10 ? result.query_ms.toFixed(1) : Math.round(result.query_ms);
+  const line = [
+    `${counted(result.results.length, 'result')} from ${counted(result.total_chunks, 'chunk')}`,
+    el('span', {title: 'In the server, and there and back'}, `${server} ms, ${Math.round(answer.round)} ms round trip`),
+    fresh.checked ? `compared with the ${fresh.checked} just now` : 'from the index alone: there are no files to compare with',
+    fresh.commit && ['index of commit ', el('code', null, fresh.commit.slice(0, 8))],
+    fresh.pending_vectors ? `${counted(fresh.pending_vectors, 'vector')} pending` : null,
+  ].filter(Boolean);
+  return [
+    el('p', {class: 'line'}, line.map(part => el('span', null, part))),
+    fresh.refreshed.length && el('p', {class: 'note fresh'}, 'Read again just now: ', fresh.refreshed.slice(0, 6).join(', '),
+      fresh.refreshed.length > 6 && ` and ${number(fresh.refreshed.length - 6)} more`),
+    ...fresh.notes.map(note => el('p', {class: 'note'}, note)),
+  ].filter(Boolean);
+}
+
+function asAgent(text, wanted) {
+  const call = {query: wanted.query};
+  if (wanted.top_k !== '5') call.top_k = Number(wanted.top_k);
+  if (wanted.file_filter) call.file_filter = wanted.file_filter;
+  if (wanted.mode !== 'hybrid') call.mode = wanted.mode;
+  const shown = el('pre', {class: 'agent', tabindex: 0}, text);
+  const indent = el('input', {type: 'checkbox', role: 'switch', change: () => {
+    shown.textContent = indent.checked ? JSON.stringify(JSON.parse(text), null, 2) : text;
+  }});
+  return el('div', null,
+    el('div', {class: 'agent-head'},
+      el('p', null, el('code', null, `search_docs(${JSON.stringify(call)})`), el('br'),
+        'answers with ', el('strong', {id: 'size'}, counted(letters(text).length, 'character')), ' of JSON'),
+      el('div', {class: 'actions'}, el('label', {class: 'switch'}, indent, el('span', null, 'Indented')), copier('Copy', () => text))),
+    shown);
+}
+
+/** The results by page, pages in the order of their best result. */
+function grouped(hits, parts, wanted) {
+  const groups = new Map();
+  hits.forEach((hit, at) => {
+    const path = hit.metadata.file_path;
+    if (!groups.has(path)) groups.set(path, []);
+    groups.get(path).push(card(hit, parts[at], at + 1, wanted));
+  });
+  return [...groups].map(([path, cards]) => el('li', {class: 'group'},
+    el('p', {class: 'of'}, el('a', {href: fragment({page: path})}, pageTitle(placeOf(hits.find(hit => hit.metadata.file_path === path)))), el('span', {class: 'path'}, path)),
+    el('ol', null, cards)));
+}
+
+const ROOT = '(root)';
+/** A result's metadata, with the title of its page. */
+const placeOf = hit => ({...hit.metadata, title: hit.title});
+const pageTitle = at => at.title ?? (at.heading_path.startsWith(ROOT) ? at.file_path.split('/').pop() : at.heading_path.split(' > ')[0]);
+
+/** The headings below the page's title; none for the text before the first one. */
+function headings(at) {
+  const crumbs = at.heading_path.split(' > ');
+  if (crumbs[0].startsWith(ROOT) || plainPath(crumbs[0]) === pageTitle(at)) crumbs.shift();
+  return crumbs;
+}
+
+function card(hit, parts, rank, wanted) {
+  const at = placeOf(hit);
+  const crumbs = headings(at);
+  const title = crumbs.pop() ?? pageTitle(at);
+  const text = el('div', {class: 'text prose clamped'});
+  fill(text, hit.content, at.file_path, plainPath(title));
+  const rest = hit.truncated && el('button', {type: 'button', class: 'quiet', click: async () => {
+    try {
+      const whole = await ask('section', {file_path: at.file_path, heading_path: plainPath(at.heading_path)});
+      fill(text, whole.content, at.file_path, plainPath(title));
+      rest.remove();
+    } catch (error) {
+      rest.replaceWith(el('span', {role: 'alert'}, error.message));
+    }
+  }}, 'Show the whole section');
+  const more = el('div', {class: 'more', hidden: true},
+    scored(hit.score, parts, wanted.mode),
+    el('div', {class: 'actions'},
+      /^https?:\/\//i.test(at.url ?? '') && el('a', {href: at.url, rel: 'noopener noreferrer', target: '_blank'}, 'published ↗'),
+      rest, hit.truncated && el('span', {class: 'hint'}, 'shortened to the lines that match'),
+      copier('Copy get_section call', () => sectionCall(at.file_path, at.heading_path))));
+  const sum = el('button', {type: 'button', class: 'quiet sum', 'aria-expanded': 'false', title: 'The whole text, and the parts of the score', click: () => {
+    more.hidden = !more.hidden;
+    text.classList.toggle('clamped', more.hidden);
+    text.scrollTop = 0;
+    sum.setAttribute('aria-expanded', String(!more.hidden));
+    if (more.hidden) atMatch(text);
+  }}, el('span', {class: 'unseen'}, `Result ${rank}, score `), hit.score.toFixed(3));
+  return el('li', {class: 'hit'},
+    el('div', {class: 'head'},
+      el('h2', null, crumbs.length > 0 && el('span', {class: 'crumbs'}, `${crumbs.join(' › ')} › `),
+        el('a', {href: place(at.file_path, at.heading_path)}, marked(title))),
+      el('span', {class: 'path'}, `${at.start_line}–${at.end_line}`),
+      sum),
+    text, more);
+}
+
+function fill(box, content, path, title) {
+  box.replaceChildren(rendered(content, within(path), title));
+  highlight(box, answer.words);
+}
+
+function marked(text) {
+  const box = el('span', null, text);
+  highlight(box, answer.words);
+  return box;
+}
+
+function scored(score, parts, kind) {
+  const told = kind === 'semantic' ? [['vectors', 'cosine', score]] : PARTS.map(([key, name]) => [key, name, parts[key]]);
+  let x = 0;
+  const bars = PARTS.map(([key]) => {
+    const width = Math.max(0, parts[key]) * 100;
+    const bar = svg('rect', {class: key, x, width, height: 6});
+    x += width;
+    return bar;
+  });
+  return el('div', {class: 'score'},
+    svg('svg', {class: 'bar', viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true'}, svg('rect', {class: 'track', width: 100, height: 6}), bars),
+    el('dl', null, told.map(([key, name, value]) => el('div', {title: PARTS.find(part => part[0] === key)[2]},
+      el('dt', null, swatch(key), name), el('dd', null, value.toFixed(2))))));
+}
+
+/** The lines of a shortened text that hold the first word which matches. */
+function atMatch(text) {
+  const mark = text.querySelector('mark');
+  if (mark) text.scrollTop = Math.max(0, mark.getBoundingClientRect().top - text.getBoundingClientRect().top + text.scrollTop - 2);
+}
+
+function fitted() {
+  for (const text of results.querySelectorAll('.hit .clamped')) atMatch(text);
+}

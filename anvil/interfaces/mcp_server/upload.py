@@ -1,0 +1,130 @@
+"""``POST /upload``: a file into the library from a client that shares no disk with the server.
+
+It is a multipart form: ``file``, and perhaps ``library`` and ``metadata``, a JSON object as text. What comes in is
+written to disk as it comes, and no further than the limit.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Message, Receive
+
+from anvil.core.search.metadata_filter import METADATA_BYTES
+from anvil.errors import AnvilError, ConfigError, DocumentTooLarge, UnsupportedFormat
+from anvil.interfaces.mcp_server.logs import log
+from anvil.interfaces.mcp_server.schemas import plain
+from anvil.interfaces.mcp_server.threads import ThreadBridge
+from anvil.services.library.library import DEFAULT_LIBRARY, Library
+from anvil.services.library.pipeline import file_name
+
+FORM_OVERHEAD_BYTES = 256 * 1024
+"""Bytes of a request beyond the file's: the other fields, and what parts them."""
+STATUSES: tuple[tuple[type[AnvilError], int], ...] = (
+    (ConfigError, 400),
+    (DocumentTooLarge, 413),
+    (UnsupportedFormat, 422),
+    (AnvilError, 500),
+)
+
+
+class Upload:
+    """The route, over one library."""
+
+    def __init__(self, bridge: ThreadBridge) -> None:
+        self._bridge = bridge
+
+    async def answer(self, request: Request) -> JSONResponse:
+        """As ``ingest_file`` answers, or an error with a status that fits."""
+        library: Library = self._bridge.target
+        try:
+            return JSONResponse(plain(await self._taken_in(request, library.config.library.max_upload_bytes)))
+        except AnvilError as error:
+            status = next(status for kind, status in STATUSES if isinstance(error, kind))
+            return _refusal(status, str(error))
+        except HTTPException as error:  # Starlette's, of a form that is none
+            return _refusal(400, f"The form cannot be read: {error.detail}")
+        except Exception as error:
+            log.exception("upload failed")
+            return _refusal(500, f"The upload failed inside the server ({type(error).__name__}). Its log says where.")
+
+    async def _taken_in(self, request: Request, most: int) -> Any:
+        length = request.headers.get("content-length", "")
+        if length.isdigit() and int(length) > most + FORM_OVERHEAD_BYTES:
+            raise _too_large(most)
+        bounded = Request(request.scope, _counted(request.receive, most))
+        async with bounded.form(max_files=1, max_fields=8, max_part_size=4 * METADATA_BYTES) as form:
+            file = form.get("file")
+            if file is None or isinstance(file, str) or not file_name(file.filename or ""):
+                raise ConfigError("The form has no file. Send multipart/form-data with a field 'file'.")
+            if (file.size or 0) > most:
+                raise _too_large(most)
+            if _is_blank(file.file):
+                raise ConfigError("The file is empty. Send one with text, or take it out with delete_document.")
+            library = _text(form.get("library")) if "library" in form else DEFAULT_LIBRARY
+            metadata = _object(_text(form.get("metadata")))
+            name, content = file_name(file.filename or ""), file.file
+            return await self._bridge.call("upload", lambda held: _ingest(held, content, name, library, metadata))
+
+
+def _is_blank(content: BinaryIO) -> bool:
+    """Whether a file holds nothing but white space; read from the start, and left there."""
+    blank = True
+    while blank and (block := content.read(1 << 16)):
+        blank = not block.strip()
+    content.seek(0)
+    return blank
+
+
+def _ingest(held: Library, content: BinaryIO, name: str, library: str, metadata: dict[str, Any] | None) -> Any:
+    with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
+        path = Path(folder, "document")
+        with path.open("wb") as file:
+            shutil.copyfileobj(content, file)
+        return held.ingest_as(path, name, library, metadata)
+
+
+def _counted(receive: Receive, most: int) -> Receive:
+    """``receive`` that gives up when more comes than a file of ``most`` bytes needs."""
+    come = 0
+
+    async def counted() -> Message:
+        nonlocal come
+        message = await receive()
+        come += len(message.get("body", b""))
+        if come > most + FORM_OVERHEAD_BYTES:
+            raise _too_large(most)
+        return message
+
+    return counted
+
+
+def _too_large(most: int) -> DocumentTooLarge:
+    return DocumentTooLarge(f"The file is larger than {most:,} bytes (library.max_upload_bytes).")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    if not text.strip():
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ConfigError("metadata must be a JSON object, as text.")
+    return found
+
+
+def _refusal(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"status": "error", "error": message}, status)

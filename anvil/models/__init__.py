@@ -1,0 +1,1 @@
+"""Dataclasses that travel between floors."""

@@ -1,0 +1,1 @@
+"""Use cases over core and backends, which they get as arguments."""

@@ -1,0 +1,1 @@
+"""Building, merging and pulling an index."""

@@ -1,0 +1,323 @@
+"""Bringing an index in line with its documents: what changed is read, cut and embedded; what stands is kept.
+
+The same :class:`Indexer` serves a build and a server's working copy, so both say the same of the same text.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from anvil.backends.embedding.executor import LocalExecutor
+from anvil.backends.store.connection import FORMAT_VERSION
+from anvil.backends.store.row_ids import most_chunks, window_key
+from anvil.backends.store.writer import SETTINGS, Writer, quantized
+from anvil.core import site_urls, staleness
+from anvil.core.canonical_json import canonical
+from anvil.core.chunking import chunker
+from anvil.core.chunking.chunker import Chunking
+from anvil.core.config.schema import SiteOptions
+from anvil.core.markdown.includes import source_line
+from anvil.core.pluralize import full_heading
+from anvil.models.documents import Changes, Chunk, ParsedPage, Progress, Section, Skipped, Window, silent
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.executor import Executor
+    from anvil.backends.embedding.provider import Embedded, EmbeddingProvider
+    from anvil.backends.sources.git_tree import DocumentSource
+
+OVERLAP = 32
+"""Tokens that neighbouring windows share."""
+
+
+def settings(provider: EmbeddingProvider, options: Chunking, pages: str | None = None) -> dict[str, str]:
+    """The manifest's keys that decide what the rows look like; ``site`` (:func:`anvil.core.site_urls.recorded`) only
+    where the pages have an address."""
+    found = {
+        "format_version": str(FORMAT_VERSION),
+        "chunking": canonical({**asdict(options), "version": chunker.CHUNKER_VERSION}),
+        "embedding_provider": provider.name,
+        "embedding_model": provider.model,
+        "embedding_model_digest": provider.digest,
+        "embedding_dimensions": str(provider.dimensions),
+        "windows": canonical({"overlap": OVERLAP}),  # their size is in the model's digest
+    }
+    assert set(SETTINGS) == set(found)
+    return found if pages is None else {**found, "site": pages}
+
+
+Placed = TypeVar("Placed", Section, Chunk)
+
+
+class Cache(Protocol):
+    """Whatever has vectors that may be taken over: another index, a former version of a document."""
+
+    def meta(self) -> dict[str, str]:
+        """The manifest; ``embedding_model_digest`` says whose vectors these are."""
+
+    def window_keys(self) -> dict[bytes, int]:
+        """Reuse key -> number, of the windows that have a vector."""
+
+    def vector(self, window: int) -> bytes:
+        """The int8 vector of a window, by its number."""
+
+
+@dataclass
+class Tally:
+    """What an update did, added up."""
+
+    embedded: int = 0
+    reused: int = 0
+    kept: int = 0
+    """Vectors that could not be made again: the ones from before stay."""
+    refusal: str = ""
+    """Why, of the last of them."""
+    skipped: list[Skipped] = field(default_factory=list)
+    failed: list[Skipped] = field(default_factory=list)
+
+
+class Indexer:
+    """Keeps one working copy in line with a source.
+
+    ``caches`` are indexes whose vectors may be taken over: the artifact that stands, downloaded ones. ``executor``:
+    where windows are embedded, here when there is none. After each of its batches a word goes to ``progress``, which
+    may raise to call it off. ``spare``: an index whose vectors are used only for texts that cannot be embedded now.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        provider: EmbeddingProvider,
+        options: Chunking,
+        caches: Sequence[Cache] = (),
+        progress: Progress = silent,
+        executor: Executor | None = None,
+        spare: Cache | None = None,
+    ) -> None:
+        self._executor = executor or LocalExecutor(provider)
+        self._spare = spare if spare and spare.meta()["embedding_model_digest"] == provider.digest else None
+        self.writer = writer
+        self.provider = provider
+        self.options = options
+        self.progress = progress
+        self.tally = Tally()
+        self.unfit: dict[str, str] = {}
+        """Path -> identity of pages that were read and cannot be held; see :func:`without`."""
+        self._site = SiteOptions()
+        self._caches = [each for each in caches if each.meta()["embedding_model_digest"] == provider.digest]
+        self._keys: list[dict[bytes, int]] | None = None
+        self._spare_keys: dict[bytes, int] | None = None
+
+    # --- text -------------------------------------------------------------------------------------------
+
+    def update(self, source: DocumentSource, entries: Mapping[str, str], changes: Changes) -> None:
+        """Read what changed, take out what is gone; text and keyword index are right afterwards."""
+        work = sorted((*changes.changed, *changes.added))
+        commit = source.commit()  # before the times: one that comes in between is seen by the next comparison
+        meta = self.writer.meta()
+        self._site = site_urls.recalled(meta.get("site"))
+        times = source.last_modified(sorted(entries), self.writer.times(), meta.get("commit"))
+        with self.writer.atomic():
+            for path in changes.removed:
+                self.writer.remove(path)
+            for done, path in enumerate(work):
+                self.progress("reading", done, len(work))
+                self._read(source, path)
+            self.writer.touch(times)
+            left_out = None if source.excluded_hashes is None else canonical(sorted(source.excluded_hashes))
+            self.writer.set_meta({"commit": commit, "docs_root_path": source.root_path, "left_out": left_out})
+
+    def _read(self, source: DocumentSource, path: str) -> None:
+        document = source.read(path)
+        if isinstance(document, Skipped):  # gone or changed since it was listed
+            self.writer.remove(path)
+            self.tally.skipped.append(document)
+            return
+        from anvil.core.markdown import (  # not needed by a build that has nothing to read
+            parser,
+            rendered_anchors,
+            visible_text,
+        )
+
+        slugs = site_urls.SLUGS.get(self._site.rule, self.options.slugs) if self._site.url else self.options.slugs
+        page = document.page or parser.parse(document.text, slugs=slugs)
+        if document.url is None and self._site.url:
+            document = replace(
+                document, url=site_urls.address(self._site, path, {**page.metadata, **document.metadata})
+            )
+        if document.headings is not None:
+            page = rendered_anchors.landed(page, document.headings)
+        if document.cleaned:
+            page = visible_text.cleaned(page)
+        chunks = chunker.chunks(page, self.options)
+        if document.inserted:
+            page, chunks = _on_source_lines(page, chunks, document.inserted)
+        if len(chunks) > most_chunks():
+            self.writer.remove(path)
+            self.unfit[path] = staleness.identity(document.blob_id, document.fingerprint)
+            reason = f"it makes {len(chunks):,} chunks, and a page may have {most_chunks():,}"
+            way_out = "split it, raise chunking.max_chunk_size, or name it in source.exclude"
+            self.tally.skipped.append(Skipped(path, f"{reason}; {way_out}"))
+            return
+        self.writer.put(document, page, chunks)
+
+    # --- vectors -----------------------------------------------------------------------------------------
+
+    def embed(self) -> None:
+        """Make the windows and vectors that are missing; a vector whose text was embedded before is taken over."""
+        if not self.provider.dimensions:
+            return
+        total = self.writer.count_without_windows()
+        if total:
+            self.progress("embedding", 0, total)
+        waiting: deque[tuple[int, dict[str, list[int]]]] = deque()
+        with self.writer.atomic(), closing(self._executor.embed(self._missing(waiting, total))) as answers:
+            for made in answers:
+                done, missing = waiting.popleft()
+                self._keep(missing, made)
+                self.progress("embedding", done, total)
+
+    def _missing(self, waiting: deque[tuple[int, dict[str, list[int]]]], total: int) -> Iterator[list[str]]:
+        """Batches of texts to embed. Each is remembered in ``waiting``: chunks done with it, and text -> windows.
+        What a cache knows is put in place at once."""
+        for done, batch in chain(self._retries(), self._new_windows()):
+            known: list[tuple[int, bytes]] = []
+            missing: dict[str, list[int]] = {}
+            for window, text in batch:
+                vector = self._cached(window_key(text))
+                if vector is None:
+                    missing.setdefault(text, []).append(window)
+                else:
+                    known.append((window, vector))
+            self.tally.reused += len(known)
+            self.writer.put_vectors(sorted(known))
+            if missing:
+                waiting.append((done, missing))
+                yield list(missing)
+            else:
+                self.progress("embedding", done, total)
+
+    def _retries(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
+        """Batches of windows that stand without a vector: an earlier run could not embed them."""
+        spans = self.writer.windows_without_vectors()
+        for first in range(0, len(spans), self._executor.batch):
+            part = spans[first : first + self._executor.batch]
+            chunks = self.writer.chunks({chunk for _, chunk, _, _ in part})
+            batch = []
+            for window, row, start, end in part:
+                chunk = chunks[row]
+                header = chunker.header(chunk.title, chunk.metadata.heading_path)
+                batch.append((window, chunker.window_text(header, chunk.content[start:end])))
+            yield 0, batch
+
+    def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
+        """Batches of (window id, text) of chunks that had no windows, with the number of chunks behind them."""
+        after, done, batch = -1, 0, []
+        while rows := self.writer.chunks_without_windows(after, max(self._executor.batch // 4, 1)):
+            for (row, *_), made in zip(rows, cut(rows, self.provider), strict=True):
+                ids = self.writer.put_windows(row, made)
+                batch += [(id_, window.text) for id_, window in zip(ids, made, strict=True)]
+                done += 1
+                if len(batch) >= self._executor.batch:
+                    yield done, batch
+                    batch = []
+            after = rows[-1][0]
+        if batch:
+            yield done, batch
+
+    def _keep(self, missing: Mapping[str, Sequence[int]], made: Embedded) -> None:
+        """Put the vectors of texts, in order, to the windows that have them."""
+        vectors: list[tuple[int, bytes]] = []
+        for number, (vector, (text, windows)) in enumerate(zip(quantized(made.vectors), missing.items(), strict=True)):
+            if number in made.failed and (known := self._spared(text)) is not None:
+                vectors += [(window, known) for window in windows]
+                self.tally.kept += len(windows)
+                self.tally.refusal = made.failed[number]
+            elif number in made.failed:
+                self._fail(windows, made.failed[number])
+            else:
+                vectors += [(window, vector) for window in windows]
+                self.tally.embedded += 1
+        self.writer.put_vectors(sorted(vectors))
+
+    def _cached(self, key: bytes) -> bytes | None:
+        if self._keys is None:  # most builds that change nothing else never come here
+            self._keys = [cache.window_keys() for cache in self._caches]
+        for cache, keys in zip(self._caches, self._keys, strict=True):
+            if key in keys:
+                return cache.vector(keys[key])
+        return None
+
+    def _spared(self, text: str) -> bytes | None:
+        if self._spare is None:
+            return None
+        if self._spare_keys is None:
+            self._spare_keys = self._spare.window_keys()
+        window = self._spare_keys.get(window_key(text))
+        return None if window is None else self._spare.vector(window)
+
+    def _fail(self, windows: Sequence[int], reason: str) -> None:
+        for chunk in self.writer.chunks_of(windows):
+            place = f"{chunk.metadata.file_path}: {full_heading(chunk.title, chunk.metadata.heading_path)}"
+            self.tally.failed.append(Skipped(place, reason))
+
+
+def _on_source_lines(
+    page: ParsedPage, chunks: Sequence[Chunk], inserted: Sequence[tuple[int, int]]
+) -> tuple[ParsedPage, tuple[Chunk, ...]]:
+    """The same with lines of the source file: an included one counts as the line that includes it."""
+
+    def lines(each: Placed) -> Placed:
+        start, end = source_line(each.start_line, inserted), source_line(each.end_line, inserted)
+        return replace(each, start_line=start, end_line=end)
+
+    return replace(page, sections=tuple(map(lines, page.sections))), tuple(map(lines, chunks))
+
+
+def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str, str]:
+    """What a source lists, but for pages known not to fit as they stand: there is no use in reading them again."""
+    return {path: each for path, each in entries.items() if unfit.get(path) != each} if unfit else entries
+
+
+def cut(rows: Sequence[tuple[int, str, str, str]], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
+    """The windows of each (row, title, breadcrumb, content): what the model is given to read."""
+    headers = [chunker.header(title, heading_path) for _, title, heading_path, _ in rows]
+    header_spans = provider.token_spans(headers)
+    spans = provider.token_spans([content for *_, content in rows])
+    return [
+        tuple(chunker.windows(content, header, own, len(its), provider.max_tokens, OVERLAP))
+        for (*_, content), header, its, own in zip(rows, headers, header_spans, spans, strict=True)
+    ]
+
+
+def adapt(writer: Writer, wanted: Mapping[str, str]) -> list[str]:
+    """Throw away what was made under other settings; sentences that say what and why."""
+    meta = writer.meta()
+    reasons = []
+    with writer.atomic():
+        if meta["chunking"] != wanted["chunking"]:
+            reasons.append("The chunking changed: all pages are cut anew.")
+            writer.clear()
+        elif meta.get("site") != wanted.get("site"):
+            reasons.append("The site's address or rule changed: all pages get their URLs again.")
+            writer.clear()
+        writer.set_meta({"site": wanted.get("site")})
+        if any(meta[key] != wanted[key] for key in SETTINGS if key.startswith("embedding_") or key == "windows"):
+            if meta["embedding_model_digest"] != wanted["embedding_model_digest"]:
+                reasons.append(f"The embedding changed from {_model(meta)} to {_model(wanted)}: the text is kept.")
+            writer.reset_vectors(int(wanted["embedding_dimensions"]))
+        writer.set_meta(wanted)
+    return reasons
+
+
+def _model(meta: Mapping[str, str]) -> str:
+    if meta["embedding_provider"] == "none":
+        return "none"
+    return (
+        f"{meta['embedding_model']} ({meta['embedding_provider']}, {meta['embedding_dimensions']} dimensions, "
+        f"{meta['embedding_model_digest'][:12]})"
+    )

@@ -1,0 +1,220 @@
+"""Several indexes into one: shards that were built side by side, or the two sides of a merge in git."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.backends.git.repository import Repository
+from anvil.backends.store import connection, overwrite_guard, publish, transfer, verify
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.writer import SETTINGS, Writer
+from anvil.core import site_urls, staleness
+from anvil.core.config.layers import configure
+from anvil.core.config.schema import ChunkingOptions
+from anvil.core.file_selection import refusal
+from anvil.core.shards import Shard
+from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
+from anvil.models.documents import BuildReport, Changes, Document, Progress, Scan, Skipped, silent
+from anvil.services.build import site_view
+from anvil.services.build.builder import build, unchanged
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.provider import EmbeddingProvider
+
+ALIKE = (*SETTINGS, "anvil_version", "commit", "docs_root_path", "site")
+"""Keys of the manifest in which the shards of one index agree."""
+
+
+def join(shards: Sequence[Path], out: Path, *, progress: Progress = silent, patience: float = 600.0) -> BuildReport:
+    """Make one index of all its shards, at ``out``: byte for byte what one build of all the pages would have made.
+
+    Nothing is read, cut or embedded, and nothing is written when ``out`` holds it all already. Raises
+    :class:`ArtifactError` when a file is no shard, one is missing or does not fit the others, and
+    :class:`BuildError`; then the file at ``out`` is what it was.
+    """
+    started = time.perf_counter()
+    if any(out.resolve() == shard.resolve() for shard in shards):
+        raise ConfigError(f"{out} is one of the shards. Name another file for the whole.")
+    overwrite_guard.ensure_overwritable(out)
+    with contextlib.ExitStack() as opened:
+        readers = []
+        for path in shards:
+            readers.append((path, verify.open_checked(path)))
+            opened.callback(readers[-1][1].close)
+        meta = _agreed(readers)
+        entries = {path: each for _, reader in readers for path, each in reader.identities().items()}
+        opened.enter_context(publish.exclusive(out, patience))
+        report = _standing(out, meta, entries, started)
+        if report:
+            return report
+        writer = Writer(connection.open_scratch(), searchable=False)
+        opened.callback(writer.close)
+        connection.lay_out(writer.connection, int(meta["embedding_dimensions"]))
+        with writer.atomic():
+            writer.set_meta(meta)
+            for done, (_, reader) in enumerate(readers):
+                progress("joining", done, len(readers))
+                transfer.take_over(writer, reader)
+        publication = publish.Publication(writer, out)
+        publication.write_text()
+        digest = writer.seal()
+        publication.finish()
+        counts = writer.counts()
+    return BuildReport(
+        "built",
+        str(out),
+        digest,
+        counts["documents"],
+        counts["chunks"],
+        counts["windows"],
+        0,
+        counts["vectors"],
+        Changes(added=tuple(sorted(entries))),
+        seconds=time.perf_counter() - started,
+        size_bytes=out.stat().st_size,
+    )
+
+
+def _agreed(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
+    """The manifest that all shards agree on; :class:`ArtifactRejected` unless they are all shards of one index."""
+    found: dict[int, Path] = {}
+    metas = [(path, reader.meta()) for path, reader in readers]
+    first, meta = metas[0]
+    for (path, own), (_, reader) in zip(metas, readers, strict=True):
+        if "shard" not in own:
+            raise ArtifactRejected(f"{path} is a whole index, not a shard. Build shards with 'anvil build --shard'.")
+        shard = Shard.parse(own["shard"])
+        if shard.count != Shard.parse(meta["shard"]).count:
+            raise ArtifactRejected(f"{path} is shard {shard}, {first} {meta['shard']}. Join those of one build.")
+        for key in ALIKE:
+            if own.get(key) != meta.get(key):
+                raise ArtifactRejected(
+                    f"{path} was built with {key} {own.get(key)}, {first} with {meta.get(key)}. "
+                    "Build all shards alike, from one commit."
+                )
+        if shard.number in found:
+            raise ArtifactRejected(f"{path} and {found[shard.number]} are both shard {shard}. Name each once.")
+        found[shard.number] = path
+        stray = next((page for page in reader.blob_ids() if not shard.holds(page)), None)
+        if stray is not None:
+            raise ArtifactRejected(f"{path} is shard {shard}, but holds {stray} of another. Build it again.")
+    count = Shard.parse(meta["shard"]).count
+    missing = [str(Shard(number, count)) for number in range(1, count + 1) if number not in found]
+    if missing:
+        raise ArtifactRejected(f"Missing: shard {', '.join(missing)}. Name all {count} shards.")
+    return {key: meta[key] for key in ALIKE if key in meta}
+
+
+def _standing(out: Path, meta: dict[str, str], entries: dict[str, str], started: float) -> BuildReport | None:
+    """The report on an index at ``out`` that says it all already."""
+    try:
+        with verify.open_checked(out) as reader:
+            wanted = {key: meta[key] for key in (*SETTINGS, "site") if key in meta}
+            return unchanged(reader, out, wanted, Scan(entries), started)
+    except (ArtifactMissing, ArtifactRejected):
+        return None  # a newer Anvil's index is not ours to replace
+
+
+# --- the two sides of a merge -------------------------------------------------------------------------------
+
+
+def reconcile(
+    base: Path | None,
+    ours: Path,
+    theirs: Path,
+    repository: Repository,
+    provider: Callable[[Mapping[str, str]], EmbeddingProvider],
+    progress: Progress = silent,
+) -> tuple[BuildReport, tuple[str, ...]]:
+    """Make the index at ``ours`` the one of the merged pages; what it became, and the pages left as one side has them.
+
+    When git runs a merge driver nothing is merged in the work tree yet. So the pages are merged here, from the three
+    indexes' own lists of blobs and the repository's blobs, as git merges them; that needs no commit's name and holds
+    for a rebase, a cherry-pick and a revert alike. Vectors come from both sides. ``base`` is None when there is no
+    common ancestor of the index. Settings that one side changed are the merged index's; ``provider`` is made from its
+    manifest. Raises :class:`AnvilError`; then the file at ``ours`` is what it was.
+    """
+    with contextlib.ExitStack() as opened:
+        own = opened.enter_context(transfer.detached(verify.open_checked(ours)))  # whose file is replaced
+        other = opened.enter_context(verify.open_checked(theirs))
+        ancestor = opened.enter_context(verify.open_checked(base)) if base is not None else None
+        entries, torn = repository.merge(_blobs(ancestor) if ancestor else {}, _blobs(own), _blobs(other))
+        meta = own.meta()
+        if ancestor and all(ancestor.meta()[key] == meta[key] for key in SETTINGS):
+            meta = other.meta()
+        source = site_view.view_of(_Merged(repository, entries, (own, other)), own)
+        report = build(
+            source,
+            ours,
+            provider(meta),
+            _options(meta),
+            previous=[theirs],
+            progress=progress,
+            pages=site_urls.recalled(meta.get("site")),
+        )
+    return report, torn
+
+
+def _blobs(reader: Reader) -> dict[str, str]:
+    """Path -> blob id. Files that pages include are not merged: where they differ, the next check finds it."""
+    return {path: staleness.parts(each)[0] for path, each in reader.blob_ids().items()}
+
+
+def _options(meta: Mapping[str, str]) -> ChunkingOptions:
+    said = json.loads(meta["chunking"])
+    said.pop("version", None)  # cut by this Anvil's chunker, as any other build
+    return configure({"chunking": said}, origin="the index").chunking
+
+
+class _Merged:
+    """The pages of a merge, read from the repository's blobs. Times are those of the side a page comes from. A page
+    that our side holds as a site generator handed it over stays so; one that is merged is read from its file."""
+
+    name = "merged tree"
+    problem: str | None = None
+    excluded_hashes: frozenset[str] | None = None
+
+    def __init__(self, repository: Repository, entries: Mapping[str, str], sides: Sequence[Reader]) -> None:
+        self._git = repository
+        self._entries = entries
+        mine, known = _blobs(sides[0]), sides[0].identities()
+        self._identities = {path: known[path] if mine.get(path) == blob else blob for path, blob in entries.items()}
+        self._identities |= {path: known[path] for path in known.keys() - mine.keys()}  # pages without a file
+        self._rows = [{each.file_path: each for each in side.documents()} for side in sides]
+        meta = sides[0].meta()
+        self.root_path = meta["docs_root_path"]
+        self._commit = meta.get("commit")
+
+    def commit(self) -> str | None:
+        """The one that our side was built at, so that the next build walks the history from there."""
+        return self._commit
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        return Scan(dict(sorted(self._identities.items())))
+
+    def read(self, path: str) -> Document | Skipped:
+        blob = self._entries.get(path)
+        if blob is None:  # it is to be cut anew, and its text is in no file
+            del self._identities[path]
+            return Skipped(path, "the site's generator made it, without a file; build the site again")
+        data = self._git.read_blob(blob)
+        reason = refusal(data, len(data))
+        if reason is not None:
+            return Skipped(path, reason)
+        return Document(path, blob, data.decode("utf-8-sig"), len(data), self._time(path))
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        return {path: self._time(path) for path in paths}
+
+    def _time(self, path: str) -> str:
+        rows = [rows[path] for rows in self._rows if path in rows]
+        same = [row for row in rows if row.blob_id == self._entries.get(path, "")]
+        times = [row.last_modified for row in same[:1] or rows]
+        return max(times or (row.last_modified for rows in self._rows for row in rows.values()))

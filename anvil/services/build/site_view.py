@@ -1,0 +1,94 @@
+"""A documentation folder as its site shows it, and how it differs from an index that was built with the site.
+
+A site shows other pages than its folder holds: some are made without a file, some files are left out, and the text is
+what plugins made of it. :func:`view_of` is the folder as a server sees it whose index was built so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from anvil.backends.sources.git_tree import DocumentSource, Over
+from anvil.backends.sources.site import hash_path
+from anvil.backends.store import verify
+from anvil.backends.store.reader_protocol import IndexReader
+from anvil.backends.store.rows import StoredDocument
+from anvil.core import staleness
+from anvil.models.documents import Changes, Document, Scan, Skipped
+
+SITE_KEYS = ("edit_url",)
+"""Metadata that a site adds and a page's file does not change."""
+
+
+def view_of(tree: DocumentSource, index: IndexReader) -> DocumentSource:
+    """``tree`` as the site shows it that ``index`` was built with; ``tree`` itself when there is no such site.
+
+    Files that the site leaves out are none of its documents. A page that changed is read from its file, keeps its
+    address on the site, and says ``rendered: false`` in its metadata.
+    """
+    excluded_hashes = index.excluded_hashes()
+    return tree if excluded_hashes is None else SiteView(tree, excluded_hashes, index)
+
+
+def is_of_site(index: Path) -> bool:
+    """Whether the index file was built with a site. Raises :class:`ArtifactError` when it cannot be used."""
+    with verify.open_checked(index) as reader:
+        return reader.excluded_hashes() is not None
+
+
+def differences(index: Path, tree: DocumentSource) -> Changes:
+    """How the documents of ``tree`` differ from the index file, as the site sees them that it was made with.
+
+    Raises :class:`ArtifactError` when it cannot be used, or holds a shard of the documents only.
+    """
+    with verify.open_checked(index) as reader:
+        verify.refuse_part(reader, index)
+        return compared(reader, tree)
+
+
+def compared(index: IndexReader, tree: DocumentSource) -> Changes:
+    """How the documents of ``tree`` differ from an index that is open."""
+    indexed = index.blob_ids()
+    return staleness.compare(indexed, view_of(tree, index).scan(indexed).entries)
+
+
+class SiteView(Over):
+    """See :func:`view_of`."""
+
+    excluded_hashes: frozenset[str] = frozenset()
+
+    def __init__(self, tree: DocumentSource, excluded_hashes: frozenset[str], index: IndexReader) -> None:
+        super().__init__(tree)
+        self.excluded_hashes = excluded_hashes
+        self._index = index
+        self._seen: Scan | None = None
+        self._shown = Scan({})
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        """What the tree holds but for what is left out; the same object as long as the tree gives the same."""
+        seen = super().scan(indexed)
+        if seen is not self._seen:
+            entries = {path: blob for path, blob in seen.entries.items() if hash_path(path) not in self.excluded_hashes}
+            self._seen, self._shown = seen, Scan(entries, seen.skipped)
+        return self._shown
+
+    def read(self, path: str) -> Document | Skipped:
+        document = super().read(path)
+        if isinstance(document, Skipped):
+            return document
+        page = self._index.document(path)
+        if page is None:
+            return replace(document, metadata={"rendered": False})
+        title = None if page.title == _own_title(page, self._index) else page.title  # the site's own stays
+        kept = {key: page.metadata[key] for key in SITE_KEYS if key in page.metadata}
+        return replace(
+            document, title=title, url=page.url, nav_path=page.nav_path, metadata={**kept, "rendered": False}
+        )
+
+
+def _own_title(page: StoredDocument, index: IndexReader) -> str | None:
+    """The title that a page's file gives it: that of the front matter, else its first h1."""
+    h1 = (section.title for section in index.sections(page.id) if section.heading_level == 1)
+    return page.metadata.get("title") or next(h1, None)

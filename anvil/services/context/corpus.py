@@ -1,0 +1,123 @@
+"""What a live index of a repository's context is made from: the configured directories, a model, and a folder."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.core.config.schema import Config, SourceOptions
+from anvil.errors import ArtifactError, ConfigError
+from anvil.models.context import Ingestion
+from anvil.models.documents import Progress, Skipped, silent
+from anvil.services.context.run_log import Records
+from anvil.services.live.location import IndexLocation
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.provider import EmbeddingProvider
+    from anvil.services.context.tasks import TaskedDocuments
+
+LOCK_TIMEOUT_S = 600.0
+"""How long a run waits for another one."""
+
+
+class ContextCorpus:
+    """The context files of one repository, and the folder with their index. ``notes`` are kept with each run."""
+
+    site: str | None = None
+    watched: tuple[Path, bool] | None = None
+
+    def __init__(self, config: Config, root: Path, notes: tuple[str, ...] = ()) -> None:
+        self.options = config.context
+        self.given_root = Path(root).absolute()
+        self.records = Records(self.given_root / self.options.index_dir)
+        self.ensure_usable()
+        self.location = IndexLocation(self.records.index)
+        self.chunking = self.options.fixed or replace(config.chunking, slugs="github")  # anchors are not shown
+        self._embedding = config.embedding
+        self._notes = notes
+        self._provider: EmbeddingProvider | None = None
+        self.provider_failure: str | None = None
+        """Why the configured provider cannot be used; known once :attr:`provider` was."""
+
+    @property
+    def root(self) -> Path:
+        """The repository's folder without symbolic links, as they are now: a deployment may set them to another."""
+        return Path(os.path.realpath(self.given_root))
+
+    @cached_property
+    def source(self) -> TaskedDocuments:
+        """The files of the configured directories, as they are there."""
+        from anvil.backends.sources import git_tree
+        from anvil.services.context.tasks import ContextFiles, TaskedDocuments
+
+        folders = [posixpath.normpath(name.replace("\\", "/")) for name in self.options.directories]
+        include = tuple(f"{folder}/{glob}" for folder in folders for glob in SourceOptions().include)
+        options = ContextFiles(include, (), self.options.max_file_size_bytes, includes=False)
+        return TaskedDocuments(git_tree.working_tree(self.given_root, options))
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        """The embedding provider, or the one without vectors when that cannot be used."""
+        if self._provider is None:
+            from anvil.backends.embedding.fallback import provider_or_none
+
+            name = self.options.embeddings.provider
+            self._provider, self.provider_failure = provider_or_none(replace(self._embedding, provider=name))
+        return self._provider
+
+    def ensure_usable(self) -> None:
+        """Raise :class:`ConfigError` when the index folder is outside the repository, as by a symbolic link."""
+        root = self.root
+        if not Path(os.path.realpath(root / self.options.index_dir)).is_relative_to(root):
+            raise ConfigError(f"context.index_dir leads out of {root}. Name a folder inside the repository.")
+
+    def may_build(self, error: ArtifactError) -> bool:
+        """Always: the index is made from the files alone, in a folder of its own."""
+        return True
+
+    def build(
+        self,
+        progress: Progress = silent,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
+        *,
+        force: bool = False,
+        warn: Callable[[Skipped], None] = lambda skipped: None,
+    ) -> Ingestion:
+        """One run, see :func:`anvil.services.context.ingest.ingest`."""
+        from anvil.backends.embedding.fallback import FallbackProvider
+        from anvil.services.context.ingest import ingest
+
+        self.ensure_usable()
+        provider = FallbackProvider(self.provider)
+        if self.provider_failure is not None:
+            provider.failure = self.provider_failure
+        return ingest(
+            self.source,
+            self.records,
+            provider,
+            self.chunking,
+            self.options.types,
+            self.options.tasks,
+            notes=(*self._notes, *self._missing_directories()),
+            force=force,
+            progress=progress,
+            patience=lock_timeout_s,
+            warn=warn,
+        )
+
+    def _missing_directories(self) -> list[str]:
+        """A note when none of the directories exists."""
+        names = self.options.directories
+        if any((self.root / name).is_dir() or any(character in name for character in "*?[{") for name in names):
+            return []
+        return [f"There is none of the directories {', '.join(names)} in {self.root}. Set context.directories."]
+
+    def close(self) -> None:
+        """Close the model."""
+        if self._provider is not None:
+            self._provider.close()

@@ -1,0 +1,111 @@
+"""One run: the files compared with the index, what changed read again, the index published, the run written down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from anvil.backends.store import publish, verify
+from anvil.core.canonical_json import canonical
+from anvil.core.chunking.chunker import Chunking
+from anvil.core.config.schema import ArtifactTypes, TaskMarks
+from anvil.core.file_selection import is_failure
+from anvil.errors import IndexBusy
+from anvil.models.context import Ingestion
+from anvil.models.documents import BuildReport, Progress, Skipped, silent
+from anvil.services.build import builder
+from anvil.services.context.inventory import contents
+from anvil.services.context.run_log import STATE_VERSION, Records, State
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.fallback import FallbackProvider
+    from anvil.services.context.tasks import TaskedDocuments
+
+
+def ingest(
+    documents: TaskedDocuments,
+    records: Records,
+    provider: FallbackProvider,
+    options: Chunking,
+    types: ArtifactTypes,
+    marks: TaskMarks,
+    *,
+    notes: tuple[str, ...] = (),
+    force: bool = False,
+    progress: Progress = silent,
+    patience: float = 600.0,
+    warn: Callable[[Skipped], None] = lambda skipped: None,
+) -> Ingestion:
+    """Bring the index in line with the files and write the run down, also when there was nothing to do.
+
+    One run at a time: another is waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised. ``notes``
+    are kept with the run. ``warn`` is told of each file that is left out. Raises :class:`AnvilError`; then the index is
+    what it was.
+    """
+    started = time.perf_counter()
+    records.prepare()
+    with _alone(records, patience):
+        last = records.state()
+        force = force or (records.index.exists() and last.version != STATE_VERSION)
+        report = builder.build(
+            documents, records.index, provider, options, force=force, progress=progress, patience=patience
+        )
+        if provider.failure is not None:
+            notes = (*notes, f"Vectors are missing; the next run tries again: {provider.failure}")
+        state = replace(
+            _counted(records, report, (types, marks), last),
+            timestamp=datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            errors=tuple(each for each in report.skipped if is_failure(each.reason)),
+            notes=notes,
+            degraded=provider.failure is not None,
+        )
+        run = _told(report, state, started)
+        records.write(run, state)
+    for each in report.skipped:
+        warn(each)
+    return run
+
+
+@contextmanager
+def _alone(records: Records, patience: float) -> Iterator[None]:
+    try:
+        with publish.exclusive(records.folder / "ingestion", patience):
+            yield
+    except IndexBusy as error:
+        raise IndexBusy(f"Another process is writing {records.folder}. Try again when it has finished.") from error
+
+
+def _counted(records: Records, report: BuildReport, rules: tuple[ArtifactTypes, TaskMarks], last: State) -> State:
+    """A state with the hashes and counts of the index as it is; those of the last run where nothing changed."""
+    digest = " ".join([report.digest, *(canonical(asdict(each)) for each in rules)])
+    if report.outcome == "unchanged" and digest == last.digest:
+        return last
+    with verify.open_checked(records.index) as reader:
+        held = contents(reader, *rules)
+        return State(
+            hashes=reader.blob_ids(), digest=digest, embeddings=held.embeddings, tasks=held.counts, unmarked=held.note()
+        )
+
+
+def _told(report: BuildReport, state: State, started: float) -> Ingestion:
+    assert state.timestamp is not None
+    changes, errors = report.changes, len(state.errors)
+    return Ingestion(
+        state.timestamp,
+        report.outcome,
+        report.pages,
+        report.chunks,
+        state.embeddings,
+        state.tasks,
+        len(changes.added),
+        len(changes.changed),
+        len(changes.removed),
+        len(report.skipped) - errors,
+        errors,
+        round(time.perf_counter() - started, 3),
+        tuple(filter(None, (*state.notes, *report.reasons, state.unmarked))),
+    )

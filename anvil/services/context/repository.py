@@ -1,0 +1,266 @@
+"""The object that the command line and the server hold: the context of one repository.
+
+Each answer is compared with the files first, by :class:`anvil.services.live.live_index.LiveIndex`. Paths and ids that a
+caller names are looked up in the index, never on the disk; only files that are found there are read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from anvil.core.config.schema import Config
+from anvil.core.search import snippets
+from anvil.errors import AnvilError, ConfigError, NotFound
+from anvil.models.context import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
+from anvil.models.documents import Mode, Progress, Skipped, silent
+from anvil.services.context import context_json
+from anvil.services.context.classify import KINDS
+from anvil.services.context.corpus import LOCK_TIMEOUT_S, ContextCorpus
+from anvil.services.live.live_index import LiveIndex
+
+if TYPE_CHECKING:
+    from anvil.services.context.inventory import Contents
+    from anvil.services.live.working_copy import WorkingCopy
+
+FIRST_READING_S = 60.0
+"""How long a server reads files before its first answer without an index: a list cannot say that it is not complete."""
+MAX_CHARS = 12_000
+"""Characters of all the contents of a search answer together; lower ranks are cut to what matched."""
+
+logger = logging.getLogger(__name__)
+
+
+class Context:
+    """One repository's context, usable from any thread; a context manager.
+
+    ``config`` is the whole configuration, of which ``context`` counts here, and ``chunking`` and ``embedding`` for what
+    it leaves open; ``notes`` are kept with each run. ``background``, for servers: answers wait until the files are
+    read, but not for the index or its vectors.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        root: Path,
+        notes: tuple[str, ...] = (),
+        *,
+        background: bool = False,
+        progress: Progress = silent,
+    ) -> None:
+        self.options = config.context
+        self._corpus = ContextCorpus(config, root, notes)
+        self.records = self._corpus.records
+        self._started_at = time.monotonic()
+        self._contents_of: tuple[object, Contents] | None = None
+        self._live = LiveIndex(self._corpus, background=background, progress=progress, first_reading_s=FIRST_READING_S)
+        self._stop = threading.Event()
+        self._refresher: threading.Thread | None = None
+
+    @property
+    def root(self) -> Path:
+        """The repository's folder without symbolic links, as they are now: a deployment may set them to another."""
+        return self._corpus.root
+
+    # --- ingestion ---------------------------------------------------------------------------------------
+
+    def ingest(
+        self,
+        *,
+        force: bool = False,
+        progress: Progress = silent,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
+        warn: Callable[[Skipped], None] = lambda skipped: None,
+    ) -> Ingestion:
+        """One run, see :func:`anvil.services.context.ingest.ingest`. Raises :class:`AnvilError`."""
+        self._live.ensure_open()
+        return self._corpus.build(progress, lock_timeout_s, force=force, warn=warn)
+
+    # --- questions ---------------------------------------------------------------------------------------
+
+    def get(self) -> RepositoryContext:
+        """The repository's ``context.json`` as it is, and what the index holds."""
+        context, notes = context_json.read(self.root)
+        with self._query() as (contents, _):
+            return RepositoryContext(context, contents.summary(), notes)
+
+    def artifacts(self, type: str | None = None, content: bool = False) -> tuple[Artifact, ...]:
+        """The artifacts, or those of a type, sorted by path; with ``content`` each has its whole text, empty where that
+        cannot be read just now. Raises :class:`ConfigError` for an unknown type."""
+        _ensure_known(type)
+        with self._query() as (contents, _):
+            artifacts = tuple(artifact for artifact in contents.artifacts.values() if type in (None, artifact.type))
+        return (
+            tuple(replace(artifact, content=self._text(artifact.path)) for artifact in artifacts)
+            if content
+            else artifacts
+        )
+
+    def _text(self, path: str) -> str:
+        document = self._corpus.source.plain(path)
+        return "" if isinstance(document, Skipped) else document.text
+
+    def artifact(self, id: str | None = None, path: str | None = None) -> ArtifactText:
+        """An artifact and its text, by id or by path. Raises :class:`NotFound`, naming the closest."""
+        if (id is None) == (path is None):
+            raise ConfigError("Give either id or path, as in artifacts.list.")
+        with self._query() as (contents, _):
+            artifact = self._find(contents, id, path)
+        document = self._corpus.source.plain(artifact.path)
+        if isinstance(document, Skipped):
+            raise NotFound(f"{artifact.path} cannot be read just now: {document.reason}.")
+        return ArtifactText(
+            id=artifact.id,
+            path=artifact.path,
+            type=artifact.type,
+            title=artifact.title,
+            updated=artifact.updated,
+            tasks=artifact.tasks,
+            content=document.text,
+        )
+
+    def search(self, query: str, top_k: int = 5, type: str | None = None) -> tuple[Match, ...]:
+        """The chunks that answer ``query`` best: by words, and by meaning where there are vectors.
+
+        ``top_k`` is clamped to 1..20. Raises :class:`ConfigError` for a blank query or an unknown type.
+        """
+        _ensure_known(type)
+        question = self._live.embed_query(query, "hybrid")
+        with self._query("hybrid") as (contents, copy):
+            artifacts = contents.artifacts
+            paths = None if type is None else [path for path, artifact in artifacts.items() if artifact.type == type]
+            found = copy.searcher.search(query, top_k, None, MAX_CHARS, "hybrid", 0.0, question, paths)
+            keys = copy.reader.chunk_keys(found.rows)
+            return tuple(
+                Match(
+                    chunkId=f"chunk-{keys[row].hex()}",
+                    artifactPath=hit.metadata.file_path,
+                    score=hit.score,
+                    content=hit.content,
+                    type=artifacts[hit.metadata.file_path].type,
+                    heading=hit.metadata.heading_path,
+                    startLine=span.line - snippets.lines_before(hit.content, span.start),
+                    truncated=hit.truncated,
+                    title=artifacts[hit.metadata.file_path].title,
+                )
+                for row, hit, span in zip(found.rows, found.hits, found.spans, strict=True)
+            )
+
+    def tasks(self, status: str = "open", path: str | None = None) -> tuple[TaskItem, ...]:
+        """Check boxes: ``open``, ``done`` or ``all``, by path and line; with ``path`` those of a file or a folder."""
+        if status not in ("open", "done", "all"):
+            raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
+        within = "" if path is None else self._relative(path).rstrip("/")
+        with self._query() as (contents, _):
+            return tuple(contents.tasks(status, within))
+
+    def unmarked(self, path: str | None = None) -> str | None:
+        """A note on items of task lists whose mark is not known; None when there are none."""
+        within = "" if path is None else self._relative(path).rstrip("/")
+        with self._query() as (contents, _):
+            return contents.note(within)
+
+    def health(self) -> Health:
+        """How the context is: counts, the last run, and what is not as it should be."""
+        state = self.records.state()
+        with self._query() as (contents, copy):
+            note, failure = contents.note(), self._corpus.provider_failure
+            notes = [*state.notes, *self._live.notes(copy), *([note] if note else [])]
+            if failure is not None and not any(failure in note for note in notes):
+                notes.append(failure)
+            return Health(
+                status="degraded" if state.errors or failure or state.degraded else "ok",
+                uptimeSeconds=round(time.monotonic() - self._started_at, 3),
+                artifacts=len(contents.artifacts),
+                chunks=contents.chunks,
+                embeddings=contents.embeddings,
+                tasks=contents.counts,
+                lastIngestion=state.timestamp,
+                errors=len(state.errors),
+                notes=tuple(notes),
+            )
+
+    @contextmanager
+    def _query(self, mode: Mode | None = None) -> Iterator[tuple[Contents, WorkingCopy]]:
+        with self._live.query(mode) as copy:
+            yield self._contents(copy), copy
+
+    def _contents(self, copy: WorkingCopy) -> Contents:
+        """What the index holds, by artifact; kept until the index changes."""
+        from anvil.services.context.inventory import contents
+
+        before = self._contents_of[1] if self._contents_of else None
+        if self._contents_of is None or self._contents_of[0] is not copy.indexed:
+            self._contents_of = (
+                copy.indexed,
+                contents(copy.reader, self.options.types, self.options.tasks, before),
+            )
+        return self._contents_of[1]
+
+    def _find(self, contents: Contents, id: str | None, path: str | None) -> Artifact:
+        artifacts = contents.artifacts
+        if path is not None:
+            wanted = path if path in artifacts else self._relative(path)
+            message = f"No artifact at path: {path}."
+        else:
+            artifacts = {artifact.id: artifact for artifact in artifacts.values()}
+            wanted = id or ""
+            message = f"No artifact with id: {id}."
+        if wanted in artifacts:
+            return artifacts[wanted]
+        closest = difflib.get_close_matches(wanted, artifacts, n=3, cutoff=0.5)
+        hint = f" Closest: {', '.join(closest)}." if closest else ""
+        raise NotFound(f"{message} Use artifacts.list to see what there is.{hint}")
+
+    def _relative(self, path: str) -> str:
+        """A path as the index spells it; it is compared, never opened."""
+        for root in (self.root, Path(os.path.abspath(self._corpus.given_root))):
+            if os.path.isabs(path) and Path(path).is_relative_to(root):
+                path = Path(path).relative_to(root).as_posix()
+        return path.removeprefix("./").lstrip("/")
+
+    # --- life --------------------------------------------------------------------------------------------
+
+    def start(self, progress: Progress | None = None) -> None:
+        """Open the index or make it, and read it again at the configured interval; returns at once."""
+        self._live.start(progress)
+        if self._refresher is None:
+            self._refresher = threading.Thread(target=self._refresh, name="anvil-context", daemon=True)
+            self._refresher.start()
+
+    def _refresh(self) -> None:
+        while not self._stop.wait(self.options.refresh_interval_seconds):
+            try:
+                self.ingest(lock_timeout_s=0.0)
+            except AnvilError as error:  # the next run may succeed; answers are compared with the files anyway
+                logger.warning("The context was not read again: %s", error)
+
+    def close(self) -> None:
+        """Stop the threads, then close files and model. A second call does nothing."""
+        self._stop.set()
+        self._live.close()
+        if self._refresher is not None:
+            self._refresher.join(60)
+        self._corpus.close()
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _ensure_known(type: str | None) -> None:
+    if type is not None and type not in KINDS:
+        raise ConfigError(f"Unknown type {type[:60]!r}. Use one of {', '.join(KINDS)}.")

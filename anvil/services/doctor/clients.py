@@ -1,0 +1,115 @@
+"""MCP clients: whether the entries of Anvil in their files can be started."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from anvil.backends import installation
+from anvil.backends.config_files import CONFIG_NAME
+from anvil.backends.mcp_clients import (
+    CLIENTS,
+    FOLDER,
+    Client,
+    default_name,
+    is_ours,
+    listed,
+    other_project,
+    path_of,
+    paths_of,
+)
+from anvil.errors import ConfigError
+from anvil.models.findings import Finding
+from anvil.services.doctor.place import Place
+
+
+def examine(place: Place) -> Iterator[Finding]:
+    """A finding for each entry of Anvil in a client's file, or one that says there is none."""
+    count = 0
+    for name, client in CLIENTS.items():
+        try:
+            file = path_of(client, place.project)
+        except RuntimeError:  # there is no home folder
+            continue
+        if not file.is_file():
+            continue
+        for finding in _file(place, name, client, file):
+            count += 1
+            yield finding
+    if not count:
+        text = "No client of this project or user has Anvil in its file. To tell one of it, such as Claude Code:"
+        yield Finding("clients", "ok", text, _init(place, "claude-code"))
+
+
+def _init(place: Place, name: str, *more: str) -> str:
+    """The command that puts the server into a client's file."""
+    options = () if (place.project / CONFIG_NAME).is_file() else ("--docs",)
+    return place.at(place.project, place.anvil("init", "--client", name, *more, options=options))
+
+
+def _file(place: Place, name: str, client: Client, file: Path) -> Iterator[Finding]:
+    shown = place.shown(file)
+    try:
+        servers = listed(file.read_text("utf-8"), client)
+    except (ConfigError, UnicodeDecodeError) as error:
+        text = f"{shown} cannot be read: {error}. Correct it, or move it away and write a new one:"
+        yield Finding("clients", "wrong", text, f"{_aside(place, file)} && {_init(place, name)}")
+        return
+    except OSError as error:
+        yield Finding("clients", "wrong", f"{shown} cannot be read ({error.strerror}).")
+        return
+    own = default_name(client, place.project)
+    here = any(is_ours(entry) and other_project(client, place.project, entry) is None for entry in servers.values())
+    for title, server in servers.items():
+        if not is_ours(server):
+            continue
+        problem = _problem(place, client, server)
+        away = other_project(client, place.project, server)
+        named = () if title == own else ("--name", title)
+        if problem is not None:
+            command = None if away is not None and away.exists() else _init(place, name, *named)
+            yield Finding("clients", "wrong", f"{client.title} cannot start {title!r} of {shown}: {problem}.", command)
+        elif away is None:
+            yield Finding("clients", "ok", f"{client.title} can start {title!r} of {shown}.")
+        elif title == own and not here:
+            text = f"{client.title} has {title!r} answer from {away}, not from here ({shown}). To add this project:"
+            yield Finding("clients", "note", text, _init(place, name, "--name", _free(own, servers)))
+
+
+def _free(name: str, servers: Mapping[str, Any]) -> str:
+    """A name that no server has yet."""
+    return next(free for number in itertools.count(2) if (free := f"{name}-{number}") not in servers)
+
+
+def _aside(place: Place, file: Path) -> str:
+    shown = place.shown(file)
+    return installation.line(["move" if os.name == "nt" else "mv", shown, f"{shown}.broken"])
+
+
+def _problem(place: Place, client: Client, server: Mapping[str, Any]) -> str | None:
+    """Why an entry cannot be started; None when it can."""
+    command = str(server["command"]).replace(FOLDER, f"{place.project}/") if server.get("command") else ""
+    if not command:
+        return "it has no command"
+    if "${" not in command and installation.outside_environments(command) is None:
+        if os.sep in command:
+            return f"there is no program {command}"
+        inside = ": it is in a virtual environment, which a client does not enter" if shutil.which(command) else ""
+        return f"there is no program {command} on the PATH{inside}"
+    for option, value in paths_of(server):
+        if "${" in value.replace(FOLDER, ""):
+            continue
+        path = _path(place, value)
+        if client.project is None and not Path(value).is_absolute():
+            return f"{option} {value} is not an absolute path, and the folder that it starts from is not known"
+        if not path.exists():
+            return f"{option} names {path}, which does not exist"
+    return None
+
+
+def _path(place: Place, value: str) -> Path:
+    return place.project / value.replace(FOLDER, "")

@@ -1,0 +1,34 @@
+"""Git: the repository that the documents lie in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from anvil.errors import GitError, NotOwned
+from anvil.models.findings import Finding
+from anvil.services.doctor.place import Place
+
+
+def examine(place: Place) -> Iterator[Finding]:
+    """Whether git's data can be read, and how much of the history is here."""
+    from anvil.backends.git.repository import Repository
+
+    try:
+        repository = Repository.discover(place.folder)
+        head = repository.head() if repository else None
+        commit = repository.short(head) if repository and head else None
+    except NotOwned as error:
+        yield Finding("git", "wrong", str(error).partition(" If you trust")[0], error.mend)
+        return
+    except GitError as error:
+        yield Finding("git", "wrong", f"{error} Pages are indexed as files meanwhile, without the times of commits.")
+        return
+    if repository is None:
+        yield Finding("git", "ok", "The documents are in no repository: their times are those of the files.")
+    elif commit is None:
+        yield Finding("git", "ok", f"The repository {repository.root} has no commit yet.")
+    elif (repository.common_dir / "shallow").exists():
+        text = f"HEAD is {commit}. The clone is shallow: pages that are older than it get the time of its first commit."
+        yield Finding("git", "note", text, "git fetch --unshallow")
+    else:
+        yield Finding("git", "ok", f"HEAD of {repository.root} is {commit}.")

@@ -1,0 +1,137 @@
+"""pre-commit and MkDocs, where a project uses Anvil through them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anvil.backends import installation
+from anvil.core.config.schema import INDEX_FOLDER
+from anvil.errors import ConfigError, GitError, SourceError
+from anvil.models.findings import Finding
+from anvil.services.doctor.installation import extra
+from anvil.services.doctor.place import Place
+
+if TYPE_CHECKING:
+    from anvil.backends.git.tracked_file import TrackedIndex
+
+HOOKS = ("anvil-check", "anvil-build")
+PRE_COMMIT = ".pre-commit-config.yaml"
+
+
+def pre_commit(place: Place) -> Iterator[Finding]:
+    """Hooks of ours that are configured: whether they run, and whether they can pass."""
+    from anvil.backends.git.repository import Repository
+    from anvil.backends.git.tracked_file import TrackedIndex
+
+    try:
+        repository = Repository.discover(place.project)
+    except GitError:  # a finding of "git"
+        return
+    file = repository.root / PRE_COMMIT if repository else None
+    if repository is None or file is None or not file.is_file():
+        return
+    try:
+        written = _read(file)
+    except ConfigError as error:
+        yield Finding("pre-commit", "wrong", f"{place.shown(file)} {error}")
+        return
+    configured = [hook.get("id") for repo in _list(written, "repos") for hook in _list(repo, "hooks")]
+    ours = [name for name in HOOKS if name in configured]
+    if not ours:
+        return
+    is_installed = True
+    elsewhere = repository.configured("core.hooksPath")
+    folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
+    hook = folder / "pre-commit"
+    if not hook.is_file() or "pre-commit" not in hook.read_text("utf-8", "replace"):
+        text = f"{' and '.join(ours)} are in {place.shown(file)}, but this clone runs no hooks of pre-commit."
+        yield Finding("pre-commit", "wrong", text, _install(place, repository.root))
+        is_installed = False
+    if place.remote:
+        text = f"{ours[0]} looks at an index in git; the one that is named here is published elsewhere."
+        yield Finding("pre-commit", "note", f"{text} Give the hook one of its own: args: [--index, FILE].")
+        return
+    try:
+        tracked = TrackedIndex(place.index, place.folder)
+        ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
+    except SourceError as error:
+        yield Finding("pre-commit", "wrong", f"{ours[0]} cannot pass: {error}")
+        return
+    if ignored:
+        text = f"{ours[0]} looks at the index as git holds it, but git is told to leave {tracked.path} out."
+        yield Finding("pre-commit", "wrong", text, _let_in(place, tracked))
+    elif is_installed:
+        yield Finding("pre-commit", "ok", f"{' and '.join(ours)} run before each commit.")
+
+
+def _let_in(place: Place, tracked: TrackedIndex) -> str:
+    """The commands that have git take the index in; for one outside its own folder, what says which rule forbids it."""
+    if place.index.parent.name != INDEX_FOLDER:
+        return place.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
+    docs = ["--docs", os.path.abspath(place.folder)] if "--docs" in dict(place.given) else []
+    init = place.anvil("init", "--commit-index", *docs)
+    if "--config" in dict(place.given) and place.project != Path.cwd():  # in brackets: what follows is meant from here
+        init = f"({place.at(place.project, init)})"
+    return f"{init} && {place.build()} && {installation.line(['git', 'add', place.shown(place.index.parent)])}"
+
+
+def _install(place: Place, root: Path) -> str:
+    """The command that has pre-commit run its hooks in this clone."""
+    if shutil.which("pre-commit"):
+        return place.at(root, "pre-commit install")
+    run = installation.line([sys.executable, "-m", "pre_commit", "install"])
+    if find_spec("pre_commit"):
+        return place.at(root, run)
+    return place.at(root, f"{installation.line(installation.install(['pre-commit']))} && {run}")
+
+
+def mkdocs(place: Place) -> Iterator[Finding]:
+    """The plugin, where ``mkdocs.yml`` names it."""
+    file = place.project / "mkdocs.yml"
+    if not file.is_file():
+        return
+    try:
+        written = _read(file)
+    except ConfigError as error:
+        yield Finding("mkdocs", "wrong", f"{place.shown(file)} {error}")
+        return
+    plugins = written.get("plugins") if isinstance(written, dict) else None
+    names = [name for plugin in plugins or () for name in (plugin if isinstance(plugin, dict) else [plugin])]
+    if "anvil" not in names:
+        return
+    missing = [name for name in ("mkdocs", "markdownify") if find_spec(name) is None]
+    if missing:
+        text = f"{place.shown(file)} names the plugin, but {' and '.join(missing)} is not installed here."
+        yield Finding("mkdocs", "wrong", text, installation.line(extra("mkdocs")))
+    folder = file.parent / str(written.get("docs_dir") or "docs")
+    if folder.resolve() != place.folder.resolve():
+        text = f"The site is made of {place.shown(folder)}, the configuration here names {place.shown(place.folder)}."
+        yield Finding("mkdocs", "note", f"{text} Set docs to the same folder in both.")
+    elif not missing:
+        yield Finding("mkdocs", "ok", f"{place.shown(file)} names the plugin, and it can run.")
+
+
+def _list(table: Any, key: str) -> list[dict[str, Any]]:
+    """The tables in the list ``table[key]``; an empty list for anything else."""
+    items = table.get(key) if isinstance(table, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _read(file: Path) -> Any:
+    """What a YAML file says; values under tags of a program's own, such as ``!ENV``, are left out. ConfigError."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_multi_constructor("", lambda loader, tag, node: None)
+    try:
+        return yaml.load(file.read_text("utf-8"), Loader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"cannot be read: {' '.join(str(error).split())[:200]}. Correct it.") from error

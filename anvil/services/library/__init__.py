@@ -1,0 +1,1 @@
+"""A document library: ingest, search, change and prune."""

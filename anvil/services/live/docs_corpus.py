@@ -1,0 +1,155 @@
+"""What a live index of documentation is made from: a folder, the model that embeds it, and where the index is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.core import site_urls
+from anvil.core.config.schema import Config
+from anvil.errors import ArtifactError, ArtifactMissing, ConfigError, SourceError
+from anvil.models.documents import BuildReport, Progress, silent
+from anvil.services.live.location import IndexLocation
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.provider import EmbeddingProvider
+    from anvil.backends.sources.git_tree import DocumentSource
+
+LOCK_TIMEOUT_S = 600.0
+"""How long a build waits for another process that builds the same index."""
+
+
+class DocsCorpus:
+    """One documentation folder and its index.
+
+    ``folder``: None when there is only an index. ``index_only``: an index was named and no folder, so ``folder``,
+    from the configuration, may have nothing to do with it.
+    """
+
+    def __init__(self, config: Config, folder: Path | None, location: IndexLocation, *, index_only: bool) -> None:
+        self.config = config
+        self.folder = folder
+        self.location = location
+        self.chunking = config.chunking
+        self.site = site_urls.recorded(config.site)
+        self._index_only = index_only
+        self._provider: EmbeddingProvider | None = None
+
+    @cached_property
+    def tree(self) -> DocumentSource | None:
+        """The documents as they are in :attr:`folder`."""
+        if self.folder is None:
+            return None
+        from anvil.backends.sources import git_tree
+
+        return git_tree.working_tree(self.folder, self.config.source)
+
+    @property
+    def docs_root(self) -> Path | None:
+        """The folder that answers are compared with; None when there is only an index."""
+        if not self._index_only:
+            return self.folder
+        return self.folder if self.location.fetched and self._is_of_folder else None
+
+    @cached_property
+    def _is_of_folder(self) -> bool:
+        """Whether at least half of the pages of the index are in the folder, by their paths."""
+        if self.tree is None:
+            return False
+        try:
+            with self.location.open() as reader:
+                indexed = reader.blob_ids()
+        except ArtifactError:
+            return False  # the first query raises it
+        entries = self.tree.scan(indexed).entries
+        return len(indexed.keys() & entries.keys()) * 2 >= max(len(indexed), 1)
+
+    @property
+    def source(self) -> DocumentSource | None:
+        """The documents that answers are compared with; None when there is only an index."""
+        return self.tree if self.docs_root is not None else None
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        """The embedding provider; its model is loaded when it is first needed."""
+        if self._provider is None:
+            from anvil.backends.embedding.factory import create_provider
+
+            self._provider = create_provider(self.config.embedding.provider, self.config.embedding)
+        return self._provider
+
+    @property
+    def watched(self) -> tuple[Path, bool] | None:
+        """The folder whose file events announce changes, and whether those below it count; None: there is none."""
+        folder = self.folder if self.location.origin is not None else self.docs_root
+        if folder is not None:
+            return folder, True
+        if self.location.origin is not None:
+            return None
+        return self.location.path.parent, False  # other files there may be many and have nothing to do with the index
+
+    def ensure_usable(self) -> None:
+        """Raise :class:`SourceError` when the folder is gone. An empty one is never made in its place."""
+        self.ensure_folder(self.docs_root)
+
+    def ensure_folder(self, folder: Path | None) -> None:
+        """Raise :class:`SourceError` when there is no such folder any more."""
+        if folder is not None and not folder.is_dir():
+            raise SourceError(f"There is no folder {folder} any more. Put it back, or open another.")
+
+    def may_build(self, error: ArtifactError) -> bool:
+        """Whether an index may be built because of ``error``: never in place of a file that the user named."""
+        if self.source is None or self.location.origin is not None:
+            return False
+        return isinstance(error, ArtifactMissing) or not self.config.index
+
+    def build(
+        self,
+        progress: Progress = silent,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
+        *,
+        source: DocumentSource | None = None,
+        previous: Sequence[Path] = (),
+        force: bool = False,
+        shard: str | None = None,
+        executor: str | None = None,
+    ) -> BuildReport:
+        """Bring the index file in line with ``source`` (default: the folder); see :meth:`anvil.Anvil.index`."""
+        from anvil.backends.embedding import ray_cluster
+        from anvil.backends.store import publish
+        from anvil.core import pluralize
+        from anvil.core.shards import Shard
+        from anvil.services.build import builder
+
+        source = source or self.tree
+        if source is None:
+            raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
+        if self.location.origin is not None:
+            raise ConfigError(
+                f"The index comes from {self.location.origin} and is not built here. Name a file with --index."
+            )
+        self.ensure_folder(self.folder)
+        if self.config.index is None:
+            publish.keep_out_of_git(self.location.path.parent)
+        return builder.build(
+            source,
+            self.location.path,
+            self.provider,
+            self.config.chunking,
+            previous=previous,
+            force=force,
+            shard=Shard.parse(shard) if shard is not None else None,
+            progress=progress,
+            executor=ray_cluster.executor(executor, self.provider, self.config.embedding) if executor else None,
+            pages=self.config.site,
+            pageless=pluralize.no_page(self.folder or "the source", self.config.source.include),
+            patience=lock_timeout_s,
+        )
+
+    def close(self) -> None:
+        """Close the model and the connection to the index."""
+        self.location.close()
+        if self._provider is not None:
+            self._provider.close()

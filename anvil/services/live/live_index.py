@@ -1,0 +1,397 @@
+"""Thread-safe queries against an index that is refreshed from its source first.
+
+A program that asks once and ends does all the work in the call. A server does not wait for what takes long: the first
+build, the vectors of a large change and loading the model are done by threads, and answers say what is not done yet.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from anvil.core import staleness
+from anvil.core.cancellation import still_wanted
+from anvil.core.chunking.chunker import Chunking
+from anvil.core.pluralize import counted
+from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound
+from anvil.models.documents import Changes, Freshness, Mode, Progress, silent
+from anvil.services.live import status
+from anvil.services.live.initial_build import InitialBuild
+from anvil.services.live.vector_worker import VectorWorker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from anvil.backends.embedding.provider import EmbeddingProvider
+    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.services.live.location import IndexLocation
+    from anvil.services.live.working_copy import WorkingCopy
+    from anvil.services.search.searcher import Question
+
+MAX_AWAITED_VECTORS = 64
+"""A search waits for up to so many missing vectors; more are made after the answer."""
+VECTOR_WAIT_S = 2.0
+"""How long a search waits for them: a slow model, or one far away, must not hold back the text."""
+PAGES_PER_STEP = 16
+"""Pages read into a first, partial index while the lock is held."""
+FIRST_READING_S = 1.0
+"""How long pages are read before the first of these answers: a small folder is read whole in that time."""
+BUILD_RETRY_S = 30.0
+"""Pause until a first build that failed is tried again."""
+
+logger = logging.getLogger(__name__)
+
+
+class Corpus(Protocol):
+    """What a live index is made from: documents, a model, and where the index is."""
+
+    location: IndexLocation
+
+    @property
+    def chunking(self) -> Chunking:
+        """How documents are cut."""
+
+    @property
+    def site(self) -> str | None:
+        """See :func:`anvil.services.build.indexer.settings`."""
+
+    @property
+    def source(self) -> DocumentSource | None:
+        """The documents that answers are compared with; None when there is only an index."""
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        """The model that embeds documents and queries."""
+
+    @property
+    def watched(self) -> tuple[Path, bool] | None:
+        """The folder whose file events announce changes, and whether those below it count; None: there is none."""
+
+    def ensure_usable(self) -> None:
+        """Raise :class:`AnvilError` when there is nothing to answer from any more."""
+
+    def may_build(self, error: ArtifactError) -> bool:
+        """Whether an index may be built because the one that is there raised ``error``."""
+
+    def build(self, progress: Progress = ..., lock_timeout_s: float = ...) -> object:
+        """Build the index; wait up to ``lock_timeout_s`` for another process that builds it."""
+
+
+class LiveIndex:
+    """One working copy of an index, kept in line with its corpus.
+
+    ``lock`` guards the copy; in a server no model runs while it is held. ``background``: for servers, see the module.
+    ``watch``: refresh on file events too. ``progress`` hears of a refresh. ``first_reading_s``: how long a server
+    reads pages before its first answer when there is no index.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        background: bool,
+        watch: bool = False,
+        progress: Progress = silent,
+        first_reading_s: float | None = None,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.closed = False
+        self._corpus = corpus
+        self._background = background
+        self._progress = progress
+        self._first_reading_s = FIRST_READING_S if first_reading_s is None else first_reading_s
+        self._copy: WorkingCopy | None = None
+        self._compared_at = 0.0
+        self._all_read = False
+        self._semantic = False
+        self._build_progress: Progress = silent
+        self._changes: list[Changes] = []
+        self._listeners: list[Callable[[Changes], None]] = []
+        self._initial_build: InitialBuild | None = None
+        self._build_retry_at = 0.0
+        self._vector_worker = VectorWorker(self.lock, self._copy_to_embed)
+        self._starter: threading.Thread | None = None
+        self._watcher = None
+        if background and watch and (watched := corpus.watched) is not None:
+            from anvil.backends.sources.watcher import Watcher
+
+            folder, deep = watched
+            self._watcher = Watcher(folder, self.refresh, deep=deep)
+        corpus.location.on_replaced = self.refresh
+
+    # --- queries -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def query(self, mode: Mode | None = None, page: str | None = None) -> Iterator[WorkingCopy]:
+        """The working copy, compared with the documents after this call began, and locked inside the ``with`` block.
+
+        ``mode``: how it is searched, if it is; a few missing vectors are then waited for. ``page``: a path that is to
+        be current even while the other pages are read for the first time. Raises :class:`AnvilError`.
+        """
+        asked_at = time.monotonic()
+        if self._background:
+            self.start()
+        self.ensure_available(wait=not self._background)
+        from anvil.backends.store import verify
+
+        try:
+            with self.lock:
+                still_wanted()
+                copy = self._refreshed(asked_at)
+                if page is not None and self._reading:
+                    indexed_before = copy.indexed
+                    copy.read_page(page)
+                    self._changes.append(staleness.compare(indexed_before, copy.indexed))
+                if mode not in (None, "keyword"):
+                    self._await_vectors(copy)
+                with verify.answering(copy.where):
+                    if mode is not None:
+                        self._semantic = copy.searcher.semantic
+                    yield copy
+        except NotFound as error:
+            if self._reading:
+                assert self._initial_build is not None
+                raise NotFound(f"{error} {self._initial_build.note}") from error
+            raise
+        finally:
+            self._notify_listeners()
+
+    def embed_query(self, query: str, mode: str) -> Question | None:
+        """The query embedded, ahead of :meth:`query` and without the lock; None where that is not needed yet."""
+        if self.closed or not self._semantic or mode not in ("hybrid", "semantic") or not query.strip():
+            return None
+        still_wanted()
+        from anvil.services.search.searcher import embed_query
+
+        return embed_query(query, self._corpus.provider)
+
+    def freshness(self, copy: WorkingCopy, search_notes: Sequence[str] = ()) -> Freshness:
+        """How the answer of a search compares with the documents. Inside :meth:`query`."""
+        return status.freshness(copy, [*self._corpus.location.notes(), *self.notes(copy), *search_notes])
+
+    def notes(self, copy: WorkingCopy) -> list[str]:
+        """Sentences on what is not done yet, and why. Inside :meth:`query`."""
+        notes = [copy.refused] if copy.refused else []
+        if shard := (copy.artifact_meta or {}).get("shard"):
+            notes.append(f"{copy.index} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'.")
+        build = self._initial_build
+        if build is not None and build.note and (build.running or copy.provisional):
+            notes.append(build.note)
+        elif copy.pending and (failure := self._vector_worker.failure or copy.failure):
+            notes.append(f"{counted(copy.pending, 'vector', 'could')} not be made: {failure} It is tried again.")
+        elif copy.pending and self._background:
+            missing = counted(copy.pending, "vector", "are")
+            notes.append(f"{missing} still being made; the text and search by words are complete.")
+        return notes
+
+    def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
+        """Call ``callback`` with the pages that changed, after each refresh that found any. Returns the function
+        that ends this.
+
+        The thread that refreshed calls it, without the lock.
+        """
+        self._listeners.append(callback)
+
+        def stop() -> None:
+            if callback in self._listeners:
+                self._listeners.remove(callback)
+
+        return stop
+
+    def _await_vectors(self, copy: WorkingCopy) -> None:
+        if self._background and not self._building and 0 < copy.pending <= MAX_AWAITED_VECTORS:
+            self._vector_worker.wait(VECTOR_WAIT_S)
+            self._ensure_usable()  # the lock was released meanwhile
+
+    # --- what a query needs ----------------------------------------------------------------------------------
+
+    def ensure_open(self) -> None:
+        """Raise :class:`ConfigError` after :meth:`close`."""
+        if self.closed:
+            raise ConfigError("This index is closed. Open it again, as with anvil.open().")
+
+    def ensure_available(self, wait: bool) -> None:
+        """Fetch an index from elsewhere that is not here yet. ``wait``: however long it takes. Holds no lock."""
+        if not self.closed:
+            if self._background:
+                self._corpus.location.start()
+            self._corpus.location.ensure_fetched(wait)
+
+    def _ensure_usable(self) -> None:
+        self.ensure_open()
+        self._corpus.ensure_usable()
+
+    def refresh(self) -> None:
+        """Read what changed before it is asked for: a file moved, or the index was replaced."""
+        try:
+            with self.lock:
+                if not self.closed and self._copy is not None and self._copy.opened:
+                    self._refreshed(time.monotonic())
+        except AnvilError as error:
+            logger.debug("Nothing was refreshed ahead of the next question: %s", error)
+        finally:
+            self._notify_listeners()
+
+    def _refreshed(self, asked_at: float) -> WorkingCopy:
+        """The working copy, compared with the documents after ``asked_at`` (monotonic). The lock is held."""
+        self._ensure_usable()
+        corpus = self._corpus
+        if self._copy is None:
+            self._copy = corpus.location.working_copy(
+                corpus.source, corpus.provider, self._progress, defer_vectors=self._background
+            )
+        copy = self._copy
+        if not self._background:
+            try:
+                self._compare(copy)
+            except ArtifactError as error:
+                if not corpus.may_build(error):
+                    raise
+                corpus.build()
+                self._compare(copy)
+            return copy
+        if self._reading:
+            return copy  # the pages read so far
+        if self._compared_at < asked_at:  # else another thread compared while this one waited for the lock
+            began_at = time.monotonic()
+            try:
+                self._compare(copy)
+            except ArtifactError as error:
+                if not corpus.may_build(error):
+                    raise
+                self._begin_empty(copy, read_until=began_at + self._first_reading_s)
+            self._compared_at = began_at
+        if copy.provisional and not self._building and time.monotonic() >= self._build_retry_at:
+            self._start_build()
+        return copy
+
+    def _compare(self, copy: WorkingCopy) -> None:
+        indexed_before, opened_before = copy.indexed, copy.opened
+        copy.refresh()
+        if copy.indexed is not indexed_before:
+            if opened_before:
+                self._changes.append(staleness.compare(indexed_before, copy.indexed))
+            if self._background and copy.pending:
+                self._vector_worker.wake()
+
+    def _begin_empty(self, copy: WorkingCopy, read_until: float) -> None:
+        copy.begin_empty(self._corpus.chunking, self._corpus.site)
+        self._all_read = False
+        while time.monotonic() < read_until and not self._all_read:
+            done, total = copy.read_some(PAGES_PER_STEP)
+            self._all_read = done >= total
+
+    def _notify_listeners(self) -> None:
+        with self.lock:
+            all_changes, self._changes = [changes for changes in self._changes if changes], []
+        for changes in all_changes:
+            for listener in tuple(self._listeners):
+                try:
+                    listener(changes)
+                except Exception:  # a listener's fault must not lose the answer
+                    logger.exception("A listener to changed pages failed")
+
+    # --- threads of a server ---------------------------------------------------------------------------------
+
+    def start(self, progress: Progress | None = None) -> None:
+        """Open or build the index and load the model, in a thread; returns at once. A second call does nothing more.
+
+        ``progress`` hears of the download and of the first build.
+        """
+        self._corpus.location.start(progress)
+        with self.lock:
+            if progress is not None:
+                self._build_progress = progress
+            if self.closed or self._starter is not None:
+                return
+            self._starter = threading.Thread(target=self._warm, name="anvil-start", daemon=True)
+            self._starter.start()
+            if self._watcher is not None:
+                self._watcher.start()
+
+    def _warm(self) -> None:
+        from anvil.services.search import searcher  # noqa: F401 - the first query or edit would wait for this import
+
+        try:
+            self.ensure_available(wait=True)
+            with self.lock:
+                copy = self._refreshed(time.monotonic())
+                self._semantic = copy.searcher.semantic
+            self.embed_query("warm", "hybrid")
+            with self.lock:
+                if self._semantic and not self.closed:
+                    copy.searcher.warm()
+        except AnvilError as error:  # each query raises it again
+            logger.debug("Nothing was opened ahead of the first question: %s", error)
+        finally:
+            self._notify_listeners()
+
+    @property
+    def _building(self) -> bool:
+        return self._initial_build is not None and self._initial_build.running
+
+    @property
+    def _reading(self) -> bool:
+        """Whether a first build is still reading pages, so that some are not in the index yet."""
+        return self._initial_build is not None and self._initial_build.reading
+
+    def _start_build(self) -> None:
+        self._build_retry_at = time.monotonic() + BUILD_RETRY_S
+        self._initial_build = InitialBuild(
+            read_pages=self._read_pages,
+            build=self._build,
+            ended=self._build_ended,
+            progress=lambda *step: self._build_progress(*step),
+            reading=not self._all_read,
+        )
+        self._initial_build.start()
+
+    def _build(self, progress: Progress, lock_timeout_s: float) -> None:
+        self.ensure_open()
+        self._corpus.build(progress, lock_timeout_s)
+
+    def _read_pages(self) -> tuple[int, int]:
+        """Read some more pages into the working copy: how many are read, and of how many."""
+        try:
+            with self.lock:
+                assert self._copy is not None
+                if self.closed:
+                    return 0, 0
+                indexed_before = self._copy.indexed
+                done, total = self._copy.read_some(PAGES_PER_STEP)
+                self._changes.append(staleness.compare(indexed_before, self._copy.indexed))
+                return done, total
+        finally:
+            self._notify_listeners()
+
+    def _build_ended(self) -> None:
+        """Open the index that was built. Where there is none, the pages that were read get their vectors."""
+        with self.lock:
+            self._compared_at = 0.0
+            if self._copy is not None and not self.closed:
+                self._vector_worker.wake()
+        self.refresh()
+
+    def _copy_to_embed(self) -> WorkingCopy | None:
+        """The copy whose missing vectors are made here; None while a build makes them."""
+        return None if self._building or self._copy is None or not self._copy.opened else self._copy
+
+    def close(self) -> None:
+        """Stop the threads, then close the files. A second call does nothing."""
+        self._corpus.location.stop()
+        with self.lock:
+            if self.closed:
+                return
+            self.closed = True
+        for worker in (self._watcher, self._initial_build, self._vector_worker):
+            if worker is not None:
+                worker.close()
+        if self._starter is not None and self._starter is not threading.current_thread():
+            self._starter.join(60)
+        with self.lock:
+            if self._copy is not None:
+                self._copy.close()

@@ -1,0 +1,76 @@
+"""Where an index is, and how it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.models.documents import Changes, Progress
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.provider import EmbeddingProvider
+    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.store.reader_protocol import IndexReader
+    from anvil.services.live.working_copy import WorkingCopy
+
+
+class IndexLocation:
+    """An index file on this machine; subclasses are for an index that is fetched, and for one in Milvus."""
+
+    is_file = True
+    origin: str | None = None
+    """Where the index comes from, without credentials; None for a file of one's own."""
+    published_at: str | None = None
+    """When the index was published, as its server says (ISO 8601, UTC); None when that is not known."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        """The index file. For an index in Milvus a path that stands for it; there is no such file."""
+        self.on_replaced: Callable[[], None] = lambda: None
+        """Called when another index was put at :attr:`path`, by the thread that did so."""
+
+    @property
+    def fetched(self) -> bool:
+        """Whether the index has been looked for: until then nothing is known of it."""
+        return True
+
+    def start(self, progress: Progress | None = None) -> None:
+        """Fetch, and keep up to date, in a thread of its own; returns at once. A second call does nothing more."""
+
+    def ensure_fetched(self, wait: bool) -> None:
+        """Return when there is an index at :attr:`path`. ``wait``: however long it takes.
+
+        Raises :class:`FetchError` when there is none yet.
+        """
+
+    def notes(self) -> list[str]:
+        """Sentences on how the index was fetched."""
+        return []
+
+    def open(self) -> AbstractContextManager[IndexReader]:
+        """A reader of the index. Raises :class:`ArtifactError` when it cannot be used."""
+        from anvil.backends.store import verify
+
+        return verify.open_checked(self.path)
+
+    def compare(self, source: DocumentSource) -> Changes:
+        """How the documents differ from the index. Raises :class:`ArtifactError` when it cannot be used."""
+        from anvil.services.build import site_view
+
+        return site_view.differences(self.path, source)
+
+    def working_copy(
+        self, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, *, defer_vectors: bool
+    ) -> WorkingCopy:
+        """What answers from this index; see :class:`anvil.services.live.working_copy.WorkingCopy`."""
+        from anvil.services.live.working_copy import WorkingCopy
+
+        return WorkingCopy(self.path, source, provider, progress, defer_vectors=defer_vectors)
+
+    def stop(self) -> None:
+        """End the thread; answers may still be given. A second call does nothing."""
+
+    def close(self) -> None:
+        """Close the connection, once no working copy uses it."""

@@ -1,0 +1,150 @@
+"""One thread that makes the vectors which a working copy lacks, a few chunks at a time.
+
+The lock is held to take a few chunks and to save their vectors. The model runs without it, so an answer does not wait.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from anvil.backends.store.row_ids import window_key
+from anvil.backends.store.writer import quantized
+from anvil.errors import AnvilError
+from anvil.services.build.indexer import cut
+
+if TYPE_CHECKING:
+    from anvil.services.live.working_copy import ChunkRow, ChunkVectors, WorkingCopy
+
+CHUNKS_PER_STEP = 16
+"""Chunks embedded between two checks whether to stop."""
+RETRY_S = 30.0
+"""Pause until chunks that could not be embedded are tried again."""
+
+logger = logging.getLogger(__name__)
+
+
+class VectorWorker:
+    """Makes the missing vectors of a working copy, from :meth:`wake` on until there are none.
+
+    ``lock`` guards the working copy that ``copy`` returns (None: there is nothing to embed now).
+    """
+
+    def __init__(self, lock: threading.RLock, copy: Callable[[], WorkingCopy | None]) -> None:
+        self._changed = threading.Condition(lock)
+        self._copy = copy
+        self._closed = False
+        self._pause_until = 0.0
+        self._last_row = -1
+        self._pending_at_start = 0
+        self._thread: threading.Thread | None = None
+        self.failure: str | None = None
+        """Why vectors could not be made, last time; None when all is well."""
+
+    def wake(self) -> None:
+        """Look for missing vectors: the text has changed. The lock is held."""
+        self._pause_until, self._last_row = 0.0, -1
+        if self._thread is None and not self._closed:
+            self._thread = threading.Thread(target=self._run, name="anvil-backlog", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait for the missing vectors, up to ``timeout_s``. The lock is held, and released meanwhile."""
+        wait_until = time.monotonic() + timeout_s
+        while self._working() and (copy := self._copy()) is not None and copy.pending:
+            rest_s = wait_until - time.monotonic()
+            if rest_s <= 0:
+                return
+            self._changed.wait(rest_s)
+
+    def _working(self) -> bool:
+        return not self._closed and self._pause_until == 0.0 and self._thread is not None and self._thread.is_alive()
+
+    def close(self) -> None:
+        """Stop after the chunks that are being embedded. The lock must not be held."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(60)
+
+    # --- the thread ----------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (work := self._take()) is not None:
+            copy, rows = work
+            embedded: list[ChunkVectors] = []
+            try:
+                embedded, failure = self._embed(copy, rows)
+            except AnvilError as error:
+                failure = str(error)
+            except Exception as error:  # a model's library may raise anything; the thread must outlive it
+                logger.exception("Vectors could not be made")
+                failure = f"{type(error).__name__}: {error}."
+            with self._changed:
+                if self._copy() is copy:
+                    copy.save_vectors(embedded)
+                if failure is not None:
+                    self.failure = failure
+                    if not embedded:  # nothing succeeded: the next chunks would fail too
+                        self._pause_until = time.monotonic() + RETRY_S
+                self._changed.notify_all()
+
+    def _take(self) -> tuple[WorkingCopy, list[ChunkRow]] | None:
+        """The next few chunks without vectors, waiting until there are some; None when it is time to stop."""
+        with self._changed:
+            while not self._closed:
+                copy = self._copy()
+                if copy is not None and self._pause_until <= time.monotonic():
+                    self._pause_until = 0.0
+                    rows = self._next_rows(copy)
+                    if rows:
+                        return copy, rows
+                self._changed.wait(max(self._pause_until - time.monotonic(), 0.01) if self._pause_until else None)
+        return None
+
+    def _next_rows(self, copy: WorkingCopy) -> list[ChunkRow]:
+        """The next chunks; none when no vector is missing, or when a round over all of them made none."""
+        for _ in range(2):
+            if self._last_row == -1:
+                self._pending_at_start = copy.pending
+            rows = copy.pending_chunks(self._last_row, CHUNKS_PER_STEP)
+            if rows:
+                self._last_row = rows[-1][0]
+                return rows
+            self._last_row = -1
+            if not copy.pending:
+                self.failure = None
+                return []
+            if copy.pending >= self._pending_at_start:
+                break
+        self._pause_until = time.monotonic() + RETRY_S
+        self._changed.notify_all()
+        return []
+
+    def _embed(self, copy: WorkingCopy, rows: list[ChunkRow]) -> tuple[list[ChunkVectors], str | None]:
+        """What is to be saved for each chunk, and why some of it failed."""
+        from anvil.services.live.working_copy import ChunkVectors
+
+        windows_of_rows = cut(rows, copy.provider)
+        texts = {window_key(window.text): window.text for windows in windows_of_rows for window in windows}
+        with self._changed:
+            vectors = copy.artifact_vectors(list(texts)) if self._copy() is copy else {}
+        missing = [key for key in texts if key not in vectors]
+        failure = None
+        if missing:
+            result = copy.provider.embed([texts[key] for key in missing])
+            for number, (key, vector) in enumerate(zip(missing, quantized(result.vectors), strict=True)):
+                if number in result.failed:
+                    failure = result.failed[number]
+                else:
+                    vectors[key] = vector
+        return [
+            ChunkVectors(row, windows, [vectors.get(window_key(window.text)) for window in windows])
+            for row, windows in zip(rows, windows_of_rows, strict=True)
+            if any(window_key(window.text) in vectors for window in windows)
+        ], failure

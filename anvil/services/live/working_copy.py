@@ -1,0 +1,357 @@
+"""The index that questions are answered from: the artifact while it is fresh, else a copy brought up to date.
+
+Before each answer the documents are compared with it by content. What moved on is read again into a copy of
+the artifact in memory; the artifact itself is never written by answering. Where there is no artifact yet, the
+copy begins empty.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from anvil.backends.store import connection, transfer, verify
+from anvil.backends.store.connection import signature
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.writer import Writer
+from anvil.core import staleness
+from anvil.core.chunking.chunker import Chunking, recorded
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
+from anvil.models.documents import Changes, Progress, Window, silent
+from anvil.services.build import site_view
+from anvil.services.build.indexer import Indexer, settings, without
+from anvil.services.search.file_index import FileIndex
+from anvil.services.search.searcher import Searcher
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.provider import EmbeddingProvider
+    from anvil.backends.sources.git_tree import DocumentSource
+
+RETRY_S = 30.0
+"""Pause until vectors that could not be made are tried again."""
+
+
+ChunkRow = tuple[int, str, str, str]
+"""(row, title, breadcrumb, content) of a chunk."""
+
+
+class ChunkVectors(NamedTuple):
+    """A chunk, its windows, and their int8 vectors; None where one could not be made."""
+
+    chunk: ChunkRow
+    windows: Sequence[Window]
+    vectors: Sequence[bytes | None]
+
+
+class WorkingCopy:
+    """One index, kept in line with ``source`` (None: there is no tree to compare with).
+
+    ``defer_vectors``: vectors of changed text are made later, by way of :meth:`pending_chunks` and
+    :meth:`save_vectors`; else :meth:`refresh` makes them. Not thread-safe: the caller holds a lock during each call and
+    the reads after it.
+    """
+
+    def __init__(
+        self,
+        index: Path,
+        source: DocumentSource | None,
+        provider: EmbeddingProvider,
+        progress: Progress = silent,
+        *,
+        defer_vectors: bool = False,
+    ) -> None:
+        self.index = index
+        self.source = self._tree = source
+        self.provider = provider
+        self.progress = progress
+        self.defer_vectors = defer_vectors
+        self.stale = Changes()
+        self.refused: str | None = None
+        """Why a file that replaced the artifact is not answered from."""
+        self.failure: str | None = None
+        """Why :meth:`refresh` could not make the vectors of changed text; it tries again after a while."""
+        self._retry_at = 0.0
+        self._refused: tuple[int, ...] | None = None
+        self._signature: tuple[int, ...] | None = None
+        self._artifact: Reader | None = None
+        self._copy: Writer | None = None
+        self._options: Chunking | None = None
+        self._indexed: dict[str, str] = {}
+        self._same: Mapping[str, str] | None = None
+        self._unfit: dict[str, str] = {}
+        self._searcher: Searcher | None = None
+        self._pending: int | None = None
+        self._keys: dict[bytes, int] | None = None
+
+    # --- what is answered from ---------------------------------------------------------------------------
+
+    @property
+    def where(self) -> str:
+        """Where the index lies, as it may be printed."""
+        return str(self.index)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the index file; 0 when there is none."""
+        return (signature(self.index) or (0, 0))[1]
+
+    @property
+    def made_at(self) -> str | None:
+        """When the artifact's file was made, by its own time (ISO 8601, UTC); None while there is none."""
+        if self._artifact is None or self._signature is None:
+            return None
+        *_, nanoseconds = self._signature
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(nanoseconds // 1_000_000_000))
+
+    @property
+    def reader(self) -> Reader:
+        """What is answered from. :meth:`refresh` or :meth:`begin_empty` comes first."""
+        reader = self._copy or self._artifact
+        assert reader is not None
+        return reader
+
+    @property
+    def searcher(self) -> Searcher:
+        """Search over :attr:`reader`; its tables in memory stay until the text changes."""
+        if self._searcher is None:
+            self._searcher = Searcher(FileIndex(self.reader), self.provider)
+        return self._searcher
+
+    @property
+    def artifact_meta(self) -> dict[str, str] | None:
+        """The manifest of the artifact, whatever the copy says; None while there is none."""
+        return None if self._artifact is None else self._artifact.meta()
+
+    @property
+    def beyond_artifact(self) -> Changes:
+        """How what is answered from differs from the artifact."""
+        if self._artifact is None or self._copy is None:
+            return Changes()
+        return staleness.compare(self._artifact.blob_ids(), self._indexed)
+
+    @property
+    def opened(self) -> bool:
+        """Whether there is anything to answer from."""
+        return self._artifact is not None or self._copy is not None
+
+    @property
+    def provisional(self) -> bool:
+        """Whether it began empty, for want of an artifact."""
+        return self._artifact is None and self._copy is not None
+
+    @property
+    def indexed(self) -> Mapping[str, str]:
+        """Path -> blob id of what is answered from; another object whenever that changed, or when it was."""
+        return self._indexed
+
+    @property
+    def matched(self) -> bool:
+        """Whether the model at hand is the one that made the vectors, so that it can make those that lack."""
+        try:
+            return self.provider.digest == self.reader.meta()["embedding_model_digest"]
+        except AnvilError:  # a model that cannot be had: a search says so, the text is right without it
+            return False
+
+    @property
+    def pending(self) -> int:
+        """Vectors that are still to be made; a chunk not yet cut into windows counts as one."""
+        if self._pending is None:
+            if not self.matched:
+                self._pending = 0  # they are not made by this model, nor by waiting
+            elif self._copy is None:
+                self._pending = int(self.reader.meta()["needs_reembed"])
+            else:
+                self._pending = self._copy.lacking_vectors()
+        return self._pending
+
+    # --- bringing it up to date --------------------------------------------------------------------------
+
+    def refresh(self) -> Changes:
+        """Bring what is answered from in line with the documents; how they differed before.
+
+        Raises :class:`ArtifactError` when there is no usable artifact, :class:`SourceError` when the
+        documents cannot be reached.
+        """
+        self._open()
+        if self.source is None:
+            return Changes()
+        entries = self.source.scan(self._indexed).entries
+        if entries is self._same:  # the source gives the same object for the same documents
+            self.stale = Changes()
+        else:
+            self.stale = staleness.compare(self._indexed, without(self._unfit, entries))
+            if self.stale:
+                self._update(entries, self.stale)
+            self._same = None if staleness.compare(self._indexed, without(self._unfit, entries)) else entries
+        self._catch_up(entries)
+        return self.stale
+
+    def _catch_up(self, entries: Mapping[str, str]) -> None:
+        """What may move on while no text does: the commit, and with it the times; vectors that could not be made."""
+        if self._copy is None or self.source is None:
+            return
+        commit, since = self.source.commit(), self._copy.meta().get("commit")
+        if commit != since:
+            times = self.source.last_modified(sorted(entries), self._copy.times(), since)
+            with self._copy.atomic():
+                self._copy.touch(times)
+                self._copy.set_meta({"commit": commit})
+            self._copy.seal()
+            self._indexed = dict(self._indexed)  # another object: whoever keeps what was read of it reads it again
+        if self.failure is not None and time.monotonic() >= self._retry_at:
+            self._embed(self._indexer())
+
+    def begin_empty(self, options: Chunking, pages: str | None = None) -> None:
+        """Answer from nothing until :meth:`read_some` or :meth:`refresh` has read the documents. ``pages``: see
+        :func:`anvil.services.build.indexer.settings`."""
+        copy = Writer(connection.open_scratch(":memory:"))
+        wanted = settings(self.provider, options, pages)
+        connection.lay_out(copy.connection, int(wanted["embedding_dimensions"]))
+        copy.set_meta(wanted)
+        copy.seal()
+        self.close()
+        self._copy, self._options, self._indexed, self.source = copy, options, {}, self._tree
+
+    def read_some(self, limit: int) -> tuple[int, int]:
+        """Read up to ``limit`` pages that differ; how many are right then, and of how many."""
+        assert self.source is not None
+        entries = self.source.scan(self._indexed).entries
+        work = staleness.compare(self._indexed, without(self._unfit, entries))
+        some = sorted((*work.changed, *work.added))[:limit]
+        chosen = Changes(
+            tuple(p for p in some if p in self._indexed), tuple(p for p in some if p not in self._indexed), work.removed
+        )
+        if chosen:
+            self._update(entries, chosen)
+        # A page that became unreadable since it was listed is never "right", yet there is nothing left to do.
+        left = len(work) - len(chosen)
+        return len(entries) - left, len(entries)
+
+    def read_page(self, path: str) -> None:
+        """Bring one page in line with its file, while the others are still being read."""
+        assert self.source is not None
+        entries = self.source.scan(self._indexed).entries
+        work = staleness.compare(self._indexed, without(self._unfit, entries))
+        kinds = (work.changed, work.added, work.removed)
+        chosen = Changes(*(tuple(each for each in kind if each == path) for kind in kinds))
+        if chosen:
+            self._update(entries, chosen)
+
+    def _open(self) -> None:
+        """Open the artifact, again when its file was replaced: a copy of the old one has nothing to add.
+
+        What is open goes on answering when its file is gone, or gave way to one that cannot be used.
+        """
+        found = signature(self.index)
+        standing = self.opened
+        if standing and found in (None, self._signature, self._refused):
+            return
+        try:
+            artifact = _held(verify.open_checked(self.index))
+        except ArtifactMissing:
+            if standing:  # gone between the two looks
+                return
+            raise
+        except ArtifactError as error:
+            if not standing or (found and self._signature and found[0] == self._signature[0]):
+                self.close()  # the very file that is open was written over: it can answer no more
+                raise
+            self._refused, self.refused = found, f"The index was replaced by one that is not used: {error}"
+            return
+        self.close()
+        self._artifact, self._signature = artifact, found
+        self._indexed = artifact.blob_ids()
+        self.source = self._tree and site_view.view_of(self._tree, artifact)
+
+    def _update(self, entries: Mapping[str, str], changes: Changes) -> None:
+        assert self.source is not None
+        copy = self._writable()
+        indexer = self._indexer()
+        indexer.update(self.source, entries, changes)
+        self._unfit |= indexer.unfit
+        copy.seal()
+        self._moved(copy, changes)
+        self._embed(indexer)
+
+    def _moved(self, copy: Writer, changes: Changes) -> None:
+        """``changes`` went into the copy: answer from it as it is now."""
+        self._indexed = copy.blob_ids()
+        self._searcher = self._pending = None
+
+    def _indexer(self) -> Indexer:
+        caches = [] if self.defer_vectors or self._artifact is None else [self._artifact]
+        return Indexer(self._writable(), self.provider, self._cut_as_before(), caches, self.progress)
+
+    def _embed(self, indexer: Indexer) -> None:
+        """Make the vectors that lack, unless that is done behind. The text is right before, and stays so without."""
+        if self.defer_vectors or not self.matched:
+            return
+        self.failure = None
+        try:
+            indexer.embed()
+        except AnvilError as error:
+            self.failure = str(error)
+        else:
+            self.failure = next((each.reason for each in indexer.tally.failed), None)
+        self._retry_at = time.monotonic() + RETRY_S
+        self._pending = None
+        if self._searcher is not None:
+            self._searcher.forget_vectors()
+
+    def _writable(self) -> Writer:
+        if self._copy is None:
+            assert self._artifact is not None
+            copy = Writer(connection.open_scratch(":memory:"))
+            connection.fill(copy.connection, self._artifact.connection)
+            self._copy = copy
+        return self._copy
+
+    def _cut_as_before(self) -> Chunking:
+        """The options the artifact was built with: a copy of it is to be cut alike."""
+        if self._options is None:
+            self._options = recorded(json.loads(self.reader.meta()["chunking"]))
+        return self._options
+
+    # --- vectors made later ------------------------------------------------------------------------------
+
+    def pending_chunks(self, after: int, limit: int) -> list[ChunkRow]:
+        """Up to ``limit`` chunks without a vector, from rows above ``after``: (row, title, breadcrumb, content)."""
+        return self._writable().chunks_without_vectors(after, limit) if self.pending else []
+
+    def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Reuse key -> int8 vector, of the keys that the artifact has vectors for."""
+        if self._artifact is None or not self.matched:
+            return {}
+        if self._keys is None:
+            self._keys = self._artifact.window_keys()
+        return {key: self._artifact.vector(self._keys[key]) for key in keys if key in self._keys}
+
+    def save_vectors(self, embedded: Sequence[ChunkVectors]) -> None:
+        """Save the vectors of chunks from :meth:`pending_chunks`. A chunk that has changed since is left alone."""
+        if self._copy is None or not self.matched:  # another artifact was opened meanwhile
+            return
+        with self._copy.atomic():
+            for chunk, windows, vectors in embedded:
+                ids = self._copy.replace_windows(chunk, windows)
+                self._copy.put_vectors((i, v) for i, v in zip(ids, vectors, strict=False) if v is not None)
+        self._pending = None
+        if self._searcher is not None:
+            self._searcher.forget_vectors()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for reader in (self._artifact, self._copy):
+            if reader is not None:
+                reader.close()
+        self._artifact = self._copy = self._searcher = self._signature = self._options = None
+        self._same = self._pending = self._keys = self._refused = self.refused = self.failure = None
+        self._unfit = {}
+
+
+def _held(artifact: Reader) -> Reader:
+    """The artifact as it can be kept open: Windows lets nobody replace an open file, so there a copy in memory."""
+    return artifact if os.name != "nt" else transfer.detached(artifact, ":memory:")

@@ -1,0 +1,1 @@
+"""Exporting an index to Milvus, and searching it there."""

@@ -1,0 +1,240 @@
+"""An index into Milvus: a checked file becomes a new generation of collections, and then the one that is asked.
+
+What is there goes on answering until the last moment. The same file again is found to be there, whole, and nothing is
+done.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, astuple, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from anvil.backends.milvus import reader as reading
+from anvil.backends.milvus import schema, writer
+from anvil.backends.milvus.client import Client
+from anvil.backends.milvus.writer import Generation
+from anvil.backends.store import row_ids, verify
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.rows import SearchedText, StoredChunk, StoredDocument
+from anvil.backends.store.tokenizer import Stemmer
+from anvil.core.search.query import path_words
+from anvil.core.search.vector_index import VectorIndex
+from anvil.models.documents import Progress, silent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TOKENS = 400
+"""Tokens in a bucket of the vocabulary, about."""
+SAMPLE = 512
+"""Chunks of several windows of which a reader keeps the vectors: how far is the best of them above their mean?"""
+GRACE = 2.0
+"""Seconds that the former generation is left to whoever is reading it."""
+CHUNKS = 200
+"""Chunks read from the file at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export did. ``generation`` is what the names of its collections begin with."""
+
+    outcome: Literal["exported", "unchanged"]
+    target: str
+    generation: str
+    digest: str
+    pages: int
+    chunks: int
+    vectors: int
+    seconds: float
+
+
+def export(index: Path, client: Client, progress: Progress = silent, grace: float = GRACE) -> Exported:
+    """Write the index file into Milvus and point the client's collection at it.
+
+    Raises :class:`ArtifactError` for a file that is not used, or a name in Milvus that is not ours, and
+    :class:`FetchError` when Milvus does not do its part; then what was there answers as before.
+    """
+    began = time.monotonic()
+    with verify.open_checked(index) as reader:
+        verify.refuse_part(reader, index)
+        meta, counts = reader.meta(), reader.counts()
+        name = schema.generation(client.address.collection, meta["digest"], meta["checksum"])
+        there = writer.pointed(client) == name
+        if there and not reading.whole(client, name):
+            writer.unpoint(client)  # a server drops no collection that an alias points at
+            there = False
+        if not there:
+            writer.without_others(client, None)  # what an export that was interrupted left
+            _Export(reader, Generation(client, name, int(meta["embedding_dimensions"])), progress).run()
+            reading.MilvusReader(client, name)
+            if writer.point(client, name) is not None:
+                time.sleep(grace)
+        writer.without_others(client, name)
+    return Exported(
+        "unchanged" if there else "exported",
+        client.shown,
+        name,
+        meta["digest"],
+        counts["documents"],
+        counts["chunks"],
+        counts["vectors"],
+        round(time.monotonic() - began, 3),
+    )
+
+
+class _Export:
+    """One file on its way into one generation."""
+
+    def __init__(self, reader: Reader, target: Generation, progress: Progress) -> None:
+        self._reader, self._target, self._progress = reader, target, progress
+        self._meta, self._counts = reader.meta(), reader.counts()
+        self._stem = Stemmer(reader.connection)
+        self._rows: NDArray[np.int64] = np.empty(0, np.int64)
+
+    def run(self) -> None:
+        windows, table = self._vectors()
+        self._pages(windows)
+        self._vocabulary(table)
+        self._target.finish()
+
+    def _pages(self, windows: dict[int, int]) -> None:
+        """Chunks, records and the list of pages. ``windows``: chunk row -> how many it has."""
+        catalogue: list[list[object]] = []
+        done, total = 0, self._counts["chunks"]
+        sizes, blobs = self._reader.page_sizes(), self._reader.blob_ids()
+        for document in self._reader.documents():
+            rows = self._reader.chunk_rows(document.id)
+            for first in range(0, len(rows), CHUNKS):
+                some = rows[first : first + CHUNKS]
+                texts, chunks = self._reader.searched_text(some), self._reader.chunks(some)
+                hidden = self._reader.hidden(some)
+                for row in some:
+                    self._chunk(document, chunks[row], texts[row], hidden[row], windows.get(row, 0))
+                done += len(some)
+                self._progress("exporting chunks", done, total)
+            self._record(document, rows)
+            blob = blobs.get(document.file_path, "")
+            catalogue.append(
+                [document.file_path, document.id, blob, document.last_modified, *sizes.get(document.id, (0, 0))]
+            )
+        self._target.put_text(schema.CATALOGUE, 0, json.dumps(catalogue, ensure_ascii=False, separators=(",", ":")))
+
+    def _chunk(
+        self, document: StoredDocument, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int
+    ) -> None:
+        derived = text.terms[: len(text.terms) - len(path_words(document.file_path))]
+        words = schema.APART.join(
+            " ".join(self._stem(each)) for each in (text.title, text.heading_path, text.content, derived)
+        )
+        texts = text.content, hidden, text.terms
+        long = any(len(each.encode("utf-8", "replace")) > schema.LONGEST for each in texts)
+        if long:
+            self._target.put_text(schema.TEXT, chunk.row, json.dumps(texts, ensure_ascii=False))
+        place = chunk.metadata
+        self._target.put(
+            "chunks",
+            {
+                "id": chunk.row,
+                "document": document.id,
+                "ordinal": chunk.ordinal,
+                "heading_level": place.heading_level,
+                "start": chunk.start,
+                "start_line": place.start_line,
+                "end_line": place.end_line,
+                "char_count": place.char_count,
+                "length": text.length,
+                "windows": windows,
+                "long": int(long),
+                "path": document.file_path,
+                "title": text.title,
+                "heading_path": text.heading_path,
+                "url": place.url or "",
+                "last_modified": document.last_modified,
+                "content": "" if long else text.content,
+                "hidden": "" if long else hidden,
+                "terms": "" if long else text.terms,
+                "words": _fitting(words),
+            },
+        )
+
+    def _record(self, document: StoredDocument, rows: list[int]) -> None:
+        first = row_ids.chunk_range(document.id)[0]
+        record = {
+            "document": list(astuple(document))[1:],
+            "slots": [row - first for row in rows],
+            "headings": self._reader.top_headings([document.id]).get(document.id, ()),
+        }
+        self._target.put_text(schema.PAGE, document.id, json.dumps(record, ensure_ascii=False))
+        sections = [astuple(section) for section in self._reader.sections(document.id)]
+        self._target.put_text(schema.SECTIONS, document.id, json.dumps(sections, ensure_ascii=False))
+
+    def _vectors(self) -> tuple[dict[int, int], VectorIndex | None]:
+        """Write windows and pages' means; chunk row -> how many windows it has."""
+        if not self._counts["vectors"]:
+            return {}, None
+        ids, vectors = self._reader.window_vectors()
+        order = np.argsort(ids)
+        ids, vectors = ids[order], vectors[order]
+        rows = ids >> row_ids.WINDOW_BITS
+        starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+        last = ids[np.r_[starts[1:] - 1, len(ids) - 1]]
+        windows = dict(zip(rows[starts].tolist(), ((last & (1 << row_ids.WINDOW_BITS) - 1) + 1).tolist(), strict=True))
+        for number, (id_, vector) in enumerate(zip(ids.tolist(), vectors, strict=True), 1):
+            self._target.put(
+                "windows",
+                {
+                    "id": id_,
+                    "document": id_ >> row_ids.WINDOW_BITS + row_ids.CHUNK_BITS,
+                    "vector": vector.astype(np.float32),
+                },
+            )
+            if number % CHUNKS == 0:
+                self._progress("exporting vectors", number, len(ids))
+        self._rows = np.sort(np.fromiter((row for row, _ in self._reader.places()), np.int64))
+        table = VectorIndex(vectors, np.searchsorted(self._rows, rows), self._rows >> row_ids.CHUNK_BITS)
+        for document, mean in zip(*table.centroids, strict=True):
+            if mean.any():
+                self._target.put("pages", {"id": int(document), "document": int(document), "vector": mean})
+        return windows, table
+
+    def _vocabulary(self, table: VectorIndex | None) -> None:
+        """The vocabulary's buckets, and what the index says of itself."""
+        found = list(self._reader.vocabulary())
+        buckets: list[dict[str, int]] = [{} for _ in range(max(len(found) // TOKENS, 1))]
+        for token, frequency in found:
+            buckets[schema.bucket(token, len(buckets))][token] = frequency
+        for number, bucket in enumerate(buckets):
+            self._target.put_text(schema.WORDS, number, json.dumps(bucket, ensure_ascii=False, separators=(",", ":")))
+        about = reading.About(
+            self._meta,
+            self._counts,
+            self._target.rows(),
+            self._reader.average_length(),
+            len(buckets),
+            *(((), 0.0, (), 0.0) if table is None else self._mean(table)),
+        )
+        self._target.put_text(schema.ABOUT, 0, json.dumps({"layout": schema.LAYOUT, **asdict(about)}))
+
+    def _mean(self, table: VectorIndex) -> tuple[tuple[float, ...], float, tuple[int, ...], float]:
+        """What gives the mean nearness of a question to all chunks; see :class:`anvil.backends.milvus.reader.About`."""
+        rows, several = self._rows, table.several()
+        sample = several[np.linspace(0, len(several) - 1, min(SAMPLE, len(several))).astype(np.int64)]
+        return (
+            tuple(table.middle().tolist()),
+            len(several) / len(rows),
+            tuple(rows[sample].tolist()),
+            1 - table.holding / len(rows),
+        )
+
+
+def _fitting(words: str) -> str:
+    """As many of the words as a field holds: they only name candidates."""
+    if len(words) <= schema.LONGEST // 4:
+        return words
+    cut = words.encode("utf-8", "replace")[: schema.LONGEST].decode("utf-8", "ignore")
+    return cut if len(cut) == len(words) else cut.rpartition(" ")[0]

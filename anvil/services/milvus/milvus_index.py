@@ -1,0 +1,315 @@
+"""The candidates of an index in Milvus. They are scored as those of a file are.
+
+Milvus' BM25 and its index of vectors name more than are wanted. Of these the words, vectors and pages' means are
+fetched; then the same candidates are chosen, and the same exact scores computed, as if all were here. What is kept
+whole is the list of pages.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anvil.backends.milvus import schema
+from anvil.backends.milvus.reader import Words
+from anvil.backends.store import connection, row_ids
+from anvil.backends.store.rows import SearchedText
+from anvil.backends.store.tokenizer import Stemmer
+from anvil.core import globs
+from anvil.core.search import query as lexicon
+from anvil.core.search import scoring
+from anvil.core.search.vector_index import VectorIndex
+from anvil.services.milvus.overlay import LayeredReader
+from anvil.services.search.ranking import SCORE_DIGITS, Nearness, RowSet, TextCache
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+WIDE = 100
+"""Chunks that Milvus names by words, of which the best are candidates."""
+PHRASED = 200
+"""Chunks that are looked through for a phrase, best first by its words."""
+NEAR = 200
+"""Windows that Milvus names by a question's vector,"""
+PAGES, IN_PAGES = 20, 100
+"""and pages by their means, with so many windows in them."""
+EXACT = 2
+"""Of the chunks that they belong to, so many times the candidates are compared exactly."""
+COUNTED = 500
+"""Masked pages up to which the numbers of words are those of the text as it is now; beyond, as it was exported."""
+REMEMBERED = 4096
+"""Pages' means that are kept."""
+
+
+class MilvusIndex:
+    """One generation in Milvus and the pages that changed since. A selection is a mask over the list of pages."""
+
+    has_vectors: bool
+
+    def __init__(self, reader: LayeredReader) -> None:
+        self.reader = reader
+        self.stem = Stemmer(connection.open_scratch(":memory:"))
+        self.average_length = reader.average_length()
+        self.has_vectors = reader.counts()["vectors"] > 0
+        self._texts = TextCache(reader.searched_text)
+        listed = reader.listed()
+        self._paths = [path for path, _, _ in listed]
+        self._ids = np.array([id_ for _, id_, _ in listed], np.int64)
+        self._sizes = np.array([size for _, _, size in listed], np.int64)
+        self._rank = {int(id_): rank for rank, id_ in enumerate(self._ids)}
+        self._frequencies: dict[str, int] = {}
+        self._centroids: dict[int, NDArray[np.float32]] = {}
+        self._holders: dict[str, _Holders] = {}
+        self._sample: VectorIndex | None = None
+        self._above: tuple[list[int], VectorIndex] | None = None
+        self._masked: Counter[str] = Counter()
+        self._without_masked()
+
+    def warm(self) -> None:
+        """Nothing of the vectors is held."""
+
+    def forget_vectors(self) -> None:
+        """There are other vectors above."""
+        self._above = None
+
+    # --- filters ---------------------------------------------------------------------------------------------
+
+    def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
+        """The pages whose path fits a glob and is one of ``paths``; None where neither is given."""
+        if file_filter is None and paths is None:
+            return None
+        glob = globs.compile("**" if file_filter is None else file_filter)
+        within = None if paths is None else frozenset(paths)
+        return np.array([glob.matches(path) and (within is None or path in within) for path in self._paths], bool)
+
+    def count(self, selection: NDArray[np.bool_] | None = None) -> int:
+        return int(self._sizes.sum() if selection is None else self._sizes[selection].sum())
+
+    def _within(self, selection: NDArray[np.bool_] | None) -> str | None:
+        """The filter for what lies below; None when nothing there is let through."""
+        masked = self.reader.masked
+        if selection is None:
+            return schema.within(None, masked)
+        chosen = {id_ for id_ in self._ids[selection].tolist() if not self.reader.is_above(id_)}
+        if not chosen:
+            return None
+        if 2 * len(chosen) <= len(self.reader.below.paths):
+            return schema.within(chosen, ())
+        return schema.within(None, self.reader.below.paths.keys() - chosen)
+
+    def _over(self, selection: NDArray[np.bool_] | None) -> list[int]:
+        """The documents above that are let through."""
+        if self.reader.above is None:
+            return []
+        ids = self._ids if selection is None else self._ids[selection]
+        return [id_ for id_ in ids.tolist() if self.reader.is_above(id_)]
+
+    def rows_in(self, selection: NDArray[np.bool_] | None) -> list[int]:
+        return self.reader.rows_of((self._ids if selection is None else self._ids[selection]).tolist())
+
+    def in_order(self, rows: Collection[int]) -> list[int]:
+        chunks = self.reader.chunks(rows)
+        return sorted(rows, key=lambda row: (self._rank[chunks[row].document_id], chunks[row].ordinal))
+
+    def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
+        return self._texts.get(rows)
+
+    # --- words -----------------------------------------------------------------------------------------------
+
+    def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
+        self.reader.below.frequencies(words)  # all at once
+        return {token: self._frequency(word) for token, word in words.items()}
+
+    def _frequency(self, word: str) -> int:
+        """How many chunks hold a word: as exported, without the masked ones, and above."""
+        if word not in self._frequencies:
+            counts = self.reader.below.frequencies(self.stem(word))
+            below = min((count - self._masked[token] for token, count in counts.items()), default=0)
+            above = self.reader.above.frequency(lexicon.literal(word)) if self.reader.above is not None else 0
+            self._frequencies[word] = below + above
+        return self._frequencies[word]
+
+    def _without_masked(self) -> None:
+        """Take what is masked out of the words' numbers, and what lies above into the mean length."""
+        reader, masked = self.reader, self.reader.masked
+        if reader.above is None or len(masked) > COUNTED:
+            return
+        words = reader.below.words(reader.below.rows_of(masked))
+        self._masked = Counter(token for each in words.values() for token in set(" ".join(each.columns).split()))
+        chunks = reader.above.counts()["chunks"]
+        total = reader.below.average_length() * reader.below.counts()["chunks"] - sum(w.length for w in words.values())
+        self.average_length = (total + reader.above.average_length() * chunks) / max(self.count(), 1)
+
+    def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
+        self._holders = {phrase: self._phrase_holders(phrase) for phrase in phrases}
+        return self._holders
+
+    def _phrase_holders(self, text: str) -> _Holders:
+        named = self.reader.below.matching(self._tokens([text]), PHRASED, schema.within(None, self.reader.masked))
+        if self.reader.above is not None:
+            named += self.reader.above.holding(lexicon.literal(text), PHRASED)
+        return _Holders(self._words, self.stem(text), named)
+
+    def _tokens(self, wanted: Iterable[str]) -> list[str]:
+        return list(dict.fromkeys(token for each in wanted for token in self.stem(each)))
+
+    def matching(self, words: Sequence[str], count: int, selection: NDArray[np.bool_] | None) -> list[int]:
+        within, over = self._within(selection), self._over(selection)
+        named = [] if within is None else self.reader.below.matching(self._tokens(words), WIDE, within)
+        if over and self.reader.above is not None:
+            named += self.reader.above.matching(lexicon.any_of(words), scoring.FIELD_WEIGHTS, WIDE, over)
+        scores = self._keyword_scores(named, words)
+        return sorted(named, key=lambda row: (-scores[row], row))[:count]
+
+    def _keyword_scores(self, rows: Sequence[int], wanted: Sequence[str]) -> dict[int, float]:
+        """BM25 as the keyword index of a file computes it, to choose whom it would choose."""
+        terms = [(tokens, self._idf(each)) for each in dict.fromkeys(wanted) if (tokens := self.stem(each))]
+        found = {}
+        for row, (columns, length) in self._words(rows).items():
+            norm = scoring.K1 * (1 - scoring.B + scoring.B * length / max(self.average_length, 1.0))
+            counts = [Counter(column.split()) for column in columns]
+            score = 0.0
+            for tokens, idf in terms:
+                frequency = 0.0
+                for weight, column, count in zip(scoring.FIELD_WEIGHTS, columns, counts, strict=True):
+                    held = count[tokens[0]] if len(tokens) == 1 else column.count(f" {' '.join(tokens)} ")
+                    frequency += weight * held
+                if frequency:
+                    score += idf * frequency * (scoring.K1 + 1) / (frequency + norm)
+            found[row] = score
+        return found
+
+    def _idf(self, word: str) -> float:
+        count = len(self._holders[word]) if word in self._holders else self._frequency(word)
+        return max(float(np.log((self.count() - count + 0.5) / (count + 0.5))), 1e-6)
+
+    def _words(self, rows: Collection[int]) -> dict[int, Words]:
+        below = [row for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS)]
+        found = self.reader.below.words(below)
+        if self.reader.above is not None and len(below) < len(rows):
+            for row, text in self.reader.above.searched_text(set(rows) - set(below)).items():
+                said = (text.title, text.heading_path, text.content, text.terms)
+                found[row] = Words(tuple(f" {' '.join(self.stem(each))} " for each in said), text.length)
+        return found
+
+    # --- vectors -------------------------------------------------------------------------------------------
+
+    def with_nearest(
+        self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: NDArray[np.bool_] | None
+    ) -> Nearness:
+        near = self._exact(vector, {*named, *self._named_near(vector, selection, count)}, pages=True)
+        peak = max(near.values(), default=0.0)
+        if selection is not None:
+            peak = max([peak, *self._exact(vector, self._named_near(vector, None, count), pages=True).values()])
+        rows = self.in_order({*named, *_best(near, count)})
+        return Nearness(rows, np.array([near[row] for row in rows], np.float64), self._mean(vector), peak)
+
+    def nearest(
+        self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None
+    ) -> list[tuple[int, float]]:
+        cosines = self._exact(vector, self._named_near(vector, selection, count, pages=False), pages=False)
+        best = _best({row: cosine for row, cosine in cosines.items() if cosine > -1}, count)
+        return [(row, cosines[row]) for row in self.in_order(best)]
+
+    def _named_near(
+        self, vector: NDArray[np.float32], selection: NDArray[np.bool_] | None, count: int, pages: bool = True
+    ) -> set[int]:
+        """Chunks that are nearest, by themselves or, with ``pages``, with their page: a few more than ``count``."""
+        below, within = self.reader.below, self._within(selection)
+        cosines: dict[int, float] = {}
+        if within is not None:
+            found = below.nearest(vector, NEAR, within)
+            if pages:
+                chosen = [document for document, _ in below.nearest_pages(vector, PAGES, within)]
+                found += below.nearest(vector, IN_PAGES, schema.within(chosen, ())) if chosen else []
+            for row, cosine in found:
+                cosines[row] = max(cosine, cosines.get(row, -1.0))
+        if pages:
+            means = self._means({row >> row_ids.CHUNK_BITS for row in cosines})
+            lent = {document: scoring.PAGE_WEIGHT * float(mean @ vector) for document, mean in means.items()}
+            cosines = {row: cosine + lent.get(row >> row_ids.CHUNK_BITS, 0.0) for row, cosine in cosines.items()}
+        over = set(self._over(selection))
+        if over:
+            rows, table = self._table_above()
+            values = (table.similarity_with_page if pages else table.similarity)(vector)
+            pairs = zip(rows, values.tolist(), strict=True)
+            cosines |= {row: value for row, value in pairs if row >> row_ids.CHUNK_BITS in over}
+        return set(sorted(cosines, key=lambda row: (-cosines[row], row))[: EXACT * count])
+
+    def _exact(self, vector: NDArray[np.float32], rows: Collection[int], pages: bool) -> dict[int, float]:
+        """Row -> its nearness as a table of all vectors gives it, rounded."""
+        below = sorted(row for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS))
+        found: dict[int, float] = {}
+        if below:
+            owners, vectors = self.reader.below.vectors(below)
+            documents = np.array(below, np.int64) >> row_ids.CHUNK_BITS
+            means = self._means(set(documents.tolist())) if pages else {}
+            table = VectorIndex(vectors, np.searchsorted(below, owners), documents, centroids=means)
+            values = (table.similarity_with_page if pages else table.similarity)(vector)
+            found = dict(zip(below, values.astype(np.float64).round(SCORE_DIGITS).tolist(), strict=True))
+        if len(below) < len(rows):
+            above, table = self._table_above()
+            values = (table.similarity_with_page if pages else table.similarity)(vector)
+            rounded = values.astype(np.float64).round(SCORE_DIGITS).tolist()
+            found |= {row: value for row, value in zip(above, rounded, strict=True) if row in rows}
+        return found
+
+    def _mean(self, vector: NDArray[np.float32]) -> float:
+        """The mean nearness of all chunks as they were exported."""
+        about = self.reader.below.about
+        above = 0.0
+        if about.sample:
+            if self._sample is None:
+                owners, vectors = self.reader.below.vectors(about.sample)
+                rows = np.array(about.sample, np.int64)
+                self._sample = VectorIndex(vectors, np.searchsorted(rows, owners), rows)
+            above = float(self._sample.similarity(vector).mean(dtype=np.float64) - self._sample.middle(0.0) @ vector)
+        return float(np.dot(about.mean, vector)) + about.several * above - about.lacking
+
+    def _means(self, documents: set[int]) -> Mapping[int, NDArray[np.float32]]:
+        if len(self._centroids) > REMEMBERED:
+            self._centroids.clear()
+        self._centroids.update(self.reader.below.centroids(documents - self._centroids.keys()))
+        return {document: self._centroids[document] for document in documents if document in self._centroids}
+
+    def _table_above(self) -> tuple[list[int], VectorIndex]:
+        """The rows of what lies above, and their vectors by these."""
+        if self._above is None:
+            assert self.reader.above is not None
+            rows = sorted(row for row, _ in self.reader.above.places())
+            owners, vectors = self.reader.above.matrix()
+            documents = np.array(rows, np.int64) >> row_ids.CHUNK_BITS
+            self._above = rows, VectorIndex(vectors, np.searchsorted(rows, owners), documents)
+        return self._above
+
+
+class _Holders:
+    """The chunks that hold a phrase: of those ``named`` at once, of others when they are asked for."""
+
+    def __init__(
+        self, words: Callable[[Collection[int]], dict[int, Words]], tokens: Sequence[str], named: Collection[int]
+    ) -> None:
+        self._words, self._phrase = words, f" {' '.join(tokens)} "
+        self._rows = self._holding(named)
+
+    def _holding(self, rows: Collection[int]) -> set[int]:
+        words = self._words(rows)
+        return {row for row, said in words.items() if any(self._phrase in column for column in said.columns)}
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._rows or (isinstance(row, int) and row in self._holding([row]))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def _best(scores: Mapping[int, float], count: int) -> set[int]:
+    """The best rows, and all that tie with the last of them."""
+    if len(scores) <= count:
+        return set(scores)
+    least = sorted(scores.values(), reverse=True)[count - 1]
+    return {row for row, score in scores.items() if score >= least}

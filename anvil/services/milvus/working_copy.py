@@ -1,0 +1,159 @@
+"""The index that questions are answered from when it lies in Milvus: what was exported, and over it what moved on.
+
+Before each answer it is asked which generation is the one now, and the documents, where there are some, are compared
+with it by content. Pages that moved on are read into a small index in memory, and the exported ones masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.backends.milvus import reader, writer
+from anvil.backends.milvus.client import Client
+from anvil.backends.milvus.reader import MilvusReader
+from anvil.backends.store import connection
+from anvil.backends.store.writer import SETTINGS, Writer
+from anvil.core import index_url
+from anvil.models.documents import Changes, Progress, silent
+from anvil.services.build import site_view
+from anvil.services.build.indexer import Indexer
+from anvil.services.live.location import IndexLocation
+from anvil.services.live.working_copy import WorkingCopy
+from anvil.services.milvus.milvus_index import MilvusIndex
+from anvil.services.milvus.overlay import LayeredReader, Overlay
+from anvil.services.search.searcher import Searcher
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.provider import EmbeddingProvider
+    from anvil.backends.sources.git_tree import DocumentSource
+
+
+class MilvusCollection(IndexLocation):
+    """One collection, and the reader of its generation now: the same object as long as it is the same generation."""
+
+    is_file = False
+
+    def __init__(self, source: str, folder: Path) -> None:
+        """``folder``: where it is asked from, and the path of a Milvus Lite file starts."""
+        address = index_url.milvus(source)
+        super().__init__(folder / address.collection)
+        self.client = Client(address, folder)
+        self.origin = address.shown
+        self._reader: MilvusReader | None = None
+
+    def reader(self) -> MilvusReader:
+        """Raises :class:`ArtifactError` when there is none that can be used, :class:`FetchError` when it cannot be
+        asked."""
+        generation = writer.pointed(self.client)
+        if self._reader is None or self._reader.generation != generation:
+            self._reader = None
+            self._reader = reader.opened(self.client)
+        return self._reader
+
+    def open(self) -> AbstractContextManager[MilvusReader]:
+        return nullcontext(self.reader())
+
+    def compare(self, source: DocumentSource) -> Changes:
+        return site_view.compared(self.reader(), source)
+
+    def working_copy(
+        self, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, *, defer_vectors: bool
+    ) -> MilvusWorkingCopy:
+        return MilvusWorkingCopy(self, source, provider, progress, defer_vectors=defer_vectors)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._reader = None
+        self.client.close()
+
+
+class MilvusWorkingCopy(WorkingCopy):
+    """One index in Milvus, kept in line with ``source``; see :class:`WorkingCopy`."""
+
+    _artifact: MilvusReader | None  # type: ignore[assignment]
+    _copy: Overlay | None
+
+    def __init__(
+        self,
+        remote: MilvusCollection,
+        source: DocumentSource | None,
+        provider: EmbeddingProvider,
+        progress: Progress = silent,
+        *,
+        defer_vectors: bool = False,
+    ) -> None:
+        super().__init__(remote.path, source, provider, progress, defer_vectors=defer_vectors)
+        self._remote = remote
+        self._overlaid: LayeredReader | None = None
+
+    @property
+    def where(self) -> str:
+        return self._remote.origin or ""
+
+    @property
+    def size(self) -> int:
+        return 0
+
+    @property
+    def made_at(self) -> None:
+        """Not known: a collection does not say when it was written."""
+        return None
+
+    @property
+    def reader(self) -> LayeredReader:  # type: ignore[override]
+        assert self._artifact is not None
+        if self._overlaid is None:
+            gone = {e.id for path, e in self._artifact.pages.items() if self._moved_on(path, e.blob_id)}
+            above = self._copy.identities() if self._copy is not None else {}
+            masked = gone | {self._artifact.pages[path].id for path in above if path in self._artifact.pages}
+            self._overlaid = LayeredReader(self._artifact, self._copy, frozenset(masked))
+        return self._overlaid
+
+    def _moved_on(self, path: str, blob_id: str) -> bool:
+        return bool(blob_id) and self._indexed.get(path) != blob_id
+
+    @property
+    def searcher(self) -> Searcher:
+        if self._searcher is None:
+            self._searcher = Searcher(MilvusIndex(self.reader), self.provider)
+        return self._searcher
+
+    def _open(self) -> None:
+        artifact = self._remote.reader()
+        if artifact is self._artifact:
+            return
+        self.close()
+        self._artifact = artifact
+        self._indexed = artifact.blob_ids()
+        self.source = self._tree and site_view.view_of(self._tree, artifact)
+
+    def _moved(self, copy: Writer, changes: Changes) -> None:
+        touched = {*changes.changed, *changes.added, *changes.removed}
+        kept = {path: blob for path, blob in self._indexed.items() if path not in touched}
+        self._indexed = dict(sorted({**kept, **copy.blob_ids()}.items()))
+        self._searcher = self._pending = self._overlaid = None
+
+    def _indexer(self) -> Indexer:
+        return Indexer(self._writable(), self.provider, self._cut_as_before(), (), self.progress)
+
+    def _writable(self) -> Overlay:
+        assert self._artifact is not None
+        if self._copy is None:
+            meta = self._artifact.meta()
+            copy = Overlay(self._artifact)
+            connection.lay_out(copy.connection, int(meta["embedding_dimensions"]))
+            copy.set_meta({key: meta[key] for key in (*SETTINGS, "commit") if key in meta})
+            copy.seal()
+            self._copy = copy
+        return self._copy
+
+    def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """None: vectors of pages that moved on are made."""
+        return {}
+
+    def close(self) -> None:
+        super().close()
+        self._overlaid = None

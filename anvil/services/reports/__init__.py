@@ -1,0 +1,1 @@
+"""What an index holds: health of the content, differences, a dump as text."""

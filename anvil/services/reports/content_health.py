@@ -1,0 +1,211 @@
+"""What is worth mending in an indexed set of documents: values out, for whoever shows them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.rows import StoredChunk
+from anvil.services.search.pages import page_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+WORTH_SAYING = 100
+"""Characters that a section's own text must have for its being there twice to be told: "See above." may repeat."""
+NEAR = 0.95
+"""The cosine from which two chunks count as saying the same. The title and breadcrumb above them are part of it."""
+COMPARED = 10_000
+"""Chunks compared with one another at most: their pairs grow with the square."""
+NEAREST = 20
+"""Pairs of near duplicates told at most."""
+EXTREMES = 10
+"""Largest, and smallest, pages told at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A section or chunk: its page, breadcrumb, 1-based line in the file, characters, and the page's title."""
+
+    file_path: str
+    heading_path: str
+    line: int
+    chars: int
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSize:
+    """A page: its path and title, its characters, and how many chunks they make."""
+
+    file_path: str
+    title: str
+    chars: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two chunks of different pages whose mean vectors have the cosine ``similarity``."""
+
+    first: Spot
+    second: Spot
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """How many chunks have more than the bar before's ``up_to`` characters, and no more than this one's."""
+
+    up_to: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Sizes of an index, and what is worth mending in its pages.
+
+    ``limit`` is ``max_chunk_size``; ``long_sections`` have more characters of their own, longest first, as do the
+    groups of ``duplicates``: sections with one text under their headings. ``near_duplicates`` is None where they were
+    not looked for: no vectors, or more than ``COMPARED`` chunks. ``without_headings`` and ``empty_pages`` are paths.
+    ``largest_pages`` and ``smallest_pages``, without empty ones, are ``EXTREMES`` each at most, and share none.
+    """
+
+    pages: int
+    sections: int
+    chunks: int
+    windows: int
+    characters: int
+    pending_vectors: int
+    limit: int
+    long_sections: tuple[Spot, ...]
+    duplicates: tuple[tuple[Spot, ...], ...]
+    near_duplicates: tuple[Pair, ...] | None
+    without_headings: tuple[str, ...]
+    empty_pages: tuple[str, ...]
+    chunk_sizes: tuple[Bar, ...]
+    largest_pages: tuple[PageSize, ...] = ()
+    smallest_pages: tuple[PageSize, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LookedOver:
+    """What was read of an index; judging it needs the index no more."""
+
+    health: Health
+    vectors: tuple[NDArray[np.int64], NDArray[np.int8], Mapping[int, StoredChunk]] | None = field(repr=False)
+
+    def judged(self) -> Health:
+        """With the near duplicates, whose search takes the longest."""
+        found = None if self.vectors is None else _near_duplicates(*self.vectors)
+        return replace(self.health, near_duplicates=found)
+
+
+def examine(reader: Reader) -> Health:
+    """Look an index over, and judge it."""
+    return look_over(reader).judged()
+
+
+def look_over(reader: Reader) -> LookedOver:
+    """Read all the text of an index once, and the vectors where chunks are to be compared by them."""
+    meta, counts = reader.meta(), reader.counts()
+    limit = int(json.loads(meta["chunking"])["max_chunk_size"])
+    long_sections: list[Spot] = []
+    bodies: dict[bytes, list[Spot]] = {}
+    without_headings: list[str] = []
+    empty: list[str] = []
+    pages: list[PageSize] = []
+    for document in reader.documents():
+        sections = reader.sections(document.id)
+        chunks = reader.page_chunks(document.id)
+        text = page_text(chunks)
+        if not text.strip():
+            empty.append(document.file_path)
+        else:
+            pages.append(PageSize(document.file_path, document.title, len(text), len(chunks)))
+            if not any(section.heading_level for section in sections):
+                without_headings.append(document.file_path)
+        for section in sections:
+            own = text[section.start : section.end]
+            spot = Spot(document.file_path, section.heading_path, section.start_line, len(own), document.title)
+            if len(own) > limit:
+                long_sections.append(spot)
+            body = _body(own, section.heading_level)
+            if len(body) >= WORTH_SAYING:
+                bodies.setdefault(_hash(body), []).append(spot)
+    twice = [tuple(spots) for spots in bodies.values() if len(spots) > 1]
+    pages.sort(key=lambda page: (-page.chars, page.file_path))
+    few = min(EXTREMES, len(pages) // 2)
+    health = Health(
+        pages=counts["documents"],
+        sections=counts["sections"],
+        chunks=counts["chunks"],
+        windows=counts["windows"],
+        characters=reader.characters(),
+        pending_vectors=reader.lacking_vectors(),
+        limit=limit,
+        long_sections=tuple(sorted(long_sections, key=_longest_first)),
+        duplicates=tuple(sorted(twice, key=lambda spots: _longest_first(spots[0]))),
+        near_duplicates=None,
+        without_headings=tuple(without_headings),
+        empty_pages=tuple(empty),
+        chunk_sizes=tuple(_bars(reader.chunk_sizes(), limit)),
+        largest_pages=tuple(pages[: min(EXTREMES, len(pages) - few)]),
+        smallest_pages=tuple(reversed(pages[len(pages) - few :])),
+    )
+    if not counts["vectors"] or counts["chunks"] > COMPARED:
+        return LookedOver(health, None)
+    owners, rows = reader.matrix()
+    return LookedOver(health, (owners, rows, reader.chunks(set(owners.tolist()))))
+
+
+def _longest_first(spot: Spot) -> tuple[int, str, int]:
+    return -spot.chars, spot.file_path, spot.line
+
+
+def _body(text: str, level: int) -> str:
+    """What stands under a heading, white space aside."""
+    return " ".join((text.partition("\n")[2] if level else text).split())
+
+
+def _hash(body: str) -> bytes:
+    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).digest()
+
+
+def _near_duplicates(
+    owners: NDArray[np.int64], rows: NDArray[np.int8], chunks: Mapping[int, StoredChunk]
+) -> tuple[Pair, ...]:
+    from anvil.core.search.vector_index import nearest_pairs
+
+    texts: dict[bytes, int] = {}  # chunks with one text are duplicates, and told as such
+    text = {
+        row: texts.setdefault(_hash(_body(each.content, each.metadata.heading_level)), len(texts))
+        for row, each in chunks.items()
+    }
+    page = {row: each.document_id for row, each in chunks.items()}  # sections of one page are alike by their nature
+    spots = {
+        row: Spot(
+            each.metadata.file_path, each.metadata.heading_path, each.metadata.start_line, len(each.content), each.title
+        )
+        for row, each in chunks.items()
+    }
+    found = []
+    for a, b, similarity in nearest_pairs(rows, owners, (text, page), NEAR, NEAREST):
+        first, second = sorted((spots[a], spots[b]), key=lambda spot: (spot.file_path, spot.line))
+        found.append(Pair(first, second, round(similarity, 3)))
+    return tuple(sorted(found, key=lambda pair: (-pair.similarity, pair.first.file_path, pair.first.line)))
+
+
+def _bars(sizes: Sequence[int], limit: int) -> Iterator[Bar]:
+    bounds = [limit // 24, limit // 12, limit // 6, limit // 3, limit * 2 // 3, limit]
+    if sizes and max(sizes) > limit:
+        bounds.append(max(sizes))
+    below = -1
+    for bound in bounds:
+        yield Bar(bound, sum(below < size <= bound for size in sizes))
+        below = bound

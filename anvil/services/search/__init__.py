@@ -1,0 +1,1 @@
+"""Ranked search, and pages and sections by name."""

@@ -1,0 +1,156 @@
+"""The candidates of an SQLite index: its keyword index, and its vectors in memory.
+
+Tables in memory are made when first needed and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.rows import SearchedText
+from anvil.backends.store.tokenizer import Stemmer
+from anvil.core import globs
+from anvil.core.search import query as lexicon
+from anvil.core.search import scoring
+from anvil.core.search.vector_index import VectorIndex
+from anvil.services.search.ranking import SCORE_DIGITS, Nearness, RowSet, TextCache, best_places
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_WORDS, MAX_WORD_CHARS = 20_000, 100
+"""Words whose frequency is kept, and the characters of the longest of them."""
+MAX_FILTERS = 8
+"""Globs whose selection is kept."""
+MAX_PHRASE_ROWS = 1000
+"""Chunks that are looked up for a phrase."""
+
+
+class KeywordTables:
+    """What the keyword index of an SQLite file says of words, phrases and texts, kept as far as it was asked for."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._frequencies: dict[str, int] = {}
+        self.text_cache = TextCache(reader.searched_text)
+
+    def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
+        return {token: self._frequency(word) for token, word in words.items()}
+
+    def _frequency(self, word: str) -> int:
+        if len(word) > MAX_WORD_CHARS:
+            return self._reader.frequency(lexicon.literal(word))
+        if word not in self._frequencies:
+            if len(self._frequencies) >= MAX_WORDS:
+                self._frequencies.clear()
+            self._frequencies[word] = self._reader.frequency(lexicon.literal(word))
+        return self._frequencies[word]
+
+    def forget_frequencies(self) -> None:
+        self._frequencies.clear()
+
+    def forget_unused(self) -> None:
+        """Drop the words that no chunk held: a new document may hold them."""
+        self._frequencies = {word: count for word, count in self._frequencies.items() if count}
+
+    def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
+        return {phrase: frozenset(self._reader.holding(lexicon.literal(phrase), MAX_PHRASE_ROWS)) for phrase in phrases}
+
+    def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
+        return self.text_cache.get(rows)
+
+
+class FileIndex(KeywordTables):
+    """An index file, or a copy of one in memory. A selection is a mask over :attr:`rows`."""
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__(reader)
+        self.reader = reader
+        self.stem = Stemmer(reader.connection)
+        self.average_length = reader.average_length()
+        flat = np.fromiter(chain.from_iterable(reader.places()), np.int64)  # no object per chunk, also in passing
+        self.rows, self._documents = np.ascontiguousarray(flat.reshape(-1, 2).T)
+        self._by_row = np.argsort(self.rows)
+        self._selections: dict[str, NDArray[np.bool_]] = {}
+        self._vectors: VectorIndex | None = None
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """All vectors, by the place of their chunk in :attr:`rows`."""
+        if self._vectors is None:
+            owners, vectors = self.reader.matrix()
+            self._vectors = VectorIndex(vectors, self._places(owners), self._documents)
+        return self._vectors
+
+    @property
+    def has_vectors(self) -> bool:
+        return bool(len(self.vectors.rows))
+
+    def warm(self) -> None:
+        """Read what the first query would wait for."""
+        len(self.vectors.rows)
+
+    def forget_vectors(self) -> None:
+        """Read the vectors again when they are needed: there are others now, of the same chunks."""
+        self._vectors = None
+
+    def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
+        """The chunks whose path fits a glob and is one of ``paths``; None where neither is given."""
+        if file_filter is None and paths is None:
+            return None
+        pattern = "**" if file_filter is None else globs.bounded(file_filter)
+        if paths is None and pattern in self._selections:
+            return self._selections[pattern]
+        glob = globs.compile(pattern)
+        allowed = None if paths is None else frozenset(paths)
+        documents = [
+            id_ for id_, path in self.reader.paths() if glob.matches(path) and (allowed is None or path in allowed)
+        ]
+        mask = np.isin(self._documents, np.array(documents, np.int64))
+        if paths is None:
+            if len(self._selections) >= MAX_FILTERS:
+                self._selections.clear()
+            self._selections[pattern] = mask
+        return mask
+
+    def count(self, selection: NDArray[np.bool_] | None = None) -> int:
+        return len(self.rows) if selection is None else int(selection.sum())
+
+    def rows_in(self, selection: NDArray[np.bool_] | None) -> list[int]:
+        rows: list[int] = (self.rows if selection is None else self.rows[selection]).tolist()
+        return rows
+
+    def in_order(self, rows: Collection[int]) -> list[int]:
+        ordered: list[int] = self.rows[np.sort(self._places(np.fromiter(rows, np.int64)))].tolist()
+        return ordered
+
+    def _places(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
+        return self._by_row[np.searchsorted(self.rows, rows, sorter=self._by_row)]
+
+    def matching(self, words: Sequence[str], count: int, selection: NDArray[np.bool_] | None) -> list[int]:
+        documents = None if selection is None else np.unique(self._documents[selection]).tolist()
+        return self.reader.matching(lexicon.any_of(words), scoring.FIELD_WEIGHTS, count, documents)
+
+    def with_nearest(
+        self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: NDArray[np.bool_] | None
+    ) -> Nearness:
+        similarities = self.vectors.similarity_with_page(vector).astype(np.float64).round(SCORE_DIGITS)
+        by_words = self._places(np.fromiter(named, np.int64))
+        places = np.union1d(by_words, best_places(similarities, selection, count))
+        rows = self.rows[places].tolist()
+        return Nearness(rows, similarities[places], float(similarities.mean()), float(similarities.max()))
+
+    def nearest(
+        self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None
+    ) -> list[tuple[int, float]]:
+        """(row, cosine) of the ``count`` selected chunks nearest to ``vector``, in the order of the index, and of all
+        that tie with the last of them."""
+        cosines = self.vectors.similarity(vector).astype(np.float64).round(SCORE_DIGITS)
+        embedded = cosines > -1
+        places = best_places(cosines, embedded if selection is None else selection & embedded, count)
+        return list(zip(self.rows[places].tolist(), cosines[places].tolist(), strict=True))

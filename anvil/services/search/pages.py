@@ -1,0 +1,284 @@
+"""Whole pages, single sections, and the list of pages, by the address a reader uses."""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from anvil.backends.store.reader_protocol import IndexReader
+from anvil.backends.store.rows import StoredDocument, section_url
+from anvil.core.file_selection import is_unicode
+from anvil.core.pluralize import full_heading
+from anvil.core.search import snippets
+from anvil.errors import NotFound
+from anvil.models.documents import (
+    ROOT,
+    SEPARATOR,
+    ChunkMetadata,
+    Page,
+    PageChunk,
+    PageList,
+    PageSection,
+    PageSummary,
+    Section,
+    SectionText,
+)
+
+LONGEST_PATH = 4096
+"""Characters of the longest path or breadcrumb that is looked for; systems know no longer path."""
+SHOWN = 500
+"""Characters of a name that an error repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A page and its sections, whose offsets count characters of its text."""
+
+    page: Page
+    sections: tuple[Section, ...]
+    url: str | None
+
+
+def normalize_path(file_path: str, docs_root: Path | None) -> str:
+    """A page's path as the index spells it: relative to the docs root, POSIX, no leading ``/`` or ``./``.
+
+    An absolute path inside ``docs_root`` is made relative. Raises :class:`NotFound` for one that leads out.
+    """
+    outside = NotFound(f"{_shown(file_path)} is outside the docs folder. Give a path relative to it, as in list_pages.")
+    if "\0" in file_path:
+        raise NotFound("A page's path cannot hold a NUL character. Use list_pages to discover available pages.")
+    if docs_root is not None and Path(file_path).is_absolute():
+        for root in (docs_root.absolute(), docs_root.resolve()):
+            if Path(file_path).is_relative_to(root):
+                return _inside(Path(file_path).relative_to(root).as_posix(), outside)
+    if PureWindowsPath(file_path).drive:
+        raise outside
+    return _inside(file_path.lstrip("/"), outside)  # a leading slash may mean the docs root
+
+
+def _inside(path: str, outside: NotFound) -> str:
+    plain = posixpath.normpath(path) if path else ""
+    if plain == ".." or plain.startswith("../"):
+        raise outside
+    return "" if plain == "." else plain
+
+
+def _document(reader: IndexReader, file_path: str, docs_root: Path | None) -> StoredDocument:
+    if len(file_path) > LONGEST_PATH:
+        raise NotFound(
+            f"No page found at path: {_shown(file_path)}. It has {len(file_path):,} characters, and no path has more "
+            f"than {LONGEST_PATH:,}. Use list_pages to discover available pages."
+        )
+    document = _stored(reader, file_path)  # as listed, whatever the name looks like
+    path = file_path if document else normalize_path(file_path, docs_root)
+    document = document or _stored(reader, path)
+    if document is None:
+        paths = list(reader.identities())
+        name = PurePosixPath(path).name
+        same_name = [p for p in paths if PurePosixPath(p).name == name]
+        near = (same_name + difflib.get_close_matches(path, paths, n=3, cutoff=0.5))[:3]
+        raise NotFound(
+            f"No page found at path: {_shown(file_path)}. Use list_pages to discover available pages."
+            + (f" Closest: {', '.join(dict.fromkeys(near))}." if near else "")
+        )
+    return document
+
+
+def _stored(reader: IndexReader, path: str) -> StoredDocument | None:
+    return reader.document(path) if is_unicode(path) else None
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= SHOWN else name[:SHOWN] + "…"
+
+
+def get_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Page:
+    """A page with its chunks in document order. Raises :class:`NotFound`, naming the closest paths."""
+    return _page(reader, _document(reader, file_path, docs_root))
+
+
+def outline(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Outline:
+    """A page with its sections. Raises :class:`NotFound`, naming the closest paths."""
+    document = _document(reader, file_path, docs_root)
+    return Outline(_page(reader, document), reader.sections(document.id), document.url)
+
+
+def _page(reader: IndexReader, document: StoredDocument) -> Page:
+    chunks = reader.page_chunks(document.id)
+    total = sum(chunk.char_count for chunk in chunks)
+    sections = tuple(
+        PageSection(s.heading_path, s.heading_level, s.anchor, s.start_line, s.end - s.start)
+        for s in reader.sections(document.id)
+    )
+    return Page(document.file_path, document.title, document.last_modified, total, chunks, sections)
+
+
+def get_section(
+    reader: IndexReader,
+    file_path: str,
+    heading_path: str,
+    include_children: bool = False,
+    docs_root: Path | None = None,
+) -> SectionText:
+    """The text under one heading, whole, however it was cut into chunks; of a part (``[part 2/3]``), that part.
+
+    ``heading_path`` is a breadcrumb, with or without the page's title in front; where it is none, an anchor, or a
+    heading's text or the end of a breadcrumb that only one section has. ``include_children`` runs on to the next
+    heading of the same or a higher level. Raises :class:`NotFound`, naming the closest breadcrumbs.
+    """
+    document = _document(reader, file_path, docs_root)
+    sections = reader.sections(document.id)
+    chunks = reader.page_chunks(document.id)
+    bounded = len(heading_path) <= LONGEST_PATH or any(heading_path == section.heading_path for section in sections)
+    address = _address(heading_path, document.title, sections, chunks) if bounded else None
+    if address is None:
+        near = [full_heading(document.title, path) for path in closest_headings(heading_path[:LONGEST_PATH], sections)]
+        raise NotFound(
+            f"No section found at heading: {_shown(heading_path)} in {document.file_path}. "
+            "Use get_page to see available sections." + (f" Closest: {'; '.join(near)}." if near else "")
+        )
+    found, part = address
+    text = page_text(chunks)
+    last = last_of(found, sections) if include_children else found
+    start, end, first_line, last_line = found.start, last.end, found.start_line, last.end_line
+    if part is not None:
+        start = sum(chunk.char_count for chunk in chunks[: part.ordinal])
+        first_line += snippets.lines_before(text[found.start : start], start - found.start)
+        if not include_children:
+            end = start + part.char_count
+            last_line = first_line + snippets.lines_before(part.content, part.char_count - 1)
+    content = text[start:end]
+    place = ChunkMetadata(
+        document.file_path,
+        part.heading_path if part else found.heading_path,
+        found.heading_level,
+        document.last_modified,
+        len(content),
+        first_line,
+        last_line,
+        section_url(document.url, found.anchor),
+    )
+    return SectionText(content, place, document.title)
+
+
+def _address(
+    given: str, title: str, sections: Sequence[Section], chunks: Sequence[PageChunk] = ()
+) -> tuple[Section, PageChunk | None] | None:
+    """The section that ``given`` means, and its part where it names one of the ``chunks``; None when nothing fits.
+
+    The exact breadcrumb goes before all else.
+    """
+    title = " ".join(title.split())
+    untitled = given.removeprefix(title + SEPARATOR) if title else given
+    if title and (given == title or given.startswith(f"{title} [part ")):
+        untitled = ROOT + given.removeprefix(title)
+    spelled = list(dict.fromkeys((given, untitled)))
+    by_path = {section.heading_path: section for section in sections}
+    for path in spelled:
+        if path in by_path:
+            return by_path[path], None
+        part = _PART.fullmatch(path)
+        if part and part[1] in by_path:
+            chunk = next((each for each in chunks if each.heading_path == path), None)
+            if chunk is not None:
+                return by_path[part[1]], chunk
+    for path in spelled:
+        for fits in (_is_listed(path), _is_anchor(path), _is_titled(path), _is_end(path)):
+            found = [section for section in sections if fits(section)]
+            if len(found) == 1:
+                return found[0], None
+            if found:  # it names several: the next kind of address would pick one of them
+                break
+    return None
+
+
+def _is_listed(text: str) -> Callable[[Section], bool]:
+    """Whether a section is the h1 or h2 of that text: as in the list of pages, where smaller headings do not count."""
+    return lambda section: section.heading_level in (1, 2) and section.title == text
+
+
+def _is_anchor(anchor: str) -> Callable[[Section], bool]:
+    wanted = anchor.removeprefix("#")
+    return lambda section: bool(wanted) and section.anchor == wanted
+
+
+def _is_titled(text: str) -> Callable[[Section], bool]:
+    return lambda section: section.heading_level > 0 and section.title == text
+
+
+def _is_end(path: str) -> Callable[[Section], bool]:
+    return lambda section: section.heading_path.endswith(SEPARATOR + path)
+
+
+_PART = re.compile(r"(.*) \[part \d+/\d+\]", re.DOTALL)
+
+
+def headings(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> tuple[str, ...]:
+    """The breadcrumbs of a page's sections, in order. Raises :class:`NotFound`, naming the closest paths."""
+    return tuple(section.heading_path for section in reader.sections(_document(reader, file_path, docs_root).id))
+
+
+def page_text(chunks: tuple[PageChunk, ...]) -> str:
+    """The page's text: its chunks, joined."""
+    return "".join(chunk.content for chunk in chunks)
+
+
+def last_of(section: Section, sections: tuple[Section, ...]) -> Section:
+    """The last of a section's descendants, or itself."""
+    last = section
+    for each in sections[section.ordinal + 1 :]:
+        if section.heading_level == 0 or each.heading_level <= section.heading_level:
+            break
+        last = each
+    return last
+
+
+def closest_headings(wanted: str, sections: tuple[Section, ...]) -> list[str]:
+    """Up to three breadcrumbs near to ``wanted``; first the only one that ends in exactly its last heading."""
+    paths = [section.heading_path for section in sections]
+    leaf = wanted.rsplit(SEPARATOR, 1)[-1]
+    exact = [p for p in paths if p == wanted or p.endswith(SEPARATOR + wanted)]
+    exact = exact or [s.heading_path for s in sections if s.title == leaf]
+    folded = [p for p in paths if leaf.casefold() in p.rsplit(SEPARATOR, 1)[-1].casefold() and leaf != ROOT]
+    near = difflib.get_close_matches(wanted, paths, n=3, cutoff=0.4)
+    ranked = [*(exact if len(exact) == 1 else []), *near, *exact, *folded]
+    return list(dict.fromkeys(ranked))[:3]
+
+
+def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:
+    """All pages, or those in the folder ``prefix`` (``epics`` and ``epics/`` mean the same), sorted by path."""
+    if prefix is not None and len(prefix) > LONGEST_PATH:
+        return PageList((), 0)
+    folder = posixpath.normpath((prefix or "").strip("/") or ".")
+    folder = "" if folder == "." else folder
+    if not is_unicode(folder):
+        return PageList((), 0)
+    documents = list(reader.documents(folder))
+    sizes, headings = reader.page_sizes(), reader.top_headings([document.id for document in documents])
+    pages = []
+    for document in documents:
+        count, chars = sizes.get(document.id, (0, 0))
+        pages.append(
+            PageSummary(
+                document.file_path,
+                document.title,
+                headings.get(document.id, ()),
+                count,
+                chars,
+                document.last_modified,
+                document.url,
+            )
+        )
+    return PageList(tuple(pages), len(pages))
+
+
+def breadcrumb(reader: IndexReader, file_path: str, heading: str, docs_root: Path | None = None) -> str:
+    """The exact breadcrumb of the section that ``heading`` means to :func:`get_section`. Given back as it is when
+    nothing fits."""
+    document = _document(reader, file_path, docs_root)
+    found = _address(heading, document.title, reader.sections(document.id))
+    return found[0].heading_path if found else heading

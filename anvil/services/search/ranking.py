@@ -1,0 +1,224 @@
+"""Ranking: exact scores of the chunks that an index names as candidates.
+
+Words and vectors each name their best chunks. Only these few are scored, in the same way for a file, a library and
+Milvus: what differs between them is a :class:`CandidateIndex`. Chunks are known by their row ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from anvil.backends.store import row_ids
+from anvil.backends.store.rows import SearchedText
+from anvil.backends.store.tokenizer import Stemmer
+from anvil.core.search import query as lexicon
+from anvil.core.search import scoring
+from anvil.errors import ArtifactRejected
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CANDIDATES = 20
+"""Chunks that words and vectors name each; more of them changed no result that mattered."""
+ENOUGH = 20
+"""Candidates that the words have to name, if so many chunks hold one: the most results a search can return."""
+MAX_POSTINGS = 1000
+"""Entries of the keyword index that naming candidates may touch: rarest words first, the others only score."""
+MAX_FILTERED_POSTINGS = 10_000
+"""The same where a filter lets only some of the entries through."""
+MAX_WHOLE = 400
+"""A filter that lets through no more chunks than this makes all of them candidates."""
+MAX_TEXTS = 1024
+"""Chunks whose texts are kept in memory."""
+SCORE_DIGITS = 6
+"""Scores are rounded before they are compared: one text has one score, wherever in a block of vectors it is."""
+
+
+class RowSet(Protocol):
+    """The chunks that hold a phrase. The length may count only those that are known."""
+
+    def __contains__(self, row: object, /) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+
+class Nearness(NamedTuple):
+    """Candidates in the order of the index, how near each is to a query with its page (n,), rounded; and the mean and
+    the highest of these values over all chunks."""
+
+    rows: list[int]
+    similarities: NDArray[np.float64]
+    mean: float
+    peak: float
+
+
+class Ranked(NamedTuple):
+    """A result: its score, the row of its chunk, and what words, heading and vectors add to the score."""
+
+    score: float
+    row: int
+    summands: list[float]
+
+
+class CandidateIndex(Protocol):
+    """The chunks of one index, named and described for the ranking. A ``selection`` says which chunks a filter lets
+    through, in the index's own terms; None means all."""
+
+    stem: Stemmer
+    average_length: float
+    """Words per chunk."""
+
+    def count(self, selection: Any = None) -> int:
+        """How many chunks a selection has."""
+
+    def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
+        """Token -> how many chunks hold it. ``words``: token -> the word it came from."""
+
+    def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
+        """Phrase -> the chunks that hold it."""
+
+    def matching(self, words: Sequence[str], count: int, selection: Any) -> list[int]:
+        """Rows of the ``count`` selected chunks that fit words and phrases best by BM25."""
+
+    def rows_in(self, selection: Any) -> Collection[int]:
+        """Rows of all selected chunks."""
+
+    def in_order(self, rows: Collection[int]) -> list[int]:
+        """The same rows in the order of the index, which decides between equal scores."""
+
+    def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
+        """Row -> what of it is searched."""
+
+    def with_nearest(self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: Any) -> Nearness:
+        """The rows ``named`` and the ``count`` selected ones nearest to ``vector`` with their page (ties included)."""
+
+
+class Weights(NamedTuple):
+    """A query taken apart; token -> how many chunks hold it, and token -> its weight, of those that occur."""
+
+    query: lexicon.Query
+    frequencies: dict[str, int]
+    tokens: dict[str, float]
+
+
+def weights(index: CandidateIndex, text: str) -> Weights:
+    """What each word of a query counts in this index."""
+    query = lexicon.parse_query(text, index.stem)
+    frequencies = index.frequencies({token: word for token, (_, word) in query.terms.items()})
+    total = index.count()
+    tokens = {
+        token: weight * scoring.idf(frequencies[token], total)
+        for token, (weight, _) in query.terms.items()
+        if frequencies[token]
+    }
+    return Weights(query, frequencies, tokens)
+
+
+def rank(
+    index: CandidateIndex, text: str, vector: NDArray[np.float32] | None, selection: Any, count: int
+) -> list[Ranked]:
+    """The candidates for a query, best first: ``count`` or more by words and by ``vector``, where there are so many."""
+    weighed, total = weights(index, text), index.count()
+    phrases = {
+        phrase: (holders, weighed.query.phrases[phrase] * scoring.idf(len(holders), total))
+        for phrase, holders in index.phrase_holders(weighed.query.phrases).items()
+        if len(holders)
+    }
+    named = _keyword_candidates(index, weighed, phrases, selection, count)
+    dense = None
+    if vector is None:
+        rows = index.in_order(named)
+    else:
+        nearness = index.with_nearest(vector, named, count, selection)
+        rows, dense = nearness.rows, scoring.normalize(nearness.similarities, nearness.mean, nearness.peak)
+    if not rows:
+        return []
+    lexical, coverage = _keyword_scores(index, rows, weighed.tokens, list(phrases.values()))
+    if vector is None:  # without vectors, a chunk that holds none of the words is no result
+        matches = lexical > 0
+        rows = [row for row, match in zip(rows, matches.tolist(), strict=True) if match]
+        lexical, coverage = lexical[matches], coverage[matches]
+    fused, summands = scoring.fuse(lexical, coverage, dense)
+    scores = fused.tolist()
+    if dense is not None:
+        scores = scoring.boost_siblings(scores, [row >> row_ids.CHUNK_BITS for row in rows])
+    results = (
+        Ranked(round(score, SCORE_DIGITS), row, parts)
+        for score, row, parts in zip(scores, rows, summands.tolist(), strict=True)
+    )
+    return sorted(results, key=lambda result: -result.score)  # stable: of equal scores the first in the index
+
+
+def _keyword_candidates(
+    index: CandidateIndex, weighed: Weights, phrases: Iterable[str], selection: Any, count: int
+) -> Collection[int]:
+    if index.count(selection) <= MAX_WHOLE:
+        return index.rows_in(selection)
+    frequencies = weighed.frequencies
+    tokens = sorted(weighed.tokens, key=lambda token: (frequencies[token], token))
+    words = [weighed.query.terms[token][1] for token in tokens]
+    costs = np.cumsum([frequencies[token] for token in tokens])
+    limit = MAX_POSTINGS if selection is None else MAX_FILTERED_POSTINGS
+    affordable = max(int((costs <= limit).sum()), 1)
+    rows: list[int] = []
+    for size in sorted({min(affordable, len(words)), len(words)}):  # all words, when the rare ones name too few
+        wanted = [*words[:size], *phrases]
+        if wanted and len(rows) < min(count, ENOUGH):
+            rows = index.matching(wanted, count, selection)
+    return rows
+
+
+def _keyword_scores(
+    index: CandidateIndex, rows: Sequence[int], tokens: Mapping[str, float], phrases: Sequence[tuple[RowSet, float]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """BM25F and heading coverage of each row."""
+    texts = index.texts(rows)
+    repeated, counts = index.stem.counts_again, index.stem.counter(tokens)
+    scores = []
+    for row in rows:
+        text = texts[row]
+        columns = (repeated(text.title), repeated(text.heading_path), counts(text.content), counts(text.terms))
+        phrase_weight = sum(weight for holders, weight in phrases if row in holders)
+        fields = scoring.Fields(columns, text.length)
+        scores.append(scoring.bm25f(fields, tokens, index.average_length, phrase_weight))
+    pairs = np.array(scores, np.float64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+class TextCache:
+    """The texts of the last chunks that were scored."""
+
+    def __init__(self, read: Callable[[Sequence[int]], dict[int, SearchedText]]) -> None:
+        self._read = read
+        self._texts: dict[int, SearchedText] = {}
+
+    def get(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
+        """Row -> text, of at least these rows. Raises :class:`ArtifactRejected` when one has none."""
+        unknown = [row for row in rows if row not in self._texts]
+        if len(self._texts) + len(unknown) > MAX_TEXTS:
+            self._texts.clear()
+            unknown = list(rows)
+        self._texts.update(self._read(unknown))
+        if any(row not in self._texts for row in unknown):
+            raise ArtifactRejected(
+                "The index is damaged: its keyword index lacks chunks. Build it again with 'anvil build --force', or "
+                "fetch it again."
+            )
+        return self._texts
+
+    def forget(self, documents: Collection[int]) -> None:
+        """Drop the texts of some documents."""
+        self._texts = {row: text for row, text in self._texts.items() if row >> row_ids.CHUNK_BITS not in documents}
+
+
+def best_places(values: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> NDArray[np.intp]:
+    """The places of the ``count`` highest ``values`` among those ``allowed``, ascending, and of all that tie with the
+    last of them, so that the order of a file does not decide."""
+    places = np.arange(len(values)) if allowed is None else np.flatnonzero(allowed)
+    if len(places) > count:
+        least = np.partition(values[places], len(places) - count)[len(places) - count]
+        places = places[values[places] >= least]
+    return places

@@ -1,0 +1,221 @@
+"""Search over one index: by words, by vectors, or both.
+
+The index names its best candidates by words and by vectors; :mod:`anvil.services.search.ranking` scores these few.
+Filters narrow what may be a candidate, so they never cost a result that exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from anvil.backends.embedding.factory import explain_mismatch
+from anvil.backends.store.reader_protocol import IndexReader
+from anvil.core.search import query as lexicon
+from anvil.core.search import scoring
+from anvil.core.search.scoring import ScoreParts
+from anvil.errors import AnvilError, ConfigError
+from anvil.models.documents import Hit, Mode, SearchResult
+from anvil.services.search import ranking, section_match
+from anvil.services.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Ranked
+from anvil.services.search.section_match import Namer, Span, Wanted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from anvil.backends.embedding.provider import EmbeddingProvider
+
+
+class SearchableIndex(CandidateIndex, Protocol):
+    """A :class:`CandidateIndex` of pages: it knows globs and paths, and its reader gives the texts of results."""
+
+    @property
+    def reader(self) -> IndexReader: ...
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether any chunk has a vector."""
+
+    def select(self, file_filter: str | None, paths: Collection[str] | None) -> Any:
+        """The chunks whose path fits a glob and is one of ``paths``; None where neither is given."""
+
+    def nearest(self, vector: NDArray[np.float32], count: int, selection: Any) -> list[tuple[int, float]]:
+        """(row, cosine, rounded) of the ``count`` selected chunks nearest to ``vector``, in the order of the index, and
+        of all that tie with the last of them."""
+
+    def warm(self) -> None:
+        """Read what the first query would wait for."""
+
+    def forget_vectors(self) -> None:
+        """Read the vectors again when they are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hits in descending score, how many chunks the filter let through, notes on how they were found, and of each hit
+    the row of its chunk, the parts of its score, and where in its content the section is that it names."""
+
+    hits: tuple[Hit, ...]
+    total_chunks: int
+    notes: tuple[str, ...]
+    rows: tuple[int, ...] = ()
+    parts: tuple[ScoreParts, ...] = ()
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A search's answer, the parts of each of its scores, and where in each content the section is that it names."""
+
+    result: SearchResult
+    parts: tuple[ScoreParts, ...]
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query's unit vector (dimensions,), or why it has none."""
+
+    vector: NDArray[np.float32] | None
+    error: AnvilError | None = None
+
+
+def embed_query(query: str, provider: EmbeddingProvider) -> Question:
+    """Embed a query. This touches no index, so no lock need be held."""
+    try:
+        return Question(provider.embed_query(lexicon.bounded(query)))
+    except AnvilError as error:
+        return Question(None, error)
+
+
+def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str | None:
+    """Why there is no semantic search in an index with this manifest, or None."""
+    if meta["embedding_dimensions"] == "0":
+        return "Semantic search is off: the index was built without vectors (embedding provider none)."
+    try:
+        digest = provider.digest
+    except AnvilError as error:
+        return f"Semantic search is off: {error}"
+    if meta["embedding_model_digest"] != digest:
+        return f"Semantic search is off: {explain_mismatch(meta, provider)}"
+    return None
+
+
+class Searcher:
+    """Queries against what an index holds now."""
+
+    def __init__(self, index: SearchableIndex, provider: EmbeddingProvider) -> None:
+        self.index = index
+        self.provider = provider
+        self._obstacle = semantic_obstacle(index.reader.meta(), provider)
+
+    @property
+    def semantic(self) -> bool:
+        """Whether queries can be compared with the vectors here."""
+        return self._obstacle is None
+
+    def warm(self) -> None:
+        """Read what the first query would wait for."""
+        self.index.warm()
+
+    def forget_vectors(self) -> None:
+        """The reader holds other vectors now, of the same chunks."""
+        self.index.forget_vectors()
+
+    def search(
+        self,
+        query: str,
+        top_k: int,
+        file_filter: str | None,
+        max_chars: int,
+        mode: Mode,
+        threshold: float,
+        question: Question | None = None,
+        paths: Collection[str] | None = None,
+    ) -> Found:
+        """The best ``top_k`` (clamped to 1..20) chunks. ``question``: ``query`` embedded already; made here if not.
+        ``paths``: only of these documents.
+
+        Raises :class:`ConfigError` for a blank query, an unknown mode, or semantic search where there is none.
+        """
+        if not query.strip():
+            raise ConfigError("query parameter is required")
+        if mode not in ("hybrid", "semantic", "keyword"):
+            raise ConfigError(f"Unknown mode {mode!r}. Use hybrid, semantic or keyword.")
+        if mode == "semantic" and self._obstacle:
+            raise ConfigError(self._obstacle)
+        selection = self.index.select(file_filter, paths)
+        total = self.index.count(selection)
+        notes = [self._obstacle] if self._obstacle and mode == "hybrid" else []
+        vector = None
+        if mode != "keyword" and not self._obstacle and total:
+            question = question or embed_query(query, self.provider)
+            vector = question.vector
+            if question.error is not None:
+                if mode == "semantic":
+                    raise question.error
+                notes.append(f"Semantic search is off: {question.error}")
+        top_k = min(max(top_k, 1), ENOUGH)
+        results: list[Ranked] = []
+        if total and mode == "semantic" and vector is not None:
+            nearest = sorted(self.index.nearest(vector, top_k, selection), key=lambda pair: -pair[1])
+            results = [Ranked(cosine, row, [0.0, 0.0, cosine]) for row, cosine in nearest]
+        elif total:
+            if vector is not None and not self.index.has_vectors:
+                vector = None  # none is made yet: they would only make all chunks equal
+            results = ranking.rank(self.index, query, vector, selection, CANDIDATES)
+        results = [result for result in results if threshold <= 0 or result.score >= threshold][:top_k]
+        hits, spans = section_match.within_budget(self._hits(results, query, vector), query, max_chars)
+        return Found(
+            hits,
+            total_chunks=total,
+            notes=tuple(notes),
+            rows=tuple(result.row for result in results),
+            parts=tuple(_parts(result) for result in results),
+            spans=spans,
+        )
+
+    def _hits(
+        self, results: Sequence[Ranked], query: str, vector: NDArray[np.float32] | None
+    ) -> list[tuple[Hit, Span]]:
+        """The results, whole, each naming the section that fits best."""
+        reader = self.index.reader
+        stored = reader.chunks([result.row for result in results])
+        chunks = [stored[result.row] for result in results]
+        places = reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
+        namer = self._namer(query) if any(len(sections) > 1 for sections in places) else None
+        hits = []
+        for chunk, result, sections in zip(chunks, results, places, strict=True):
+            named = sections[0] if sections else None
+            if namer is not None and sections:
+                named = namer.choose(chunk, sections, partial(self._nearest_span, chunk.row, vector))
+            hits.append(section_match.hit(chunk, result.score, named, sections[0].anchor if sections else ""))
+        return hits
+
+    def _namer(self, text: str) -> Namer:
+        query, _, tokens = ranking.weights(self.index, text)
+        rarest = scoring.idf(1, self.index.count())
+        phrases = {phrase: weight * rarest for phrase, weight in query.phrases.items()}
+        return Namer(Wanted(tokens, phrases, self.index.average_length), self.index.stem)
+
+    def _nearest_span(self, row: int, vector: NDArray[np.float32] | None) -> tuple[int, int] | None:
+        """The span of the window of a chunk that is nearest to a query; None where it has no vectors."""
+        if vector is None:
+            return None
+        best, highest = None, -2.0
+        for start, end, stored in self.index.reader.windows_of(row):
+            values = np.frombuffer(stored, np.int8).astype(np.float32)
+            cosine = round(float(values @ vector) / max(float(np.linalg.norm(values)), 1e-9), SCORE_DIGITS)
+            if cosine > highest:
+                best, highest = (start, end), cosine
+        return best
+
+
+def _parts(result: Ranked) -> ScoreParts:
+    words, heading, vectors = (round(part, SCORE_DIGITS) for part in result.summands)
+    page = round(result.score - sum(result.summands), SCORE_DIGITS) + 0.0  # no -0.0
+    return ScoreParts(words, heading, vectors, page)

@@ -1,0 +1,131 @@
+"""Which section of a chunk a result names: the one that fits the question best, by its own words.
+
+A chunk may hold several short sections. Where the words of the question do not decide, the window decides that is
+nearest to the question; where that does not either, the first section does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from anvil.backends.store.rows import SectionPlace, StoredChunk, section_url
+from anvil.backends.store.tokenizer import Stemmer
+from anvil.core.markdown import visible_text
+from anvil.core.search import query as lexicon
+from anvil.core.search import scoring, snippets
+from anvil.models.documents import SEPARATOR, Hit
+
+DIGITS = 6
+"""Scores of sections are rounded before they are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where the text of the section that a hit names is in the hit's content; ``line``: of ``start``, in the file."""
+
+    start: int
+    end: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a question asks for: token -> weight, phrase -> weight, and the mean length of what is searched."""
+
+    weights: dict[str, float]
+    phrases: dict[str, float]
+    average: float
+
+
+class Namer:
+    """Chooses sections for one question."""
+
+    def __init__(self, wanted: Wanted, stem: Stemmer) -> None:
+        self._wanted, self._stem = wanted, stem
+        self._counts = stem.counter(wanted.weights)
+        self._phrases = [(f" {' '.join(stem(text))} ", weight) for text, weight in wanted.phrases.items()]
+
+    def score(self, heading: str, text: str) -> float:
+        """How well a section fits the words; 0 when it holds none of them."""
+        held = 0.0
+        if self._phrases:
+            said = f" {' '.join(self._stem(text))} "
+            held = sum(weight for phrase, weight in self._phrases if phrase in said)
+        weights, lowered = self._wanted.weights, text.lower()
+        in_heading, in_text = self._stem.counts_again(heading), self._counts(text)
+        within = any(token not in in_text and (token[:-1] or token) in lowered for token in weights)
+        derived = self._counts(lexicon.derived_terms(text)) if within else {}  # parts of longer words
+        fields = scoring.Fields(({}, in_heading, in_text, derived), len(text.split()))
+        return round(scoring.bm25f(fields, weights, self._wanted.average, held)[0], DIGITS)
+
+    def choose(
+        self, chunk: StoredChunk, sections: Sequence[SectionPlace], window: Callable[[], tuple[int, int] | None]
+    ) -> SectionPlace:
+        """The best of the ``sections`` of a chunk. ``window``: the span of its content that is nearest in meaning."""
+        if len(sections) == 1:
+            return sections[0]
+        scores = [
+            self.score(section.heading_path.rpartition(SEPARATOR)[2], _own(chunk, section)) for section in sections
+        ]
+        best = max(scores)
+        equal = [section for section, score in zip(sections, scores, strict=True) if score == best]
+        if len(equal) > 1 and (span := window()) is not None:
+            start, end = chunk.start + span[0], chunk.start + span[1]
+            return max(equal, key=lambda section: min(end, section.end) - max(start, section.start))
+        return equal[0]
+
+
+def _own(chunk: StoredChunk, section: SectionPlace) -> str:
+    """The part of a chunk's content that is a section's."""
+    return chunk.content[max(section.start - chunk.start, 0) : section.end - chunk.start]
+
+
+def hit(chunk: StoredChunk, score: float, section: SectionPlace | None, page_anchor: str) -> tuple[Hit, Span]:
+    """A result that names ``section``, and where that is in it. ``page_anchor``: the anchor in the chunk's own URL."""
+    place, size = chunk.metadata, len(chunk.content)
+    if section is None:  # a text without any section
+        content = visible_text.shown(chunk.content)
+        return Hit(content, score, place, title=chunk.title), Span(0, len(content), place.start_line)
+    page_url = place.url.removesuffix(f"#{page_anchor}") if place.url and page_anchor else place.url
+    start, end = section.start - chunk.start, section.end - chunk.start
+    named = replace(
+        place,
+        heading_path=section.heading_path,
+        heading_level=section.heading_level,
+        start_line=section.start_line,
+        end_line=section.end_line,
+        url=section_url(page_url, section.anchor),
+    )
+    line = section.start_line if start >= 0 else place.start_line
+    whole = start >= 0 and end <= size
+    before, own = chunk.content[: max(start, 0)], chunk.content[max(start, 0) : end]
+    before, own, after = visible_text.shown(before), visible_text.shown(own), visible_text.shown(chunk.content[end:])
+    span = Span(len(before), len(before) + len(own), line)
+    return Hit(before + own + after, score, named, not whole, chunk.title), span
+
+
+def within_budget(
+    hits: Sequence[tuple[Hit, Span]], query: str, max_chars: int
+) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
+    """Cut the lower ranks' contents, last first, to the passage of the named section that matched, so that all fit
+    ``max_chars``.
+
+    Whole lines; each keeps at least its fair share of the budget, or the section. Metadata and the number of hits stay.
+    """
+    total = sum(len(hit.content) for hit, _ in hits)
+    share = max(max_chars // max(len(hits), 1), 1)
+    wanted = snippets.query_stems(query)
+    found = list(hits)
+    for place in reversed(range(len(found))):
+        if total <= max_chars:
+            break
+        hit, span = found[place]
+        size = max(share, len(hit.content) - (total - max_chars))
+        if size < len(hit.content):
+            own = hit.content[span.start : span.end]
+            start, end = snippets.best_snippet(own, wanted, size)
+            cut = Span(0, end - start, span.line + snippets.lines_before(own, start))
+            found[place] = replace(hit, content=own[start:end], truncated=True), cut
+            total -= len(hit.content) - (end - start)
+    return tuple(hit for hit, _ in found), tuple(span for _, span in found)

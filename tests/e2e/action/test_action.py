@@ -1,0 +1,555 @@
+"""The action: its steps in order, as a runner runs them, and what it and the workflows promise on paper."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import anvil
+from anvil.backends.store import manifest_file
+from anvil.core import manifest
+from anvil.interfaces.ci import program_key
+from tests.conftest import PAGES, write
+from tests.support.action_runner import OFFLINE, STANDS, Job
+from tests.support.environments import wheel as built
+from tests.support.index_server import serving
+from tests.support.programs import environment, program
+from tests.support.repositories import commit, isolated, run
+
+__all__ = ["isolated"]
+ROOT = Path(__file__).resolve().parents[3]
+ACTION = ROOT / "action.yml"
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ATTEST = "Attest where the index comes from"
+NewJob = Callable[..., Job]
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Anvil as a wheel, for the action's input ``package``."""
+    return str(built(tmp_path_factory.mktemp("wheel")))
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the step that installs leaves, made once by its own command; tests of that step run it anew."""
+    folder = tmp_path_factory.mktemp("installed")
+    step = next(
+        each
+        for each in yaml.safe_load(ACTION.read_text(encoding="utf-8"))["runs"]["steps"]
+        if each["name"] == "Install Anvil"
+    )
+    variables = {
+        **os.environ,
+        **OFFLINE,
+        "PYTHON": sys.executable,
+        "PACKAGE": wheel,
+        "MODE": "build",
+        "RUNNER_TEMP": str(folder),
+    }
+    subprocess.run(["bash", "-euc", step["run"]], env=variables, check=True, timeout=120, cwd=folder)
+    return folder / "anvil"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository of four pages, where neither spaces nor umlauts are spared."""
+    folder = tmp_path / "mein Projekt äöü"
+    write(folder / "docs", PAGES)
+    write(folder, {".gitignore": ".anvil/\n"})
+    run(folder, "init", "-q", "-b", "main")
+    commit(folder, "first", at=1_700_000_000)
+    return folder
+
+
+@pytest.fixture
+def job(checkout: Path, tmp_path: Path, request: pytest.FixtureRequest) -> NewJob:
+    """Makes jobs: each with a fresh checkout and temporary folder, all with the same caches and artifacts.
+
+    Anvil is installed in them already; for tests that take ``wheel`` the step that installs does it each time.
+    """
+    if os.name == "nt":
+        pytest.skip("the steps are run by a bash with POSIX paths, as on GitHub's Linux and macOS runners")
+    made: list[Job] = []
+    there = None if "wheel" in request.fixturenames else request.getfixturevalue("installed")
+
+    def new(event: str = "push", **environment: str) -> Job:
+        run(checkout, "clean", "-qfdx")
+        temp = tmp_path / "läufer temp" / str(len(made))
+        caches, artifacts = tmp_path / "services/caches", tmp_path / f"services/artifacts of run {len(made)}"
+        for folder in (temp, caches, artifacts):
+            folder.mkdir(parents=True, exist_ok=True)
+        made.append(Job(checkout, temp, caches, artifacts, event, {**OFFLINE, **environment}, STANDS, there))
+        return made[-1]
+
+    return new
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def scratch(checkout: Path, where: Path, provider: str = "local") -> Path:
+    """The index of the checkout as one would build it by hand, from nothing."""
+    with anvil.open(checkout / "docs", where, provider) as opened:
+        opened.index()
+    return where
+
+
+# --- build -------------------------------------------------------------------------------------------------------
+
+
+def test_builds_installs_uploads_and_keeps(checkout: Path, job: NewJob, tmp_path: Path) -> None:
+    action = tmp_path / "_actions/anvil docs/anvil/v1 ñ"  # as fetched: a copy, whose own source is installed
+    for name in ("action.yml", "pyproject.toml", "README.md", "LICENSE"):
+        action.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, action / name)
+    for package in ("anvil", "mkdocs_anvil"):
+        shutil.copytree(ROOT / package, action / package, ignore=shutil.ignore_patterns("__pycache__"))
+
+    first = job()
+    first.installed = None
+    done = first.use(action)
+    assert done.succeeded, done.log
+    assert [name for name, outcome in done.steps.items() if outcome == "skipped"] == [ATTEST]
+    index = checkout / "docs/.anvil/index.db"
+    assert done.outputs["index-path"] == str(index)
+    assert (done.outputs["pages"], done.outputs["changed"]) == ("4", "true")
+    assert int(done.outputs["chunks"]) == 13 and int(done.outputs["embedded"]) >= 13
+    assert done.outputs["artifact-id"] == "1" and done.outputs["artifact-url"].startswith("https://")
+    assert done.summary.startswith("## Documentation index: built\n") and "### Chunk sizes" in done.summary
+    assert run(checkout, "status", "--porcelain") == ""
+
+    uploaded = first.artifacts / "anvil-index"
+    assert sorted(path.name for path in uploaded.iterdir()) == ["index.db", "index.json"]
+    assert sha256(uploaded / "index.db") == sha256(index) == sha256(scratch(checkout, tmp_path / "by-hand.db"))
+    told = manifest.parse((uploaded / "index.json").read_text(encoding="utf-8"), "index.json")
+    assert told == manifest_file.describe(uploaded / "index.db")
+    assert (told.digest, told.commit) == (done.outputs["digest"], run(checkout, "rev-parse", "HEAD"))
+
+    program = first.temp / "anvil/bin/anvil"
+    assert first.temp in Path(anvil_of(program, first)).parents, "the program is the one that was installed"
+
+
+def anvil_of(program: Path, job: Job) -> str:
+    code = "import anvil; print(anvil.__file__)"
+    python = program.read_text(encoding="utf-8").splitlines()[0].removeprefix("#!")
+    done = subprocess.run(
+        [python, "-c", code],
+        env={"PYTHONPATH": str(job.temp / "anvil")},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        cwd=job.temp,
+    )
+    return done.stdout.strip()
+
+
+def test_embeds_only_what_changed(checkout: Path, job: NewJob, tmp_path: Path) -> None:
+    first = job().use(ROOT)
+    before = sha256(Path(first.outputs["index-path"]))
+
+    write(checkout, {"code.py": "pass\n"})
+    commit(checkout, "no page", at=1_700_000_100)
+    second_job = job()
+    second = second_job.use(ROOT)
+    assert second.succeeded, second.log
+    assert (second.outputs["changed"], second.outputs["embedded"]) == ("false", "0")
+    assert sha256(Path(second.outputs["index-path"])) == before, "not even the commit it tells is another"
+    assert sha256(second_job.artifacts / "anvil-index/index.db") == before, "each run has an artifact"
+    assert second.steps["Keep the index for the next run"] == "skipped"
+    assert second.summary.startswith("## Documentation index: unchanged\n")
+
+    write(checkout / "docs", {"guides/alerts.md": PAGES["guides/alerts.md"].replace("a second message", "a message")})
+    commit(checkout, "one page", at=1_700_000_200)
+    third = job().use(ROOT)
+    assert (third.outputs["changed"], third.outputs["embedded"]) == ("true", "1")
+    assert "| `guides/alerts.md` | changed | `Alerts` |" in third.summary
+    assert f"| Passages reused | {int(first.outputs['embedded']) - 1} |  |" in third.summary
+    assert sha256(Path(third.outputs["index-path"])) == sha256(scratch(checkout, tmp_path / "by-hand.db"))
+
+
+def test_reuses_named_indexes(checkout: Path, job: NewJob, tmp_path: Path) -> None:
+    older = tmp_path / "frühere"
+    for number, pages in enumerate((["index.md", "install.md"], ["guides/alerts.md", "guides/checks.md"])):
+        write(older / f"{number}/docs", {path: PAGES[path] for path in pages})
+        with anvil.open(older / f"{number}/docs", older / f"{number}.db") as opened:
+            opened.index()
+    done = job().use(
+        ROOT,
+        cache="false",
+        upload="false",
+        previous=f"{older}/*.db\n{older}/none.db\n",
+    )
+    assert done.succeeded, done.log
+    assert (done.outputs["embedded"], done.outputs["changed"]) == ("0", "true")
+    assert done.outputs["artifact-id"] == done.outputs["artifact-url"] == ""
+    assert [
+        done.steps[name] for name in ("Restore the last index", "Keep the index for the next run", "Upload the index")
+    ] == ["skipped"] * 3
+    assert [(each.level, each.message) for each in done.annotations] == [
+        ("warning", f"There is no previous index at {older}/none.db: its vectors cannot be reused.")
+    ]
+    assert sha256(Path(done.outputs["index-path"])) == sha256(scratch(checkout, tmp_path / "by-hand.db"))
+
+
+def test_reuses_what_is_published(checkout: Path, job: NewJob, tmp_path: Path) -> None:
+    with serving() as site:
+        site.publish(scratch(checkout, tmp_path / "site" / "index.db"))
+        done = job(HOME=os.environ["HOME"]).use(ROOT, cache="false", previous=f"{site.url}/docs/\n{site.url}/")
+    assert done.succeeded and (done.outputs["embedded"], done.outputs["changed"]) == ("0", "false"), done.log
+    (told,) = done.annotations
+    assert told.level == "warning" and told.message.startswith("The previous index cannot be had: ")
+    assert f"The previous index is of {site.url}/, built from commit" in done.log
+
+
+def test_shards_of_a_matrix_are_joined_to_the_bytes_of_one_build(checkout: Path, job: NewJob, tmp_path: Path) -> None:
+    def shards() -> list[str]:
+        numbers, embedded = (1, 2), []
+        shutil.rmtree(tmp_path / "shards", ignore_errors=True)
+        for number in numbers:
+            one = job()
+            done = one.use(ROOT, shard=f"{number}/2", artifact_name=f"shard-{number}")
+            assert done.succeeded, done.log
+            embedded.append(done.outputs["embedded"])
+            shutil.copytree(one.artifacts, tmp_path / "shards", dirs_exist_ok=True)  # as download-artifact does
+        return embedded
+
+    def joined() -> tuple[str, str]:
+        done = job().use(ROOT, previous=f"{tmp_path}/shards/*/index.db", cache="false")
+        assert done.succeeded and not done.annotations, done.log
+        return done.outputs["embedded"], sha256(Path(done.outputs["index-path"]))
+
+    assert sum(map(int, shards())) == 13
+    assert joined() == ("0", sha256(scratch(checkout, tmp_path / "one.db")))
+    write(checkout / "docs", {"install.md": PAGES["install.md"].replace("Run the installer.", "Start the installer.")})
+    commit(checkout, "one page", at=1_700_000_100)
+    assert sorted(shards()) == ["0", "1"]
+    assert joined() == ("0", sha256(scratch(checkout, tmp_path / "two.db")))
+    merged = program("merge", tmp_path / "merged.db", *sorted(tmp_path.glob("shards/*/index.db")))
+    assert merged.stdout and sha256(tmp_path / "merged.db") == sha256(tmp_path / "two.db")
+
+
+def test_two_indexes_in_one_job_keep_apart(checkout: Path, job: NewJob, wheel: str, installed: Path) -> None:
+    write(checkout / "manual", {"a.md": "# A\n\nAnother folder.\n"})
+    commit(checkout, "two", at=1_700_000_100)
+    fixed = {"package": wheel, "provider": "none"}
+    one = job()
+    done = [one.use(ROOT, docs=docs, artifact_name=docs, **fixed) for docs in ("docs", "manual")]
+    assert [each.outputs["pages"] for each in done] == ["4", "1"]
+    assert [each.outputs["artifact-id"] for each in done] == ["1", "2"]
+    again = job()
+    again.installed = installed
+    done = [again.use(ROOT, docs=docs, artifact_name=docs, **fixed) for docs in ("docs", "manual")]
+    assert [each.outputs["changed"] for each in done] == ["false", "false"]
+    assert sorted(path.name for path in (again.artifacts / "manual").iterdir()) == ["index.db", "index.json"]
+
+
+def test_a_pull_request_from_a_fork_needs_no_secret_and_no_right(job: NewJob) -> None:
+    done = job("pull_request").use(ROOT, provider="none", attest="true")
+    assert done.succeeded and done.steps[ATTEST] == "skipped", done.log
+    assert done.outputs["artifact-id"] == "1"
+    assert job("push").use(ROOT, provider="none", attest="true").steps[ATTEST] == "success"
+
+
+def test_the_configuration_is_heard(checkout: Path, job: NewJob) -> None:
+    write(checkout, {"sub/anvil.toml": 'docs = "../docs"\nindex = "../site/docs.db"\n[embedding]\nprovider = "none"\n'})
+    commit(checkout, "configured", at=1_700_000_100)
+    done = job().use(ROOT, config="sub/anvil.toml", retention_days="3")
+    assert done.succeeded, done.log
+    assert Path(done.outputs["index-path"]).resolve() == checkout / "site/docs.db" and done.outputs["embedded"] == "0"
+
+
+def test_nothing_of_the_checkout_is_run(checkout: Path, job: NewJob, wheel: str) -> None:
+    trap = "raise SystemExit('the checkout was imported')\n"
+    write(checkout, {name: trap for name in ("anvil/__init__.py", "pip.py", "click.py", "json.py", "sitecustomize.py")})
+    commit(checkout, "traps", at=1_700_000_100)
+    python = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = job(PATH=python).use(ROOT, package=wheel, provider="none", python_version="")
+    assert done.succeeded and "the checkout" not in done.log, done.log
+
+
+# --- what goes wrong -----------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_not_there_fails_in_words(job: NewJob) -> None:
+    broken = job()
+    done = broken.use(ROOT, docs="handbook")
+    assert not done.succeeded
+    (told,) = done.annotations
+    assert told.level == "error" and "handbook" in told.message and "Traceback" not in done.log
+    assert done.summary.startswith("## Documentation index: could not be had\n")
+    assert list(broken.artifacts.iterdir()) == list(broken.caches.iterdir()) == []
+    assert {done.steps[name] for name in list(done.steps)[7:]} == {"skipped"}
+
+
+def test_a_wrong_mode_is_an_error_before_anything_is_installed(job: NewJob) -> None:
+    done = job().use(ROOT, mode="deploy")
+    assert not done.succeeded and [name for name, how in done.steps.items() if how != "skipped"] == ["Check the mode"]
+    (told,) = done.annotations
+    assert told.level == "error" and "'build' or 'check'" in told.message
+
+
+@pytest.mark.parametrize("inputs", [{"comment_stale": "perhaps"}, {"package": "--version"}])
+def test_a_wrong_input_fails(job: NewJob, inputs: dict[str, str]) -> None:
+    wrong = job()
+    wrong.installed = None if "package" in inputs else wrong.installed
+    done = wrong.use(ROOT, **{"provider": "none", **inputs})
+    assert not done.succeeded and "Upload the index" not in [k for k, v in done.steps.items() if v == "success"]
+
+
+def test_a_cache_that_is_damaged_is_passed_over(job: NewJob) -> None:
+    first = job()
+    assert first.use(ROOT, provider="none").succeeded
+    (kept,) = first.caches.iterdir()
+    (kept / "0/index.db").write_bytes(b"SQLite format 3\0 and nothing more")
+    done = job().use(ROOT, provider="none")
+    assert done.succeeded and done.outputs["changed"] == "true", done.log
+    (told,) = done.annotations
+    assert told.level == "warning" and told.message.startswith("The previous index is not used: ")
+
+
+EVIL = "a\n::error file=x::b%0A::add-mask::c ##[add-mask]d, `|<img src=x>.md"
+
+
+def test_names_and_titles_command_nothing(checkout: Path, job: NewJob) -> None:
+    title = "::set-output name=digest::0 <script>alert(1)</script> | [x](javascript:1) ``` ##[error]e"
+    long = "\n\n".join(f"Sentence number {number} of a section that is too long." for number in range(200))
+    write(checkout / "docs", {EVIL: f"# {title}\n\n{long}\n", "\u202eb\x1b[31m.md": "no heading\n"})
+    write(checkout / "docs", {"bin\n::error::.md": "\0"})
+    commit(checkout, "evil", at=1_700_000_100)
+    done = job().use(ROOT, provider="none")
+    assert done.succeeded, done.log
+    assert [name for name, _ in done.commands] == ["warning"], "the page that was left out, and nothing else"
+    assert done.annotations[0].properties["file"] == "docs/bin\n::error::.md"
+    assert done.outputs["pages"] == "6" and re.fullmatch("[0-9a-f]{64}", done.outputs["digest"])
+    outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", done.summary)
+    assert "add-mask" in done.summary and "alert(1)" in done.summary
+    for part in ("add-mask", "alert", "img", "\u202e", "\x1b", "::"):
+        assert part not in outside
+    for row in (line for line in done.summary.splitlines() if "add-mask" in line):
+        assert len(re.findall(r"(?<!\\)\|", row)) == len(re.findall(r"(?<!\\)\|", heading_of(row, done.summary)))
+
+
+def heading_of(row: str, summary: str) -> str:
+    """The first line of the table that a row belongs to."""
+    block = next(block for block in summary.split("\n\n") if row in block.splitlines())
+    return block.splitlines()[0]
+
+
+# --- check -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def committed(checkout: Path) -> Path:
+    """The same repository, with its index in git."""
+    write(checkout, {"anvil.toml": 'index = "docs.anvil.db"\n[embedding]\nprovider = "none"\n'})
+    with anvil.open(config=checkout / "anvil.toml") as opened:
+        opened.index()
+    commit(checkout, "index", at=1_700_000_100)
+    return checkout
+
+
+def test_check_passes_what_is_fresh(committed: Path, job: NewJob) -> None:
+    done = job().use(ROOT, mode="check")
+    assert done.succeeded and done.annotations == [], done.log
+    assert done.outputs["changed"] == "false" and done.outputs["digest"] and done.outputs["artifact-id"] == ""
+    assert [name for name, outcome in done.steps.items() if outcome == "success"] == [
+        "Check the mode",
+        "Set up Python",
+        "Name the program",
+        "Restore the program",
+        "Build or check the index",
+    ]
+    assert done.summary.startswith("## Documentation index: fresh\n")
+
+
+def test_check_marks_what_is_stale(committed: Path, job: NewJob) -> None:
+    pages = {f"neu, {number}: ja.md": "# Neu\n" for number in range(12)}
+    edited = PAGES["install.md"].replace("Run the installer.", "Start the installer.")
+    write(committed / "docs", {**pages, "install.md": edited})
+    (committed / "docs/index.md").unlink()
+    commit(committed, "edits", at=1_700_000_200)
+    before = sha256(committed / "docs.anvil.db")
+    done = job("pull_request").use(ROOT, mode="check")
+    assert not done.succeeded and done.outputs["changed"] == "true"
+    warnings = [each for each in done.annotations if each.level == "warning"]
+    assert len(warnings) == 10
+    line = edited.splitlines().index(next(each for each in edited.splitlines() if "Start the" in each)) + 1
+    assert warnings[0].properties == {"file": "docs/install.md", "line": str(line), "title": "Anvil"}
+    assert warnings[1].properties["file"] == "docs/neu, 0: ja.md"
+    (error,) = [each for each in done.annotations if each.level == "error"]
+    assert error.message == (
+        "docs.anvil.db is stale: 14 pages differ from the documents. Run 'anvil build' and commit the index."
+    )
+    assert "| `index.md` | removed |" in done.summary and sha256(committed / "docs.anvil.db") == before
+    quiet = job().use(ROOT, mode="check", comment_stale="false")
+    assert [each.level for each in quiet.annotations] == ["error"]
+
+
+BLOCKED = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1].split(","):
+            raise ImportError(f"a check does not install {name}")
+sys.meta_path.insert(0, Blocked())
+from anvil.interfaces.cli import app
+sys.exit(app.run(sys.argv[2:]))
+"""
+
+
+def test_a_check_needs_the_packages_that_its_file_names_and_no_other(checkout: Path, tmp_path: Path) -> None:
+    """Also of an index with vectors that is stale: then pages are parsed, and neighbours compared."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    all_lines = re.findall(r'^  "(.+)",$', project.split("dependencies = [")[1].split("]")[0], re.MULTILINE)
+    text = (ROOT / "anvil/interfaces/ci/check-requirements.txt").read_text(encoding="utf-8")
+    light = [line.replace('"', "'") for line in text.splitlines() if not line.startswith("#")]
+    assert set(light) < set(all_lines)
+    left_out = sorted(re.split("[>;]", line)[0].replace("-", "_") for line in set(all_lines) - set(light))
+    assert {"onnxruntime", "tokenizers", "mcp"} <= set(left_out)
+    index = scratch(checkout, tmp_path / "docs.db")
+    write(checkout / "docs", {"install.md": "# Other\n"})
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED, ",".join(left_out), "ci", "check", "--index", str(index)],
+        cwd=checkout,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1 and "1 page differs" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_program_is_kept_under_a_name_of_all_that_it_depends_on(tmp_path: Path) -> None:
+    source = write(tmp_path, {"pyproject.toml": "", "anvil/__init__.py": "", "mkdocs_anvil/__init__.py": ""})
+    names = [program_key.key(source, "build", ""), program_key.key(source, "check", "")]
+    names += [program_key.key(source, "check", "anvil-docs==0.1.0")]
+    write(source, {"anvil/new.py": ""})
+    names += [program_key.key(source, "check", "")]
+    assert len({*names}) == 4 and program_key.key(source, "check", "") == names[-1]
+    assert program_key.key(source, "check", "anvil-docs") == "", "the newest version is another one tomorrow"
+
+
+PULL = {
+    "GITHUB_BASE_REF": "main",
+    "GITHUB_HEAD_REF": "topic",
+    "GITHUB_REF": "refs/pull/7/merge",
+    "GITHUB_SERVER_URL": "https://github.test",
+    "GITHUB_REPOSITORY": "o/r",
+    "GITHUB_SHA": "0" * 40,
+}
+
+
+def test_a_pull_request_is_compared_with_its_base_and_linked(checkout: Path, job: NewJob) -> None:
+    assert job(GITHUB_REF_NAME="main").use(ROOT, provider="none").succeeded
+    for number, text in enumerate(("Start the installer.", "Start it.")):  # the second push of the pull request
+        write(checkout / "docs", {"install.md": PAGES["install.md"].replace("Run the installer.", text)})
+        commit(checkout, "edit", at=1_700_000_200 + number)
+        done = job("pull_request", **PULL).use(ROOT, provider="none")
+        assert done.succeeded, done.log
+        assert "### Changed since `main`" in done.summary
+        page = f"[`install.md`](https://github.test/o/r/blob/{'0' * 40}/docs/install.md)"
+        assert f"| {page} | changed |" in done.summary
+        assert "[`anvil-index`](https://github.test/o/r/actions/runs/1/artifacts/1)" in done.summary
+        assert "`anvil pull github:o/r artifact:anvil-index`" in done.summary
+
+
+def test_a_check_in_a_pull_request_compares_with_the_committed_index_of_the_base(committed: Path, job: NewJob) -> None:
+    run(committed, "update-ref", "refs/remotes/origin/main", "HEAD")
+    write(committed / "docs", {"new.md": "# New\n"})
+    with anvil.open(config=committed / "anvil.toml") as opened:
+        opened.index()
+    commit(committed, "a page and its index", at=1_700_000_200)
+    done = job("pull_request", **PULL).use(ROOT, mode="check")
+    assert done.succeeded, done.log
+    assert "### Changed since `main`" in done.summary and "`new.md`" in done.summary
+
+
+def test_check_without_an_index_says_so(job: NewJob) -> None:
+    done = job().use(ROOT, mode="check")
+    assert not done.succeeded
+    assert [each.level for each in done.annotations] == ["error"] and "There is no index" in done.annotations[0].message
+
+
+# --- on paper ------------------------------------------------------------------------------------------------------
+
+
+def steps(value: Any) -> list[dict[str, Any]]:
+    """All steps of an action or a workflow."""
+    if isinstance(value, dict):
+        own = value.get("steps", [])
+        return [*own, *(step for key, each in value.items() if key != "steps" for step in steps(each))]
+    return []
+
+
+@pytest.mark.parametrize("file", [ACTION, *WORKFLOWS], ids=lambda file: file.name)
+def test_no_expression_stands_in_a_script(file: Path) -> None:
+    for step in steps(yaml.safe_load(file.read_text(encoding="utf-8"))):
+        assert "${{" not in step.get("run", "") and "${{" not in step.get("uses", "")
+
+
+@pytest.mark.parametrize("file", [ACTION, *WORKFLOWS], ids=lambda file: file.name)
+def test_actions_of_others_are_pinned_by_commit(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    used = re.findall(r"uses: (\S+)(?: # (\S+).*)?$", text, re.MULTILINE)
+    assert len(used) == len(re.findall(r"\buses:", text)) > 0
+    for action, version in used:
+        if action == "./":  # this repository's own, as checked out
+            assert file != ACTION
+        else:
+            assert re.fullmatch(r"(actions|docker|pypa)/[\w/-]+@[0-9a-f]{40}", action)
+            assert re.fullmatch(r"v\d+\.\d+\.\d+", version)
+
+
+def test_each_action_is_pinned_once() -> None:
+    """One commit for each action in action, workflows and documentation."""
+    pins: dict[str, set[str]] = {}
+    for file in [ACTION, *WORKFLOWS]:
+        for action, at in re.findall(r"uses: (\w+/[\w-]+)[\w/-]*@(\S+)", file.read_text(encoding="utf-8")):
+            pins.setdefault(action, set()).add(at)
+    assert {action: len(at) for action, at in pins.items()} == dict.fromkeys(pins, 1)
+
+
+def test_the_auditor_of_workflows_finds_nothing() -> None:
+    command = [tool("zizmor"), "--offline", "--pedantic", "--no-progress", "--color=never", str(ACTION)]
+    done = subprocess.run([*command, str(ROOT / ".github")], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("schema", "files"),
+    [("github-actions", [ACTION]), ("github-workflows", WORKFLOWS), ("dependabot", [ROOT / ".github/dependabot.yml"])],
+)
+def test_the_files_keep_githubs_schema(schema: str, files: list[Path]) -> None:
+    assert files
+    command = [tool("check-jsonschema"), "--builtin-schema", f"vendor.{schema}", *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def tool(name: str) -> str:
+    """A program of the tests' environment."""
+    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    assert found, f"{name} comes with the extra 'test'"
+    return found
+
+
+def test_every_workflow_says_what_it_may() -> None:
+    for file in WORKFLOWS:
+        workflow = yaml.safe_load(file.read_text(encoding="utf-8"))
+        assert workflow["permissions"] in ({}, {"contents": "read"}), file
+        for name, each in workflow["jobs"].items():
+            assert "permissions" in each and each["permissions"] != "write-all", (file.name, name)

@@ -1,0 +1,32 @@
+"""A build whose embedding provider fails, by the real program and a real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import program
+from tests.unit.backends.embedding.test_openai import Server, error, good, server  # noqa: F401 - a fixture, and what it gives
+
+
+def test_a_build_whose_provider_makes_no_vector_keeps_those_there_are(
+    tmp_path: Path,
+    server: Server,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# A\n\nWords.\n", encoding="utf-8")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("ANVIL_EMBEDDING_DIMENSIONS", "3")
+    words = ["--docs", str(tmp_path / "docs"), "--provider", "openai"]
+    program("build", *words)
+    index = tmp_path / "docs/.anvil/index.db"
+    before = index.read_bytes()
+    server.script = lambda body, call: error(400, "invalid input", param="input[0]")
+    done = program("build", *words, "--force", code=2)
+    assert "No vector could be made: " in done.stderr and "Those from before are kept." in done.stderr
+    assert index.read_bytes() == before
+    server.script = good
+    program("build", *words, "--force")

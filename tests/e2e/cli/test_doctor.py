@@ -1,0 +1,205 @@
+"""``anvil doctor`` by the real program: its looks, users who may not write, and installations that are damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import PAGES, write
+from tests.support.environments import Installation, closure
+from tests.support.programs import environment, printed, program
+
+KEYWORDS = 'docs = "docs"\n[embedding]\nprovider = "none"\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Four pages and a configuration; no index, no repository."""
+    write(tmp_path / "work/docs", PAGES)
+    return write(tmp_path / "work", {"anvil.toml": KEYWORDS})
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    made = Installation(tmp_path_factory.mktemp("installed"))
+    made.offer(["apsw", "sqlite-vec"])
+    return made
+
+
+def of(answer: dict[str, Any], subject: str) -> list[dict[str, Any]]:
+    return [each for each in answer["findings"] if each["subject"] == subject]
+
+
+def asked(installed: Installation, cwd: Path, before: str = "", **more: str) -> dict[str, Any]:
+    """What the doctor of an installation says, after a command in the same shell."""
+    line = f"{before}\n{installed.program} doctor --json" if before else f"{installed.program} doctor --json"
+    done = installed.run(line, cwd, code=None, **more)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == {"ok": 0, "note": 0, "wrong": 1, "unseen": 2}[answer["verdict"]] and not done.stderr, done
+    return answer
+
+
+def healed(installed: Installation, cwd: Path, subject: str, said: str, **more: str) -> dict[str, Any]:
+    """What the doctor said of a broken thing; the command that it printed heals it."""
+    answer = asked(installed, cwd, **more)
+    (found,) = [each for each in of(answer, subject) if each["verdict"] != "ok"]
+    assert said in found["text"] and found["mend"], found
+    after = asked(installed, cwd, found["mend"], **more)
+    assert [each["verdict"] for each in of(after, subject)] == ["ok"], after
+    return answer
+
+
+# --- looks -------------------------------------------------------------------------------------------------------
+
+
+def test_it_reads_well_and_changes_nothing(project: Path) -> None:
+    before = sorted(project.rglob("*"))
+    done = program("doctor", cwd=project)
+    lines = done.stdout.splitlines()
+    assert "\x1b" not in done.stdout and not done.stderr
+    assert [line[:6].strip() for line in lines if line[:6].strip()][:1] == ["ok"] and lines[-1].endswith(".")
+    assert all(len(line) <= 100 for line in lines if "$ " not in line)
+    mend = next(line for line in lines if "anvil build" in line)
+    assert mend.strip().startswith("$ ")
+    assert sorted(project.rglob("*")) == before
+    program("build", cwd=project)
+    assert " docs/.anvil/index.db is sound, fresh: 4 pages" in " ".join(program("doctor", cwd=project).stdout.split())
+
+
+def test_json_says_the_same(project: Path) -> None:
+    answer = printed("doctor", cwd=project)
+    assert answer["verdict"] == "note" and of(answer, "index")[0].keys() == {"subject", "verdict", "text", "mend"}
+
+
+def test_a_typing_error_in_the_environment(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANVIL_EMBEDING_PROVIDER", "none")
+    monkeypatch.setenv("ANVIL_TOKEN", "secret-token")  # not of the configuration, and like none of it
+    answer = printed("doctor", cwd=project, code=1)
+    (wrong, _) = of(answer, "configuration")
+    assert "ANVIL_EMBEDDING_PROVIDER?" in wrong["text"] and "secret" not in json.dumps(answer)
+    line = f'{wrong["mend"]}; "{sys.executable}" -m anvil doctor --json'
+    done = subprocess.run(line, shell=True, cwd=project, env=environment(), capture_output=True, check=False)
+    assert [each["verdict"] for each in of(json.loads(done.stdout), "configuration")] == ["ok"]
+
+
+def test_a_folder_that_is_gone_is_no_reason_to_give_up(tmp_path: Path) -> None:
+    answer = printed("doctor", "--provider", "none", cwd=tmp_path, code=1)
+    assert {each["subject"] for each in answer["findings"] if each["verdict"] == "wrong"} == {"documents", "index"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="rights are another matter there")
+def test_folders_that_cannot_be_written(project: Path, tmp_path: Path) -> None:
+    """Root may write anywhere: without that one right, it is a user like any other."""
+    plain = [] if os.geteuid() else ["setpriv", "--bounding-set", "-dac_override"]
+    if plain and shutil.which("setpriv") is None:
+        pytest.skip("root may write anywhere here")
+
+    def run(*words: str) -> str:
+        more = environment(XDG_CACHE_HOME=str(tmp_path / "cache"))
+        done = subprocess.run([*plain, *words], cwd=project, env=more, capture_output=True, text=True, check=False)
+        assert not done.stderr, done
+        return done.stdout
+
+    def folders() -> list[dict[str, Any]]:
+        return of(json.loads(run(sys.executable, "-m", "anvil", "doctor", "--json")), "folders")
+
+    (tmp_path / "cache").mkdir()
+    (project / "docs").chmod(0o555)
+    (tmp_path / "cache").chmod(0o555)
+    index, cache = folders()
+    assert (index["verdict"], cache["verdict"]) == ("wrong", "note")
+    assert "cannot be built" in index["text"] and "checked again" in cache["text"]
+    for each in (index, cache):
+        run("sh", "-c", each["mend"])
+    assert [each["verdict"] for each in folders()] == ["ok"]
+
+
+# --- damaged installations -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("file", "gone"), [("model.onnx", True), ("tokenizer.json", False)], ids=["gone", "other"])
+def test_a_model_that_is_not_whole(installed: Installation, project: Path, file: str, gone: bool) -> None:
+    write(project, {"anvil.toml": 'docs = "docs"\n'})
+    path = f"anvil/backends/embedding/model/{file}"
+    data = bytearray((installed.site / path).read_bytes())
+    data[len(data) // 2] ^= 1
+    installed.replace(path, None if gone else bytes(data))
+    healed(installed, project, "model", f"has no {file}" if gone else "their digest is another")
+
+
+def test_sqlite_vec_that_cannot_be_loaded(installed: Installation, project: Path) -> None:
+    (library,) = [each.name for each in (installed.site / "sqlite_vec").glob("vec0.*")]
+    installed.replace(f"sqlite_vec/{library}", b"no library")
+    answer = healed(installed, project, "sqlite-vec", "cannot be loaded into SQLite")
+    assert of(answer, "sqlite")[0]["verdict"] == of(answer, "documents")[0]["verdict"] == "ok"
+
+
+def test_sqlite_that_cannot_be_loaded(installed: Installation, project: Path) -> None:
+    (library,) = [each.name for each in (installed.site / "apsw").glob("__init__.*.*")]
+    installed.replace(f"apsw/{library}", b"no library")
+    answer = healed(installed, project, "packages", "apsw cannot be loaded")
+    unseen = {each["subject"] for each in answer["findings"] if each["verdict"] == "unseen"}
+    assert "sqlite" in unseen and of(answer, "git")[0]["verdict"] == of(answer, "documents")[0]["verdict"] == "ok"
+
+
+def test_a_runtime_that_cannot_be_loaded(installed: Installation, project: Path) -> None:
+    write(project, {"anvil.toml": 'docs = "docs"\n'})
+    kept = (installed.site / "onnxruntime/__init__.py").read_bytes()
+    installed.replace("onnxruntime/__init__.py", b"raise ImportError('DLL load failed')\n")
+    answer = asked(installed, project)
+    (wrong,) = [each for each in of(answer, "packages") if each["verdict"] == "wrong"]
+    assert "DLL load failed" in wrong["text"] and wrong["mend"].endswith("--force-reinstall --no-deps onnxruntime")
+    assert of(answer, "index")[0]["verdict"] == "note"
+    installed.replace("onnxruntime/__init__.py", kept)
+
+
+def test_a_package_that_is_too_old(installed: Installation, project: Path) -> None:
+    installed.offer(["watchfiles"])
+    (info,) = installed.site.glob("watchfiles-*.dist-info")
+    older = info.rename(info.with_name("watchfiles-0.9.dist-info"))
+    metadata = re.sub(r"^Version: .*", "Version: 0.9", (older / "METADATA").read_text("utf-8"), flags=re.MULTILINE)
+    installed.replace(f"{older.name}/METADATA", metadata.encode())
+    record = (older / "RECORD").read_bytes().replace(info.name.encode(), older.name.encode())
+    installed.replace(f"{older.name}/RECORD", record)
+    healed(installed, project, "packages", "watchfiles is 0.9, older than")
+
+
+def test_optional_parts(installed: Installation, project: Path) -> None:
+    """What the plugin and OpenAI's API need is brought by the command; the key is never shown."""
+    write(project, {"mkdocs.yml": "site_name: x\nplugins: [search, anvil]\n"})
+    installed.offer(closure(["anvil-docs[mkdocs,openai]"]) - closure(["anvil-docs", "pip"]))
+    assert "library is not" in of(asked(installed, project), "extras")[0]["text"]
+    healed(installed, project, "mkdocs", "names the plugin, but mkdocs and markdownify")
+    provider = {"ANVIL_EMBEDDING_PROVIDER": "openai"}
+    healed(installed, project, "model", "not installed", OPENAI_API_KEY="sk-very-secret", **provider)
+    assert healed(installed, project, "model", "wants a key", **provider)["verdict"] == "wrong"
+    answer = asked(installed, project, OPENAI_API_KEY="sk-very-secret", **provider)
+    assert of(answer, "extras")[0]["text"].startswith("mkdocs and openai are installed.")
+    assert "A key is set" in of(answer, "model")[0]["text"] and "sk-very" not in json.dumps(answer)
+
+
+@pytest.fixture
+def another(tmp_path: Path) -> Iterator[str]:
+    """A folder with another ``anvil``."""
+    file = tmp_path / "elsewhere/anvil"
+    write(file.parent, {"anvil": "#!/bin/sh\nexit 9\n"})
+    file.chmod(0o755)
+    yield str(file.parent)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a program of the shell stands in")
+def test_another_program_on_the_path(installed: Installation, project: Path, another: str) -> None:
+    rest = os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if not Path(each, "anvil").exists())
+    answer = healed(installed, project, "program", "is another one", PATH=f"{another}{os.pathsep}{rest}")
+    assert str(installed.program) in of(answer, "index")[0]["mend"]
+    healed(installed, project, "program", "is not on the PATH", PATH=rest)
+    assert of(asked(installed, project), "index")[0]["mend"] == "anvil build"

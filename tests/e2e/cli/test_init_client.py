@@ -1,0 +1,163 @@
+"""``anvil init --client``: what it writes into the files of clients, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anvil.backends.mcp_clients import CLIENTS, default_name, path_of
+from tests.conftest import linked, write
+from tests.support.in_process import complaint, program
+
+
+@pytest.fixture
+def project(docs: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project, and an ``anvil`` on the PATH of every program."""
+    bin = write(tmp_path_factory.mktemp("bin"), {"anvil": "#!/bin/sh\n", "anvil.exe": ""})
+    for each in bin.iterdir():
+        each.chmod(0o755)
+    monkeypatch.setenv("PATH", str(bin), prepend=os.pathsep)
+    return docs.parent
+
+
+def entry_of(project: Path, name: str, title: str) -> dict[str, Any]:
+    client = CLIENTS[name]
+    found: dict[str, Any] = json.loads(path_of(client, project).read_text())[client.key][title]
+    return found
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_it_is_shown_written_and_then_left_alone(project: Path, name: str) -> None:
+    client = CLIENTS[name]
+    file = path_of(client, project)
+    shown = program("init", "--client", name, "--print", cwd=project).stdout
+    assert f'+  "{client.key}"' in shown and not file.exists()
+    written = program("init", "--client", name, cwd=project).stdout
+    assert written.startswith(shown) and client.title in written
+    assert list(json.loads(file.read_text())[client.key]) == [default_name(client, project)]
+    before = file.read_bytes()
+    assert "left as it is" in program("init", "--client", name, cwd=project).stdout
+    assert file.read_bytes() == before and not (project / "anvil.toml").exists()
+
+
+def test_other_entries_and_comments_stay(project: Path) -> None:
+    file = project / ".vscode/mcp.json"
+    file.parent.mkdir()
+    text = '{\n  // mine\n  "servers": {\n    "mine": { "command": "x" } // keep\n  }\n}\n'
+    file.write_bytes(text.encode())
+    file.chmod(0o600)
+    link = project / "link.json"
+    program("init", "--client", "vscode", "--docs", "docs", cwd=project)
+    new = file.read_text()
+    assert "// mine" in new and '"mine": { "command": "x" }, // keep\n    "docs": {' in new
+    assert '"${workspaceFolder}/docs"' in new and not link.exists()
+    assert file.stat().st_mode & 0o777 in (0o600, 0o666)
+
+
+def test_a_link_stays_a_link(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles.json").write_text("{}\n")
+    try:
+        (project / ".mcp.json").symlink_to(tmp_path / "dotfiles.json")
+    except OSError:
+        pytest.skip("links are not allowed here")
+    program("init", "--client", "claude-code", cwd=project)
+    assert (project / ".mcp.json").is_symlink() and "mcpServers" in (tmp_path / "dotfiles.json").read_text()
+
+
+@pytest.mark.parametrize("part", [".vscode/mcp.json", ".vscode"])
+def test_a_link_out_of_the_project_is_not_followed(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, part: str
+) -> None:
+    away = write(tmp_path_factory.mktemp("away"), {"mcp.json": "{}\n"})
+    linked(project / part, away if part == ".vscode" else away / "mcp.json")
+    assert "leads out of the project" in complaint("init", "--client", "vscode", cwd=project)
+    assert (away / "mcp.json").read_text() == "{}\n" and [each.name for each in away.iterdir()] == ["mcp.json"]
+
+
+def test_the_folder_of_a_configuration_is_named_instead_of_the_docs(project: Path) -> None:
+    """Not the file: whoever runs this has not thereby said that its author may name servers and lift guards."""
+    (project / "anvil.toml").write_text('docs = "docs"\n')
+    program("init", "--client", "claude-code", cwd=project)
+    found = json.loads((project / ".mcp.json").read_text())
+    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "."]}
+
+
+@pytest.mark.parametrize("name", ["anvil.toml", "pyproject.toml"])
+def test_a_configuration_is_found_where_every_command_finds_it(project: Path, name: str) -> None:
+    (project / "docs").rename(project / "documentation")
+    (project / ".git").mkdir()  # where the search for a configuration ends
+    head = "" if name == "anvil.toml" else "[tool.anvil]\n"
+    (project / name).write_text(f'{head}docs = "documentation"\n')
+    program("init", "--client", "claude-code", cwd=project / "documentation")
+    found = json.loads((project / ".mcp.json").read_text())
+    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "."]}
+
+
+def test_what_cannot_be_merged_is_refused(project: Path) -> None:
+    (project / ".mcp.json").write_text("{ broken")
+    assert "Put this in yourself" in complaint("init", "--client", "claude-code", cwd=project)
+    assert (project / ".mcp.json").read_text() == "{ broken"
+    assert "no folder nowhere" in complaint("init", "--client", "zed", "--docs", "nowhere", cwd=project)
+    assert "--client" in complaint("init", "--print", cwd=project)
+
+
+def test_a_server_of_the_same_name_is_left_alone_and_the_way_out_works(project: Path) -> None:
+    other = {"mcpServers": {"docs": {"command": "npx", "args": ["their-docs"]}}}
+    file = write(project, {".mcp.json": json.dumps(other)}) / ".mcp.json"
+    told = complaint("init", "--client", "claude-code", cwd=project)
+    assert "'docs' is taken by another server" in told and json.loads(file.read_text()) == other
+    program(*shlex.split(told.partition("Choose another name: anvil ")[2]), cwd=project)
+    servers = json.loads(file.read_text())["mcpServers"]
+    assert servers["docs"] == other["mcpServers"]["docs"] and servers["docs-2"]["args"] == ["serve", "--docs", "docs"]
+
+
+@pytest.mark.parametrize("name", ["claude-desktop", "zed"])
+def test_two_projects_in_a_users_file_keep_apart(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    second = write(tmp_path_factory.mktemp("second"), {"docs/a.md": "# A\n"})
+    twin = write(tmp_path_factory.mktemp("twin") / second.name, {"docs/a.md": "# A\n"})
+    for each in (project, second):
+        program("init", "--client", name, cwd=each)
+    assert str(project / "docs") in entry_of(project, name, default_name(CLIENTS[name], project))["args"]
+    assert str(second / "docs") in entry_of(second, name, second.name)["args"]
+    assert f"--name {second.name}-2" in complaint("init", "--client", name, cwd=twin)
+    program("init", "--client", name, "--name", "twin", cwd=twin)
+    assert str(twin / "docs") in entry_of(twin, name, "twin")["args"]
+
+
+def test_name_index_and_command_are_written(project: Path) -> None:
+    asked = ("init", "--client", "vscode", "--name", "api", "--index", "docs.db", "--command", "uvx anvil-docs")
+    program(*asked, cwd=project)
+    found = entry_of(project, "vscode", "api")
+    folder = "${workspaceFolder}"
+    assert found["command"] == "uvx"
+    assert found["args"] == ["anvil-docs", "serve", "--docs", f"{folder}/docs", "--index", f"{folder}/docs.db"]
+    program("init", "--client", "claude-code", "--index", "https://docs.example.org/", cwd=project)
+    assert entry_of(project, "claude-code", "docs")["args"][-2:] == ["--index", "https://docs.example.org/"]
+    secret = complaint("init", "--client", "claude-code", "--index", "https://u:pw@docs.example.org/", cwd=project)
+    assert "password" in secret and "pw@" not in secret
+    assert "--name" in complaint("init", "--name", "x", cwd=project)
+    assert "empty" in complaint("init", "--client", "cursor", "--command", " ", cwd=project)
+    assert "empty" in complaint("init", "--client", "cursor", "--name", " ", cwd=project)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a program of the shell stands in")
+def test_a_command_in_an_environment_that_no_client_enters_is_absolute(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An active environment puts ``anvil`` on this shell's PATH only."""
+    inside = write(project / ".venv", {"pyvenv.cfg": "", "bin/anvil": "#!/bin/sh\n"}) / "bin/anvil"
+    inside.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{inside.parent}{os.pathsep}/usr/bin")
+    monkeypatch.setattr(sys, "argv", [str(inside)])
+    program("init", "--client", "claude-code", cwd=project)
+    assert entry_of(project, "claude-code", "docs")["command"] == str(inside)
+    program("init", "--client", "cursor", cwd=project)
+    assert entry_of(project, "cursor", "docs")["command"] == "${workspaceFolder}/.venv/bin/anvil"

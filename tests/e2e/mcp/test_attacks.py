@@ -1,0 +1,135 @@
+"""Clients that send half a request, nothing, too much, or go away: the next one is answered all the same."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.conftest import PAGES, write
+from tests.support import mcp_servers
+from tests.support.mcp_servers import Process
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    docs = write(tmp_path_factory.mktemp("attacks") / "docs", PAGES)
+    with mcp_servers.over_http(docs, docs.parent / "index.db", "--provider", "none") as found:
+        yield found
+
+
+def asked(server: Process, method: str, token: str = "", **params: Any) -> Any:
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    headers |= {"Authorization": f"Bearer {token}"} if token else {}
+    with urllib.request.urlopen(urllib.request.Request(server.url, body, headers), timeout=60) as answer:
+        return answer.read()
+
+
+def found(server: Process, token: str = "") -> bool:
+    return b"alerts.md" in asked(server, "tools/call", token, name="search_docs", arguments={"query": "alert"})
+
+
+def sent(server: Process, data: bytes) -> socket.socket:
+    place = urlsplit(server.url)
+    made = socket.create_connection((place.hostname or "", place.port or 0), timeout=10)
+    made.sendall(data)
+    return made
+
+
+def head(length: int) -> bytes:
+    return (
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def test_half_requests_keep_nobody_out(server: Process) -> None:
+    halves = [sent(server, head(1000) + b"{") for _ in range(300)]
+    assert found(server)
+    for each in halves:
+        each.close()
+
+
+def test_abandoned_calls_are_not_worked_off(server: Process) -> None:
+    question = " ".join(f"w{number} x{number}.y{number}" for number in range(50_000))
+    params = {"name": "search_docs", "arguments": {"query": question}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    assert found(server)
+    for each in [sent(server, head(len(body)) + body) for _ in range(40)]:
+        each.close()
+    began = time.monotonic()
+    assert found(server)
+    assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search_docs", {"query": ".".join(f"w{number}" for number in range(400_000))}),
+        ("search_docs", {"query": "alert", "file_filter": "a/" * 1_800_000}),
+        ("get_page", {"file_path": "a/" * 1_800_000}),
+        ("get_section", {"file_path": "install.md", "heading_path": "a > " * 900_000}),
+        ("list_pages", {"prefix": "a/" * 1_800_000}),
+    ],
+)
+def test_a_long_argument_costs_little(server: Process, tool: str, arguments: dict[str, str]) -> None:
+    began = time.monotonic()
+    assert len(asked(server, "tools/call", name=tool, arguments=arguments)) < 200_000
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit of open files")
+def test_silent_connections_without_a_token_stop_nobody(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", PAGES)
+    line = ["sh", "-c", 'ulimit -n 256; exec "$@"', "sh", *mcp_servers.command(docs, None, "--provider", "none")]
+    with mcp_servers.listening(line, tmp_path, ANVIL_TOKEN="secret") as server:
+        silent = [sent(server, b"") for _ in range(300)]
+        assert found(server, "secret")
+        for each in silent:
+            each.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_second_sigterm_does_not_abort(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", PAGES)
+    with mcp_servers.over_http(docs, None, "--provider", "none") as server:
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.05)
+        assert server.stop() == 0
+
+
+def test_closing_stdin_during_the_first_build_ends_the_server(tmp_path: Path) -> None:
+    text = "".join(f"## Part {part}\n\n" + "The boiler makes steam. " * 40 + "\n\n" for part in range(20))
+    docs = write(tmp_path / "docs", {f"{page}.md": f"# Page {page}\n\n{text}" for page in range(60)})
+    process = subprocess.Popen(
+        mcp_servers.command(docs, None),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=mcp_servers.environment(),
+        cwd=tmp_path,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    client = {"name": "test", "version": "1"}
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    process.stdin.write(json.dumps(request).encode() + b"\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    time.sleep(1)
+    began = time.monotonic()
+    process.stdin.close()
+    assert process.wait(20) == 0
+    assert time.monotonic() - began < 6  # two seconds, on a machine that does nothing else
+    process.stdout.close()

@@ -1,0 +1,182 @@
+"""The five tools through the protocol: one body of tests over stdio, streamable HTTP (both eras), SSE and in memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+
+import anvil
+from anvil.models.documents import ChunkMetadata, Page, PageList, SearchResult, SectionText
+from anvil.models.status import Status
+from tests.conftest import PAGES, write
+from tests.support import mcp_servers
+from tests.support.mcp_servers import Speaker
+
+WAYS = ("memory", "memory-modern", "stdio", "stdio-modern", "http", "http-modern", "sse")
+QUESTIONS = {
+    "how do I get a warning before a TLS certificate expires?": "guides/checks.md",
+    "messages at night": "guides/alerts.md",
+    "dpkg": "install.md",
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``docs`` and an index of them, built with the bundled model."""
+    place = tmp_path_factory.mktemp("served")
+    with anvil.open(write(place / "docs", PAGES), place / "index.db") as opened:
+        opened.index()
+    return place
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def speaker(request: pytest.FixtureRequest, place: Path) -> Iterator[Speaker]:
+    """A client of a server over the same docs and index, reached in each way."""
+    way, _, modern = request.param.partition("-")
+    mode = "auto" if modern else "legacy"
+    docs, index = place / "docs", place / "index.db"
+    with ExitStack() as stack:
+        if way == "memory":
+            found = mcp_servers.in_memory(docs, index, mode=mode)
+        elif way == "stdio":
+            found = mcp_servers.over_stdio(docs, index, mode=mode)
+        else:
+            server = stack.enter_context(mcp_servers.over_http(docs, index, transport=way))
+            found = mcp_servers.connected(mcp_servers.over_sse(server.url) if way == "sse" else server.url, mode)
+        yield stack.enter_context(found)
+
+
+def test_the_tool_list_is_the_contract(speaker: Speaker) -> None:
+    tools = {tool.name: tool for tool in speaker.do("list_tools").tools}
+    assert list(tools) == ["search_docs", "get_page", "get_section", "list_pages", "get_status"]
+    for tool in tools.values():
+        assert tool.annotations.read_only_hint is True
+        assert tool.output_schema["type"] == "object"
+    query = tools["search_docs"].input_schema
+    assert query["required"] == ["query"]
+    assert {name: each.get("default") for name, each in query["properties"].items()} == {
+        "query": None,
+        "top_k": 5,
+        "file_filter": None,
+        "max_chars": 12000,
+        "mode": "hybrid",
+    }
+    assert query["properties"]["mode"]["enum"] == ["hybrid", "semantic", "keyword"]
+    assert tools["get_page"].input_schema["required"] == ["file_path"]
+    assert tools["get_section"].input_schema["required"] == ["file_path", "heading_path"]
+    assert tools["get_section"].input_schema["properties"]["include_children"]["default"] is False
+    assert "required" not in tools["list_pages"].input_schema
+    assert tools["get_status"].input_schema["properties"] == {}
+    kinds = {
+        "search_docs": SearchResult,
+        "get_page": Page,
+        "get_section": SectionText,
+        "list_pages": PageList,
+        "get_status": Status,
+    }
+    for name, kind in kinds.items():
+        assert tools[name].output_schema["required"] == [each.name for each in dataclasses.fields(kind)]
+
+
+def test_the_tool_list_is_short(speaker: Speaker) -> None:
+    result = speaker.do("list_tools")
+    text = result.model_dump_json(by_alias=True, exclude_none=True)
+    assert len(text) < 6500
+    assert len(json.dumps(json.loads(text))) < 6500  # with a space after each comma and colon, too
+
+
+def test_it_introduces_itself(speaker: Speaker) -> None:
+    assert speaker.client.server_info.name == "anvil"
+    assert speaker.client.server_info.version == anvil.__version__
+    instructions = speaker.client.instructions
+    assert instructions and "search_docs" in instructions and instructions.count(". ") <= 4
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "semantic"])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_search_answers_as_the_library_does(speaker: Speaker, place: Path, question: str, mode: Any) -> None:
+    found = speaker.ok("search_docs", query=question, mode=mode, top_k=3)
+    assert found["results"][0]["metadata"]["file_path"] == QUESTIONS[question]
+    with anvil.open(place / "docs", place / "index.db") as opened:
+        expected = opened.search(question, 3, mode=mode)
+    assert found["results"] == [dataclasses.asdict(hit) for hit in expected.results]
+    assert found["total_chunks"] == expected.total_chunks
+    assert found["query_ms"] >= 0
+    assert found["freshness"]["checked"] == "working tree"
+    scores = [hit["score"] for hit in found["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert set(found["results"][0]["metadata"]) == {each.name for each in dataclasses.fields(ChunkMetadata)}
+
+
+def test_pages_sections_and_lists_are_those_of_the_library(speaker: Speaker, place: Path) -> None:
+    with anvil.open(place / "docs", place / "index.db") as opened:
+        listed = json.loads(json.dumps(dataclasses.asdict(opened.list_pages())))
+        assert speaker.ok("list_pages") == listed
+        for summary in listed["pages"]:
+            path = summary["file_path"]
+            page = speaker.ok("get_page", file_path=path)
+            assert page == json.loads(json.dumps(dataclasses.asdict(opened.get_page(path))))
+            text = "".join(chunk["content"] for chunk in page["chunks"])
+            assert (place / "docs" / path).read_text(encoding="utf-8").endswith(text)
+            for heading in opened.headings(path):
+                section = speaker.ok("get_section", file_path=path, heading_path=heading)
+                assert section == dataclasses.asdict(opened.get_section(path, heading))
+
+
+def test_status_is_true(speaker: Speaker, place: Path) -> None:
+    status = speaker.ok("get_status")
+    assert status["server"]["version"] == anvil.__version__
+    assert status["server"]["docs_root"] == str(place / "docs")
+    assert status["index"]["total_pages"] == len(PAGES)
+    assert status["index"]["stale"] == {"changed": 0, "added": 0, "removed": 0}
+    assert status["index"]["pending_vectors"] == 0
+    assert status["index"]["db_size_bytes"] == (place / "index.db").stat().st_size
+    assert status["embedding"]["provider"] == "local" and status["embedding"]["dimensions"] == 384
+    assert status["git"] is None
+
+
+def test_nothing_is_offered_that_cannot_be_kept(speaker: Speaker) -> None:
+    offered = speaker.client.server_capabilities
+    assert offered.prompts is None
+    is_lasting = offered.logging is not None
+    assert offered.resources is not None and (offered.resources.subscribe or not is_lasting)
+    if not offered.resources.subscribe:
+        with pytest.raises((MCPError, MCPDeprecationWarning)):  # a client of today may refuse by itself
+            speaker.do("subscribe_resource", "anvil://page/install.md")
+
+
+def test_pages_are_resources(speaker: Speaker) -> None:
+    listed = speaker.do("list_resources").resources
+    assert [each.uri for each in listed] == [f"anvil://page/{path}" for path in sorted(PAGES)]
+    assert listed[-1].title == "Installing" and listed[-1].mime_type == "text/markdown"
+    templates = [each.uri_template for each in speaker.do("list_resource_templates").resource_templates]
+    assert templates[0] == "anvil://page/{path}"
+    (content,) = speaker.do("read_resource", "anvil://page/guides/alerts.md").contents
+    assert content.text == PAGES["guides/alerts.md"]
+    (content,) = speaker.do("read_resource", "anvil://page/guides%2Falerts.md#Alerts%20%3E%20E-mail").contents
+    assert content.text.startswith("## E-mail\n") and "Silence" not in content.text
+
+
+def test_paths_and_headings_are_completed(speaker: Speaker) -> None:
+    from mcp.types import ResourceTemplateReference
+
+    page = ResourceTemplateReference(uri="anvil://page/{path}")
+    section = ResourceTemplateReference(uri="anvil://page/{file_path}{#heading_path}")
+
+    def completed(ref: Any, name: str, typed: str, **known: str) -> list[str]:
+        found: list[str] = speaker.do("complete", ref, {"name": name, "value": typed}, known).completion.values
+        return found
+
+    assert completed(page, "path", "") == sorted(PAGES)
+    assert completed(page, "path", "gui") == ["guides/alerts.md", "guides/checks.md"]
+    assert completed(section, "file_path", "ALERT") == ["guides/alerts.md"]
+    assert completed(section, "heading_path", "night", file_path="guides/alerts.md") == ["Alerts > Silence at night"]
+    assert completed(section, "heading_path", "", file_path="no.md") == []
+    assert completed(section, "heading_path", "x") == []

@@ -1,0 +1,200 @@
+"""Builds on a real Ray cluster on this machine: the same bytes, whatever happens to workers; one message otherwise."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anvil
+from anvil.backends.embedding import ray_cluster as cluster
+from anvil.errors import BuildError
+from tests.conftest import write
+from tests.support.programs import environment
+from tests.support.ray_cluster import TOKEN, RayCluster, alive, descendants, gone, processes, ray_cluster
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="Ray's processes are looked for in /proc"),
+    pytest.mark.skipif(find_spec("ray") is None, reason="the extra 'ray' is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[RayCluster]:
+    """One cluster for the tests that leave it whole."""
+    with ray_cluster() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the cluster wants to know, and batches small enough for a good number of them."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
+    monkeypatch.setattr(cluster, "MAX_LOCAL_TEXTS", 16)
+    monkeypatch.setattr(cluster.Cluster, "batch", 8)
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("RAY_TMPDIR", folder)  # of ray://local; Ray's sockets want a short name
+        yield
+
+
+PLAIN = "[chunking]\nmerge_short_sections = false\n"
+
+
+def pages(count: int) -> dict[str, str]:
+    """Pages of 24 short sections each."""
+    text = "## Valve {0}-{1}\n\nValve {0}-{1} opens at {2} degrees, and is closed by hand each morning.\n\n"
+    return {
+        f"p{page:02}.md": f"# Plant {page}\n\n" + "".join(text.format(page, n, page * n) for n in range(24))
+        for page in range(count)
+    }
+
+
+@pytest.fixture
+def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of documents that make some 25 batches, in the working folder."""
+    (tmp_path / "anvil.toml").write_text(PLAIN)
+    monkeypatch.chdir(tmp_path)
+    return write(tmp_path / "docs", pages(8))
+
+
+def build(folder: Path, name: str, executor: str | None = None, **more: Any) -> bytes:
+    """Build in this process; the index's bytes."""
+    with anvil.open(folder, folder.parent / name, config=folder.parent / "anvil.toml", **more) as opened:
+        report = opened.index(executor=executor)
+    assert report.embedded == report.windows and not report.failed and not report.reasons
+    return (folder.parent / name).read_bytes()
+
+
+class Once:
+    """Progress that does something when vectors come in for the first time, while most are still to come."""
+
+    def __init__(self, action: Any) -> None:
+        self._action = action
+        self.done = False
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if stage == "embedding" and done and not self.done:
+            assert done < total / 2
+            self.done = True
+            self._action()
+
+
+def test_the_program_makes_the_same_bytes_on_the_cluster(ray: RayCluster, few: Path) -> None:
+    write(few, pages(22))  # more than is embedded on one machine in any case
+    here = build(few, "here.db")
+    done = subprocess.run(
+        [sys.executable, "-m", "anvil", "build", "--index", "there.db", "--executor", ray.address],
+        env=environment(OPENAI_API_KEY="sk-secret"),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert all(line.startswith("anvil: ") and " of " in line for line in done.stderr.splitlines()), done.stderr
+    assert "passages embedded, 0 reused." in done.stdout
+    assert Path("there.db").read_bytes() == here
+    logs = [path.read_bytes() for path in ray.folder.rglob("*.*") if path.is_file() and "logs" in path.parts]
+    assert logs and not any(b"sk-secret" in log or b"Valve 3-4" in log for log in logs)
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_time(ray: RayCluster, few: Path) -> None:
+    killed: list[int] = []
+
+    def kill() -> None:
+        killed.extend(ray.workers())
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+
+    assert build(few, "killed.db", ray.address, progress=Once(kill)) == build(few, "here.db")
+    assert killed and gone(killed)
+
+
+def test_workers_that_compute_otherwise_are_told_of(
+    ray: RayCluster, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "fingerprint", lambda provider: "as another processor computes it")
+    monkeypatch.setenv("RAY_ADDRESS", ray.head)
+    for page in list(few.iterdir())[2:]:
+        page.unlink()
+    with anvil.open(few, tmp_path / "told.db", config=tmp_path / "anvil.toml") as opened:
+        (note,) = opened.index(executor="ray://auto").reasons
+    assert note.startswith("Some workers of the cluster compute with other last bits than this machine")
+
+
+def test_workers_with_another_model_are_refused(ray: RayCluster, few: Path, tmp_path: Path) -> None:
+    bundled = Path(anvil.__file__).parent / "backends" / "embedding" / "model"
+    model = tmp_path / "model"
+    model.mkdir()
+    for name in ("model.onnx", "tokenizer.json"):
+        (model / name).symlink_to(bundled / name)
+    (model / "model.json").write_text('{"dimensions": 384}')
+    changed = Once(lambda: None)
+
+    def change(stage: str, done: int, total: int) -> None:
+        if stage == "reading" and not changed.done:
+            changed.done = True
+            (model / "model.json").write_text('{"dimensions": 384, "document_prefix": "passage: "}')
+
+    (tmp_path / "anvil.toml").write_text('[embedding]\nmodel = "model"\n[chunking]\nmerge_short_sections = false\n')
+    with pytest.raises(BuildError, match=r"the model there is another \(\w{12}\) than the one here"):
+        build(few, "other.db", ray.address, progress=change)
+    assert changed.done and not Path("other.db").exists()
+
+
+def test_a_cluster_that_goes_away_leaves_the_old_index(
+    few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "3")  # else Ray hopes for a minute
+    with anvil.open(few, tmp_path / "index.db", "none") as opened:
+        opened.index()
+    before = (tmp_path / "index.db").read_bytes()
+
+    def kill() -> None:
+        for pid in [each for each in descendants(os.getpid()) if is_of_ray(each)]:
+            os.kill(pid, signal.SIGKILL)
+
+    began = time.monotonic()
+    with pytest.raises(BuildError, match=r"ray://local went away during the build \(.*\)\. The index is what it was\."):
+        build(few, "index.db", "ray://local", progress=Once(kill))
+    assert time.monotonic() - began < 90
+    assert (tmp_path / "index.db").read_bytes() == before
+    assert not any(is_of_ray(pid) for pid in descendants(os.getpid()))
+
+
+def is_of_ray(pid: int) -> bool:
+    """Whether a process is the part of a cluster that keeps it together."""
+    return pid in processes(lambda line: line.split("\0")[0].rpartition("/")[2] in ("gcs_server", "raylet"))
+
+
+def test_an_interrupt_leaves_nothing_behind(few: Path) -> None:
+    write(few, pages(22))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "anvil", "build", "--index", "never.db", "--executor", "ray://local"],
+        env=environment(OPENAI_API_KEY="sk-secret"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + 150
+    below: list[int] = []
+    while not any(is_of_ray(pid) for pid in below):
+        below = descendants(process.pid)
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.2)
+    assert not any(b"sk-secret" in Path(f"/proc/{pid}/environ").read_bytes() for pid in below if alive(pid))
+    process.send_signal(signal.SIGINT)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 130 and messages.splitlines()[-1] == "anvil: interrupted"
+    assert "Traceback" not in messages
+    assert gone(below) and not Path("never.db").exists()

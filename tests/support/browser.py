@@ -1,0 +1,108 @@
+"""A headless Chromium that looks at built sites over loopback, and knows what it sees of an index's sections."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--force-prefers-reduced-motion",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+LOOK = """
+const [anchors, HEADING] = [arguments[0], 'h1, h2, h3, h4, h5, h6'];
+const there = [...document.querySelectorAll('[id]')].filter(element => anchors.includes(element.id));
+const found = there.map(element => {
+  location.hash = '';
+  location.hash = '#' + encodeURIComponent(element.id);
+  const top = element.getBoundingClientRect().top;
+  const heading = (element.closest(HEADING) || element).cloneNode(true);
+  heading.querySelectorAll('.headerlink').forEach(link => link.remove());
+  const shown = element.getClientRects().length > 0 && top > -1 && top < innerHeight;
+  return {id: element.id, text: heading.textContent, shown};
+});
+return {found, asked: performance.getEntriesByType('resource').map(entry => entry.name)};
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a page shows: the wanted anchors that it has, in its order, and which addresses it asked for.
+
+    Of each anchor ``id``, the ``text`` of its heading, and whether it is ``shown`` in the window after going there.
+    """
+
+    found: list[dict[str, Any]]
+    asked: list[str]
+
+
+class Browser:
+    """A Chromium with a profile of its own."""
+
+    def __init__(self, profile: Path) -> None:
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+
+        options = webdriver.ChromeOptions()
+        options.binary_location = str(BROWSER)
+        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        self._driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        self._driver.set_window_size(1200, 800)
+
+    def look(self, url: str, anchors: list[str]) -> Look:
+        """Open a page and go to each of the anchors that are there."""
+        self._open(url)
+        return Look(**self._driver.execute_script(LOOK, anchors))
+
+    def arrive(self, url: str) -> float:
+        """Open a page at an anchor; how far its element is from the top of the window, in pixels."""
+        self._open(url)
+        top = "return document.getElementById(decodeURIComponent(location.hash.slice(1))).getBoundingClientRect().top"
+        return float(self._driver.execute_script(top))
+
+    def _open(self, url: str) -> None:
+        """The driver comes back early now and then, from a page that has been going to its anchors."""
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        self._driver.get("about:blank")
+        self._driver.get(url)
+        there = "return document.readyState === 'complete' && location.href === arguments[0]"
+        WebDriverWait(self._driver, 20, 0.02).until(lambda driver: driver.execute_script(there, url))
+
+    def close(self) -> None:
+        """End the browser and its driver."""
+        self._driver.quit()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the tests say what went wrong."""
+
+
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    """Serve a folder on loopback; its address, with a slash at the end."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()

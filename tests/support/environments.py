@@ -1,0 +1,133 @@
+"""An installation of Anvil that may be damaged: a virtual environment of its own, and pip without a network.
+
+What Anvil requires is linked in from the environment of the tests, file by file, so that taking one away or putting
+another in its place touches nothing outside.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.support.programs import ROOT
+
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([^\]]*)\])?")
+
+
+def wheel(folder: Path) -> Path:
+    """Anvil as a wheel, in ``folder``."""
+    command = [sys.executable, "-I", "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*command, "-w", str(folder), str(ROOT)], check=True, timeout=120, cwd=folder)
+    return next(folder.glob("anvil_docs-*.whl"))
+
+
+class Installation:
+    """A virtual environment with what ``anvil-docs`` requires and nothing else, Anvil itself from a wheel."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "environment"
+        self.wheels = folder / "wheels"
+        self.wheels.mkdir(parents=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(self.folder)], check=True, timeout=60)
+        self.bin = self.folder / ("Scripts" if os.name == "nt" else "bin")
+        self.python = self.bin / "python"
+        self.program = self.bin / ("anvil.exe" if os.name == "nt" else "anvil")
+        asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
+        done = subprocess.run([self.python, "-c", asked], capture_output=True, text=True, check=True, timeout=60)
+        self.site = Path(done.stdout.strip())
+        for name in closure(["anvil-docs", "pip"]) - {"anvil-docs"}:
+            for source, path in _files(name):
+                _link(source, self.site / path)
+        built = wheel(self.wheels)
+        self.run([str(self.python), "-m", "pip", "install", "-q", "--no-deps", str(built)])
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """Its programs first, pip without a network."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_", "VIRTUAL"))}
+        path = f"{self.bin}{os.pathsep}{os.environ['PATH']}"
+        own = {"PATH": path, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels), "PIP_QUIET": "1"}
+        return {**kept, **own, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", **more}
+
+    def run(
+        self, command: str | list[str], cwd: Path | None = None, code: int | None = 0, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program, or a command line in a shell."""
+        done = subprocess.run(
+            command,
+            shell=isinstance(command, str),
+            cwd=cwd or self.folder,
+            env=self.environment(**more),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=180,
+            check=False,
+        )
+        assert code is None or done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def offer(self, distributions: Iterable[str]) -> None:
+        """Let pip find packages of the tests' environment."""
+        for name in distributions:
+            noted = importlib.metadata.distribution(name)
+            tag = re.findall(r"^Tag: (.+)$", noted.read_text("WHEEL") or "", re.MULTILINE)[-1]
+            file = self.wheels / f"{noted.metadata['Name'].replace('-', '_')}-{noted.version}-{tag}.whl"
+            record = []
+            with zipfile.ZipFile(file, "w") as archive:
+                for source, path in _files(name):
+                    if path.name not in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):
+                        archive.write(source, path.as_posix())
+                        record.append(f"{path.as_posix()},,\n")
+                info = next(path.parent for _, path in _files(name) if path.name == "METADATA")
+                archive.writestr(f"{info.as_posix()}/RECORD", "".join([*record, f"{info.as_posix()}/RECORD,,\n"]))
+
+    def replace(self, path: str, data: bytes | None) -> None:
+        """Put other bytes in a file's place, or nothing."""
+        file = self.site / path
+        file.unlink()  # first: it may be linked to one outside
+        if data is not None:
+            file.write_bytes(data)
+
+
+def closure(wanted: Iterable[str]) -> set[str]:
+    """Distributions such as ``anvil-docs[mkdocs]`` and all that they require, as far as it is installed here."""
+    found: set[tuple[str, str]] = set()
+    waiting = list(wanted)
+    while waiting:
+        match = _REQUIREMENT.match(waiting.pop())
+        assert match is not None
+        name = match[1].lower().replace("_", "-")
+        try:
+            lines = importlib.metadata.requires(name) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue  # for another system or another Python
+        for extra in {"", *(match[2] or "").split(",")} - {each for known, each in found if known == name}:
+            found.add((name, extra))
+            for line in lines:
+                requirement, _, marker = line.partition(";")
+                asked = re.search(r"""extra == ['"]([\w-]+)['"]""", marker)
+                if (asked[1] if asked else "") == extra:
+                    waiting.append(requirement)
+    return {name for name, _ in found}
+
+
+def _files(name: str) -> list[tuple[Path, Path]]:
+    """(where it lies, path in the site folder) of what a distribution installed there."""
+    noted = importlib.metadata.distribution(name)
+    listed = [path for path in noted.files or () if ".." not in path.parts and "__pycache__" not in path.parts]
+    return [(Path(str(noted.locate_file(path))), Path(*path.parts)) for path in listed]
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

@@ -1,0 +1,251 @@
+"""Starts programs of tests by forking: real processes, pipes, signals and exit codes, without the cost of the imports.
+
+``python -m anvil`` and ``python -m mkdocs`` spend most of a short run on imports. On Linux, :func:`install` replaces
+``subprocess.Popen`` by a class that asks a *fork server* for such a process. The fork server is a child of the test
+process that has imported what the program needs, and forks for each start. The forked program gets the file
+descriptors, the folder, the environment and the arguments of the call. The test process adopts it (it is a
+"subreaper", see ``prctl(2)``), so waiting, signals and exit codes work as for any child.
+
+Other command lines, and all starts inside :func:`cold`, are ordinary new processes. ``ANVIL_TESTS_COLD=1`` switches
+the fork server off.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+PRELOADED = {
+    "anvil": (
+        "anvil.__main__",
+        "anvil.api",
+        "anvil.services.library.library",
+        "anvil.services.context.repository",
+        "anvil.services.doctor.examinations",
+        "anvil.interfaces.mcp_server.http",
+        "anvil.interfaces.mcp_server.stdio",
+        "anvil.interfaces.mcp_server.playground",
+        "anvil.interfaces.mcp_server.tools.docs",
+        "anvil.interfaces.mcp_server.tools.library",
+        "anvil.interfaces.mcp_server.tools.context",
+        "anvil.backends.embedding.local",
+        "apsw",
+        "numpy",
+        "tokenizers",
+        "httpx2",
+        "watchfiles",
+        *(f"anvil.interfaces.cli.{name}" for name in ("build", "check", "context", "search", "serve", "ui", "pull")),
+    ),
+    "mkdocs": (
+        "mkdocs.__main__",
+        "mkdocs.commands.build",
+        "mkdocs.commands.serve",
+        "mkdocs.contrib.search",
+        "material",
+        "mkdocs_anvil.plugin",
+        "mkdocs_anvil.rendering",
+        "anvil.api",
+        "apsw",
+        "numpy",
+        "markdownify",
+        "pymdownx",
+        "pygments.lexers",
+    ),
+}
+"""Program (``python -m NAME``) -> modules that its fork server imports before the first fork. None may start a
+thread, which would be missing after the fork, as onnxruntime does."""
+PYTHON_VARIABLES = {"PYTHONPATH", "PYTHONWARNINGS", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"}
+"""``PYTHON*`` variables that a forked program obeys or need not obey; with any other one a program starts cold."""
+PR_SET_CHILD_SUBREAPER = 36
+MAX_MESSAGE_BYTES = 1 << 20
+
+_is_cold = False
+
+
+class _Program(NamedTuple):
+    """A command line that can be forked: ``python [-W FILTER] -m NAME ARGUMENTS``."""
+
+    name: str
+    arguments: list[str]
+    filters: list[str]
+
+
+@contextlib.contextmanager
+def cold() -> Iterator[None]:
+    """Programs start as new interpreters within this block."""
+    global _is_cold
+    before, _is_cold = _is_cold, True
+    try:
+        yield
+    finally:
+        _is_cold = before
+
+
+def install() -> None:
+    """Let ``subprocess`` start known programs by forking. On Linux only; elsewhere nothing changes."""
+    if sys.platform == "linux" and "ANVIL_TESTS_COLD" not in os.environ:
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        subprocess.Popen = _ForkingPopen  # type: ignore[misc]
+
+
+class _ForkingPopen(subprocess.Popen):  # type: ignore[type-arg]
+    """``subprocess.Popen`` that starts a known program by its fork server."""
+
+    def _execute_child(self, *values: Any) -> None:
+        # The order of CPython 3.10 to 3.13; later versions append.
+        arguments, executable, before_exec, _, passed, cwd, environment = values[:7]
+        descriptors, (_, gid, gids, uid, umask, is_session) = values[10:16], values[16:22]
+        plain = executable is None and before_exec is None and not passed and gid is gids is uid is None and umask < 0
+        program = _forkable(arguments, environment) if plain and not _is_cold else None
+        if program is None:
+            super()._execute_child(*values)  # type: ignore[misc]
+            return
+        stdin, _, _, stdout, _, stderr = descriptors
+        request = {
+            "program": program,
+            "cwd": os.fspath(cwd) if cwd is not None else os.getcwd(),
+            "environment": dict(os.environ if environment is None else environment),
+            "session": bool(is_session),
+        }
+        streams = [given if given != -1 else own for own, given in enumerate((stdin, stdout, stderr))]
+        self.pid = _server_of(program.name).start(request, streams)
+        self._child_created = True
+        self._close_pipe_fds(*descriptors)  # type: ignore[attr-defined]
+
+
+def _forkable(arguments: Any, environment: Any) -> _Program | None:
+    if isinstance(arguments, str | bytes | os.PathLike):
+        return None
+    words = [os.fspath(word) for word in arguments]
+    if not all(isinstance(word, str) for word in words) or words[0] != sys.executable:
+        return None
+    given = os.environ if environment is None else environment
+    python = {name for name in given if name.startswith("PYTHON") or name.startswith("LD_")}
+    if not python <= PYTHON_VARIABLES or given.get("PYTHONPATH", str(ROOT)).split(os.pathsep)[0] != str(ROOT):
+        return None
+    rest, filters = words[1:], []
+    while len(rest) > 2 and rest[0] == "-W":
+        filters.append(rest[1])
+        rest = rest[2:]
+    if len(rest) < 2 or rest[0] != "-m" or rest[1] not in PRELOADED:
+        return None
+    return _Program(rest[1], rest[2:], filters)
+
+
+class _ForkServer:
+    """The test process's end of a fork server."""
+
+    def __init__(self, name: str) -> None:
+        self.owner = os.getpid()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with cold(), theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __name__, name, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                cwd="/",
+                env=environment,
+            )
+
+    def start(self, request: dict[str, Any], streams: Sequence[int]) -> int:
+        """Fork; the process id of the program, which is a child of this process."""
+        body = json.dumps(request).encode()
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams))]
+        self._socket.sendmsg([len(body).to_bytes(4, "big")], rights)
+        self._socket.sendall(body)
+        reply = self._socket.recv(4, socket.MSG_WAITALL)
+        assert len(reply) == 4, "the fork server has ended"
+        return int.from_bytes(reply, "big")
+
+
+_servers: dict[str, _ForkServer] = {}
+
+
+def _server_of(name: str) -> _ForkServer:
+    server = _servers.get(name)
+    if server is None or server.owner != os.getpid():
+        server = _servers[name] = _ForkServer(name)
+    return server
+
+
+def _serve(name: str, connection: socket.socket) -> dict[str, Any] | None:
+    """Fork at each request. Returns a request in the process that was forked for it, None in the fork server."""
+    for module in PRELOADED[name]:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # the forked programs share these objects' memory
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        head, ancillary, *_ = connection.recvmsg(4, socket.CMSG_SPACE(3 * array.array("i").itemsize))
+        if len(head) < 4:
+            return None
+        size = int.from_bytes(head, "big")
+        streams = array.array("i", ancillary[0][2])
+        request: dict[str, Any] = json.loads(connection.recv(size, socket.MSG_WAITALL))
+        reading, writing = os.pipe()
+        if (between := os.fork()) == 0:
+            pid = os.fork()
+            if pid:
+                os.write(writing, pid.to_bytes(4, "big"))
+                os._exit(0)
+            connection.close()
+            for number, stream in enumerate(streams):
+                os.dup2(stream, number)
+            for descriptor in (reading, writing, *streams):
+                os.close(descriptor)
+            return request
+        os.waitpid(between, 0)
+        connection.sendall(os.read(reading, 4))
+        for descriptor in (reading, writing, *streams):
+            os.close(descriptor)
+
+
+def _become(request: dict[str, Any]) -> None:
+    """Run the program of a request as ``python -m`` does."""
+    name, arguments, filters = request["program"]
+    environment = request["environment"]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if request["session"]:
+        os.setsid()
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(environment)
+    unbuffered = bool(environment.get("PYTHONUNBUFFERED"))
+    encoding = environment.get("PYTHONIOENCODING", "utf-8").partition(":")[0]
+    sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115 - open until the program ends
+    sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stdout.reconfigure(line_buffering=os.isatty(1) or unbuffered, write_through=unbuffered)
+    sys.stderr.reconfigure(line_buffering=True)
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+    warnings.resetwarnings()
+    for rule in ("ignore", *environment.get("PYTHONWARNINGS", "").split(","), *filters):
+        if rule:
+            warnings._setoption(rule)  # type: ignore[attr-defined]
+    sys.path[0] = request["cwd"]
+    sys.argv = [name, *arguments]
+    for loaded in ("anvil.__main__", "mkdocs.__main__"):
+        sys.modules.pop(loaded, None)
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[2])) as connection:
+        request = _serve(sys.argv[1], connection)
+    if request is not None:
+        _become(request)

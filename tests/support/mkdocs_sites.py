@@ -1,0 +1,182 @@
+"""Sites for tests, built and served by the real MkDocs in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import yaml
+
+from anvil.backends.store import verify
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.rows import StoredDocument
+from tests.conftest import write
+from tests.support.programs import environment
+
+SITE = "https://docs.example.com/"
+
+
+def make(folder: Path, pages: dict[str, str], hook: str = "", anvil: object = None, **more: object) -> Path:
+    """Write a site's pages, its ``mkdocs.yml`` and, where given, a hook of its own; the folder."""
+    write(folder / "docs", pages)
+    options = {"embedding": {"provider": "none"}, **(anvil if isinstance(anvil, dict) else {})}
+    config: dict[str, object] = {"site_name": "Lighthouse", "site_url": SITE, "plugins": ["search", {"anvil": options}]}
+    if hook:
+        (folder / "hook.py").write_text(hook, encoding="utf-8")
+        config["hooks"] = ["hook.py"]
+    (folder / "mkdocs.yml").write_text(yaml.safe_dump(config | more, sort_keys=False), encoding="utf-8")
+    return folder
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "mkdocs", *arguments]
+
+
+def _surroundings(**more: str) -> dict[str, str]:
+    return {**environment(**more), "PYTHONWARNINGS": "ignore", "NO_MKDOCS_2_WARNING": "1"}
+
+
+def build(folder: Path, *arguments: str, code: int = 0, **environ: str) -> str:
+    """Run ``mkdocs build``; what it says."""
+    done = subprocess.run(
+        _command("build", *arguments),
+        cwd=folder,
+        env=_surroundings(**environ),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stderr
+
+
+def mike(folder: Path, *arguments: str) -> None:
+    """Run ``mike``, which finds ``mkdocs`` on the path."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [sys.executable, "-c", "from mike.driver import main; raise SystemExit(main())", *arguments],
+        cwd=folder,
+        env=_surroundings(PATH=path),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@contextlib.contextmanager
+def index(folder: Path, path: str = "site/anvil/index.db") -> Iterator[Reader]:
+    """The index in the built site, checked."""
+    with verify.open_checked(folder / path) as reader:
+        yield reader
+
+
+def documents(folder: Path, path: str = "site/anvil/index.db") -> dict[str, StoredDocument]:
+    """The documents of the built site's index by path."""
+    with index(folder, path) as reader:
+        return {each.file_path: each for each in reader.documents()}
+
+
+def text(folder: Path, page: str) -> str:
+    """What the index of the built site says on a page."""
+    with index(folder) as reader:
+        document = reader.document(page)
+        assert document is not None
+        return "".join(chunk.content for chunk in reader.page_chunks(document.id))
+
+
+def anchors(folder: Path, page: str) -> list[tuple[str, str]]:
+    """(breadcrumb, anchor) of a page's sections in the index of the built site."""
+    with index(folder) as reader:
+        document = reader.document(page)
+        assert document is not None
+        return [(section.heading_path, section.anchor) for section in reader.sections(document.id)]
+
+
+class Served:
+    """A running ``mkdocs serve``: what it said, and what it serves."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self.process, self.port = process, port
+        self.said: list[str] = []
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.said.append(line)
+
+    def close(self) -> None:
+        """Read what is left to be read."""
+        self._reading.join(20)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+    def get(self, path: str) -> bytes:
+        """A file of the site."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{path}", timeout=20) as reply:
+            found: bytes = reply.read()
+        return found
+
+    def digest(self) -> str:
+        """The digest that the site's manifest names."""
+        return str(json.loads(self.get("anvil/index.json"))["digest"])
+
+    def until(self, holds: Callable[[], bool], seconds: float = 60) -> None:
+        """Wait for something to become true; fail with what MkDocs said."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            assert self.process.poll() is None, "".join(self.said)
+            with contextlib.suppress(OSError, ValueError):
+                if holds():
+                    return
+            time.sleep(0.1)
+        raise AssertionError("".join(self.said))
+
+    def builds(self) -> int:
+        """How many builds have ended."""
+        return sum("Documentation built in" in line for line in self.said)
+
+
+@contextlib.contextmanager
+def serve(folder: Path, *arguments: str) -> Iterator[Served]:
+    """Run ``mkdocs serve`` until the block ends."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        _command("serve", "--dev-addr", f"127.0.0.1:{port}", *arguments),
+        cwd=folder,
+        env=_surroundings(PYTHONUNBUFFERED="1"),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        encoding="utf-8",
+    )
+    served = Served(process, port)
+    try:
+        served.until(lambda: any("Serving on" in line for line in served.said))
+        yield served
+    finally:
+        process.send_signal(signal.SIGINT) if os.name != "nt" else process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        served.close()

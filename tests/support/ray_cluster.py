@@ -1,0 +1,157 @@
+"""A real Ray cluster on this machine, and its processes: started for tests, ended with all that belongs to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+TOKEN = "a-token-of-32-characters-or-more-for-tests"
+
+
+@dataclass(frozen=True)
+class RayCluster:
+    """A head node with two processors."""
+
+    address: str
+    """``ray://HOST:PORT`` of Ray Client."""
+    head: str
+    """``HOST:PORT`` for a driver on this machine."""
+    folder: Path
+    """Where it keeps its files; the name stands in the command lines of all its processes but the workers."""
+
+    def workers(self) -> list[int]:
+        """The processes that run tasks, or would."""
+        names = ("ray::work", "ray::IDLE")
+        raylets = set(processes(lambda line: str(self.folder) in line and "raylet" in line.split("\0")[0]))
+        return [pid for pid in processes(lambda line: line.startswith(names)) if parent(pid) in raylets]
+
+
+def processes(fits: Callable[[str], bool]) -> list[int]:
+    """Processes by their command line, arguments parted by NUL."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if fits((folder / "cmdline").read_text(errors="replace")):
+                found.append(int(folder.name))
+    return sorted(found)
+
+
+def parent(pid: int) -> int:
+    """The process that started another; 0 when that is gone."""
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below one."""
+    found, every = [pid], processes(lambda _: True)
+    for each in found:
+        found += [other for other in every if parent(other) == each]
+    return found[1:]
+
+
+def gone(pids: list[int], seconds: float = 20.0) -> bool:
+    """Whether processes end in time. One that nobody has waited for yet has ended."""
+    end = time.monotonic() + seconds
+    while any(alive(pid) for pid in pids):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@contextlib.contextmanager
+def ray_cluster() -> Iterator[RayCluster]:
+    """A cluster for the time of a ``with``."""
+    short = tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True)  # for names of sockets
+    with short as folder, contextlib.ExitStack() as ending:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        environment.update(
+            HOME=folder,
+            RAY_AUTH_MODE="token",
+            RAY_AUTH_TOKEN=TOKEN,
+            RAY_USAGE_STATS_ENABLED="0",
+            PYTHONPATH=str(Path(__file__).parents[2]),
+            GRPC_ENABLE_FORK_SUPPORT="0",  # else forks die now and then
+        )
+        log = Path(folder, "start.log")
+        for _ in range(3):  # a node gives itself 30 seconds to come up, whatever else the machine does; not to be set
+            port, client = free_ports(2)
+            command = [
+                sys.executable,
+                "-m",
+                "ray.scripts.scripts",
+                "start",
+                "--head",
+                "--block",
+                f"--port={port}",
+                f"--ray-client-server-port={client}",
+                "--num-cpus=2",
+                "--include-dashboard=false",
+                "--no-monitor",
+                "--include-log-monitor=false",
+                "--min-worker-port=0",
+                "--max-worker-port=0",
+                f"--temp-dir={folder}",
+                "--disable-usage-stats",
+                "--node-ip-address=127.0.0.1",
+                "--object-store-memory=100000000",
+            ]
+            with log.open("ab") as output:
+                process = subprocess.Popen(
+                    command, env=environment, cwd=folder, stdout=output, stderr=output, start_new_session=True
+                )
+            ending.callback(stop, process)
+            if listening(client, process):
+                yield RayCluster(f"ray://127.0.0.1:{client}", f"127.0.0.1:{port}", Path(folder))
+                return
+            ending.close()
+        raise AssertionError(f"Ray did not start:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a node and all that it started."""
+    below = descendants(process.pid)
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(15)
+    for pid in [each for each in below if alive(each)]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on."""
+    with contextlib.ExitStack() as opened:
+        sockets = [opened.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [each.getsockname()[1] for each in sockets]
+
+
+def listening(port: int, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until somebody listens; False when the process ends or takes minutes."""
+    end = time.monotonic() + 150
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return True
+        time.sleep(0.1)
+    return False

@@ -1,0 +1,158 @@
+"""What is published beside what the libraries would have written themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from pathlib import Path
+
+import apsw
+import pytest
+
+import anvil
+from anvil.backends.store import connection, manifest_file, publish, row_ids, verify
+from anvil.backends.store.publish import Publication
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.writer import SETTINGS, Writer
+from anvil.core.markdown import parser
+from anvil.errors import BuildError, IndexBusy
+from anvil.models.documents import Document, Window
+from tests.conftest import linked, write
+
+DIMENSIONS = 16
+STORAGE = ("vectors_info", "vectors_chunks", "vectors_rowids", "vectors_vector_chunks00")
+
+
+def published(path: Path, vectors: dict[int, bytes], gone: list[int]) -> None:
+    """An index whose vectors came in this order, those of ``gone`` taken out again."""
+    writer = Writer(connection.open_scratch())
+    connection.lay_out(writer.connection, DIMENSIONS)
+    writer.set_meta(dict.fromkeys(SETTINGS, "x"))
+    writer.set_meta({"embedding_dimensions": DIMENSIONS, "anvil_version": "x", "docs_root_path": "docs"})
+    text = "# Page\n"
+    id_ = writer.put(Document("a.md", "1", text, len(text), "2026-01-31T09:30:00Z"), parser.parse(text), ())
+    assert id_ == row_ids.document_id("default", "a.md", ())
+    for row in {window >> row_ids.WINDOW_BITS for window in vectors}:
+        count = sum(window >> row_ids.WINDOW_BITS == row for window in vectors)
+        writer.put_windows(row, [Window(0, 1, f"{row} {number}") for number in range(count)])
+    writer.put_vectors(vectors.items())
+    for window in gone:
+        writer.connection.execute("DELETE FROM vectors WHERE id = ?", (window,))
+        writer.connection.execute("DELETE FROM windows WHERE id = ?", (window,))
+    with contextlib.closing(writer):
+        publication = Publication(writer, path)
+        publication.write_text()
+        writer.seal()
+        publication.finish()
+
+
+@pytest.mark.parametrize(
+    ("count", "gone"), [(0, 0), (1, 0), (connection.VECTOR_GROUP, 0), (connection.VECTOR_GROUP + 1, 1), (700, 90)]
+)
+def test_vectors_lie_as_sqlite_vec_would_lay_them(
+    tmp_path: Path, count: int, gone: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "check", lambda *given, **more: None)  # its windows are of no chunk
+    chance = random.Random(count)
+    first = row_ids.chunk_range(row_ids.document_id("default", "a.md", ()))[0]
+    windows = [row_ids.window_row(first + number // 3 * 7, number % 3) for number in range(count)]
+    chance.shuffle(windows)
+    vectors = {window: chance.randbytes(DIMENSIONS) for window in windows}
+    lost = chance.sample(windows, gone)
+    path = tmp_path / "index.db"
+    published(path, vectors, lost)
+    kept = sorted((window, vector) for window, vector in vectors.items() if window not in lost)
+
+    with Reader(connection.open_artifact(path)) as found, contextlib.closing(connection.open_scratch()) as expected:
+        assert list(found.vectors()) == kept
+        assert [(window, found.vector(window)) for window, _ in kept] == kept
+        connection.lay_out(expected, DIMENSIONS)
+        expected.executemany("INSERT INTO vectors (id, embedding) VALUES (?, vec_int8(?))", kept)
+        for table in STORAGE:
+            assert rows(found.connection, table) == rows(expected, table), table
+
+
+def rows(handle: apsw.Connection, table: str) -> list[tuple[object, ...]]:
+    return handle.execute(f"SELECT rowid, * FROM {table} ORDER BY 1").fetchall()
+
+
+# --- one build at a time -----------------------------------------------------------------------------------------
+
+
+def test_a_build_that_ends_leaves_the_lock_of_the_one_that_began_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, second = tmp_path / "index.db", contextlib.ExitStack()
+
+    class Slow(apsw.Connection):
+        """Somebody else begins as soon as it is closed."""
+
+        def close(self, force: bool = False) -> None:
+            super().close(force)
+            monkeypatch.undo()
+            second.enter_context(publish.exclusive(path, 0.0))
+
+    monkeypatch.setattr(apsw, "Connection", Slow)
+    with publish.exclusive(path, 0.0):
+        pass
+    with second:
+        assert path.with_name("index.db.lock").exists()
+        with pytest.raises(IndexBusy), publish.exclusive(path, 0.0):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what a checkout brings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path, there: bool) -> None:
+    target = tmp_path / "away.db"
+    if there:
+        target.write_bytes(b"")
+    linked(tmp_path / "index.db.lock", target)
+    with pytest.raises(BuildError, match="lock is a link"), publish.exclusive(tmp_path / "index.db", 0.0):
+        pass
+    assert target.exists() == there
+
+
+def test_a_lock_that_holds_something_is_not_opened(tmp_path: Path) -> None:
+    lock = tmp_path / "index.db.lock"
+    with contextlib.closing(apsw.Connection(str(lock))) as handle:
+        handle.execute("CREATE TABLE x (y)")
+    journal = tmp_path / "index.db.lock-journal"
+    journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7".ljust(512, b"\1"))
+    with pytest.raises(BuildError, match="not a lock of Anvil's"), publish.exclusive(tmp_path / "index.db", 0.0):
+        pass
+    assert lock.exists() and journal.exists()
+
+
+def test_links_beside_an_index_are_not_written_through(tmp_path: Path) -> None:
+    for name in ("index.db", "index.db.new", "index.json"):
+        (tmp_path / f"away-{name}").write_text("" if name == "index.db" else "mine")  # else it is refused, not replaced
+        linked(tmp_path / "new" / name, tmp_path / f"away-{name}")
+    away = {each: each.read_text() for each in tmp_path.glob("away-*")}
+    docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
+    with anvil.open(docs, tmp_path / "new/index.db", "none") as opened:
+        opened.index()
+    manifest_file.write_manifest(tmp_path / "new/index.db")
+    linked(tmp_path / "new/copy.db.new", tmp_path / "away-index.db")
+    publish.place(tmp_path / "new/index.db", tmp_path / "new/copy.db")
+    assert len(away) == 3 and all(each.read_text() == text for each, text in away.items())
+    assert sorted(each.name for each in (tmp_path / "new").iterdir()) == ["copy.db", "index.db", "index.json"]
+    assert not any(each.is_symlink() for each in (tmp_path / "new").iterdir())
+
+
+def test_a_folder_in_the_way_is_told(tmp_path: Path) -> None:
+    (tmp_path / "index.db.new").mkdir()
+    with pytest.raises(BuildError, match=r"index\.db\.new is in the way"):
+        published(tmp_path / "index.db", {}, [])
+
+
+def test_a_default_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    (tmp_path / "docs").mkdir()
+    linked(tmp_path / "docs/.anvil", tmp_path / "away")
+    with pytest.raises(BuildError, match="leads out"):
+        publish.keep_out_of_git(tmp_path / "docs/.anvil")
+    assert list((tmp_path / "away").iterdir()) == []

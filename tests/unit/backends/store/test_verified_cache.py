@@ -1,0 +1,82 @@
+"""A file is checked once on a machine, and again when one of its bytes changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from anvil.backends.embedding.provider import EmbeddingProvider
+from anvil.backends.sources.git_tree import working_tree
+from anvil.backends.store import verified_cache, verify
+from anvil.core.config.schema import ChunkingOptions
+from anvil.errors import ArtifactRejected
+from anvil.services.build.builder import build
+
+
+@pytest.fixture
+def index(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> Path:
+    path = tmp_path / "index.db"
+    build(working_tree(docs), path, keywords, ChunkingOptions())
+    return path
+
+
+def folder() -> Path:
+    return Path(platformdirs.user_cache_dir("anvil", appauthor=False)) / "checked"
+
+
+def test_a_built_index_is_known_and_a_copy_of_it_too(index: Path, tmp_path: Path) -> None:
+    assert verified_cache.contains(verified_cache.sha256(index))
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(index.read_bytes())
+    assert verified_cache.contains(verified_cache.sha256(copy))
+
+
+def test_a_known_file_is_not_checked_again(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ArtifactRejected("checked again")
+
+    monkeypatch.setattr(verify, "_check", refuse)
+    verify.check(index)
+    for name in folder().iterdir():
+        name.unlink()
+    with pytest.raises(ArtifactRejected, match="checked again"):
+        verify.check(index)
+
+
+def test_a_changed_byte_is_another_file(index: Path) -> None:
+    verify.check(index)
+    data = bytearray(index.read_bytes())
+    place = data.index(b"Lighthouse watches")
+    data[place] ^= 1
+    index.write_bytes(data)
+    with pytest.raises(ArtifactRejected, match="does not match its digest"):
+        verify.check(index)
+
+
+def test_a_refused_file_is_not_remembered(tmp_path: Path) -> None:
+    path = tmp_path / "foreign.db"
+    path.write_bytes(b"SQLite format 3\0" + b"\0" * 4000)
+    with pytest.raises(ArtifactRejected):
+        verify.check(path)
+    assert not verified_cache.contains(verified_cache.sha256(path))
+
+
+def test_no_cache_costs_a_check_and_no_more(index: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file where a folder is wanted")
+    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(taken))
+    verify.check(index)
+    verify.check(index)
+
+
+def test_only_so_many_are_kept() -> None:
+    for number in range(verified_cache.MAX_FILES + 20):
+        verified_cache.remember(f"{number:064x}")
+        os.utime(next(folder().glob(f"{number:064x}-*")), (number + 1, number + 1))
+    verified_cache.remember("f" * 64)
+    assert len(list(folder().iterdir())) == verified_cache.MAX_FILES
+    assert verified_cache.contains("f" * 64) and not verified_cache.contains(f"{0:064x}")

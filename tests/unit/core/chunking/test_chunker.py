@@ -1,0 +1,254 @@
+"""Chunks: the cases in ``tests/cases``, and what holds for any page. Windows: cover, overlap, bounds."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anvil.core.chunking.chunker import ChunkingOptions, chunks, header, recorded, window_text, windows
+from anvil.core.chunking.splitter import parts
+from anvil.core.config.schema import FixedChunks
+from anvil.core.markdown.parser import parse
+from anvil.models.documents import Chunk
+from tests.unit.core.markdown.test_parser import EXAMPLES, SPEC, any_text
+
+CASES = Path(__file__).parents[3] / "cases"
+NAMES = sorted(path.stem for path in CASES.glob("*.md") if path.name != "README.md")
+
+
+def render(made: tuple[Chunk, ...]) -> str:
+    """Chunks as a case's ``%%% expected`` holds them."""
+    return "".join(
+        f"%%% chunk {chunk.heading_path} (level {chunk.heading_level}, "
+        f"lines {chunk.start_line}-{chunk.end_line}, anchor {chunk.anchor or '-'})\n{chunk.content}"
+        for chunk in made
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_case(name: str) -> None:
+    text = (CASES / f"{name}.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition("%%% input\n")
+    source, _, expected = rest.partition("%%% expected\n")
+    options = yaml.safe_load(before.partition("%%% options\n")[2]) or {}
+    assert render(chunks(parse(source), ChunkingOptions(**options))) == expected
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes smaller than ``ChunkingOptions`` allows: the promises do not rest on them."""
+
+    max_chunk_size: int = 40
+    min_chunk_size: int = 20
+    merge_short_sections: bool = True
+
+
+def check(source: str, options: ChunkingOptions | Sizes) -> None:
+    page = parse(source)
+    made = chunks(page, options)  # type: ignore[arg-type]
+    assert "".join(chunk.content for chunk in made) == (page.text if page.text.strip() else "")
+    assert made == chunks(page, options)  # type: ignore[arg-type]
+    position = 0
+    for ordinal, chunk in enumerate(made):
+        assert (chunk.ordinal, chunk.start) == (ordinal, position)
+        assert chunk.content == page.text[chunk.start : chunk.end]
+        assert 0 < len(chunk.content) <= options.max_chunk_size
+        assert chunk.start_line <= chunk.end_line
+        assert not (chunk.content.endswith("\r") and page.text[chunk.end : chunk.end + 1] == "\n")
+        position = chunk.end
+    paths = [chunk.heading_path for chunk in made]
+    assert len(set(paths)) == len(paths) or any("[part " in section.title for section in page.sections)
+
+
+@given(any_text, st.integers(2, 60), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_chunks_of_any_text_join_to_it_and_keep_the_limit(source: str, limit: int, merge: bool) -> None:
+    check(source, Sizes(limit, min(limit, 20), merge))
+
+
+def test_chunks_of_the_examples_of_commonmark() -> None:
+    for source in [SPEC, *EXAMPLES]:
+        check(source, ChunkingOptions())
+        check(source, Sizes())
+
+
+def test_white_space_alone_changes_the_content() -> None:
+    one, two = (chunks(parse(source), ChunkingOptions()) for source in ("# A\ntext\n", "# A\ntext \n"))
+    assert one[0].heading_path == two[0].heading_path
+    assert one[0].content != two[0].content
+
+
+def test_atomic_blocks_are_whole_while_they_fit() -> None:
+    fence = "```\n" + "x = 1\n\n" * 20 + "```\n"
+    table = "| a |\n|---|\n" + "| b |\n" * 20
+    html = "<div>\n" + "text\n" * 20 + "</div>\n"
+    source = "# A\n\n" + ("word " * 30 + "\n\n" + fence + "\n" + table + "\n" + html + "\n") * 5
+    made = chunks(parse(source), ChunkingOptions(max_chunk_size=300))
+    for whole in (fence, table, html):
+        assert sum(chunk.content.count(whole) for chunk in made) == 5
+
+
+def test_parts_are_balanced_and_the_heading_is_not_left_alone() -> None:
+    source = "# A\n\n" + ("word " * 40 + "\n\n") * 10
+    made = chunks(parse(source), ChunkingOptions(max_chunk_size=1_900))
+    assert [len(chunk.content) for chunk in made] == [1015, 1010]
+    alone = chunks(parse("# A\n\n" + "x" * 290 + "\n\n" + "y" * 290 + "\n"), ChunkingOptions(max_chunk_size=300))
+    assert alone[0].content.startswith("# A\n\nx")
+
+
+def test_one_line_is_cut_at_a_space_else_between_characters() -> None:
+    page = parse("word " * 100)
+    assert all(page.text[end - 1] == " " for _, end in parts(page, 0, len(page.text), 52))
+    page = parse("e\u0301" * 100 + "👩\u200d👩\u200d👧" * 20 + "👍🏽" * 20)
+    for start, _ in parts(page, 0, len(page.text), 51):
+        assert not unicodedata.combining(page.text[start])
+        assert page.text[start] not in "\u200d🏽" and page.text[start - 1] != "\u200d"
+    page = parse("\r\n" * 10 + "x")
+    assert all(page.text[start] != "\n" for start, _ in parts(page, 0, len(page.text), 5))
+
+
+# --- windows ----------------------------------------------------------------------------------------------
+
+
+def tokens(text: str) -> list[tuple[int, int]]:
+    """Word pieces of up to four letters, symbols by themselves; control characters and blanks give none."""
+    return [found.span() for found in re.finditer(r"[^\W_]{1,4}|[^\w\s\x00-\x1f]|_", text)]
+
+
+def covered(text: str, spans: list[tuple[int, int]], limit: int, overlap: int, above: str = "T > B") -> int:
+    made = windows(text, above, spans, len(tokens(above)), limit, overlap)
+    seen = bytearray(len(text))
+    for window in made:
+        assert window.text == window_text(above, text[window.start : window.end])
+        seen[window.start : window.end] = b"\x01" * (window.end - window.start)
+    assert all(flag or char.isspace() for flag, char in zip(seen, text, strict=True))
+    assert [window.start for window in made] == sorted({window.start for window in made})
+    assert made == windows(text, above, spans, len(tokens(above)), limit, overlap)
+    return len(made)
+
+
+@given(any_text, st.integers(1, 40), st.integers(0, 50), st.sampled_from(["", "T > B"]))
+@settings(max_examples=300, deadline=None)
+def test_windows_cover_any_text(text: str, limit: int, overlap: int, above: str) -> None:
+    assert covered(text, tokens(text), limit, overlap, above) >= 1
+
+
+@given(any_text, st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30))).map(sorted))
+@settings(max_examples=200, deadline=None)
+def test_windows_cover_whatever_the_tokenizer_says(text: str, spans: list[tuple[int, int]]) -> None:
+    assert covered(text, spans, 12, 3) >= 1
+
+
+def test_windows_keep_the_limit_and_overlap() -> None:
+    text = "".join(f"Sentence number {n} says a little. And then\nit goes on.\n" for n in range(100))
+    made = windows(text, "T > B", tokens(text), 3, 64, 12)
+    assert all(len(tokens(window.text)) <= 64 for window in made)
+    for one, two in pairwise(made):
+        assert text[one.end] == "\n"
+        assert 4 <= len(tokens(text[two.start : one.end])) <= 20
+    assert len(windows(text[:100], "T", tokens(text[:100]), 1, 256, 32)) == 1
+
+
+def test_windows_do_not_cut_words_while_there_is_a_choice() -> None:
+    text = "internationalization " * 60
+    made = windows(text, "", tokens(text), 0, 32, 8)
+    assert all(window.text.endswith("internationalization") for window in made)
+    assert all(window.text.startswith("internationalization") for window in made)
+
+
+def test_a_chunk_without_tokens_is_one_window() -> None:
+    assert [window.text for window in windows(" \n", "T", [], 1, 64, 8)] == ["T\n \n"]
+    assert [(w.start, w.end) for w in windows("\x00\x01", "T", [(0, 0)], 1, 64, 8)] == [(0, 2)]
+
+
+def test_a_long_header_leaves_room_for_the_text() -> None:
+    text = "word " * 100
+    assert len(windows(text, "h", tokens(text), 500, 64, 32)) <= 30
+
+
+def test_windows_take_linear_time() -> None:
+    text = "word and more, " * 100_000
+    spans = tokens(text)
+    began = time.perf_counter()
+    assert len(windows(text, "T", spans, 1, 64, 31)) > 1_000
+    assert time.perf_counter() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("title", "path", "expected"),
+    [
+        ("Guide", "Guide > Install > Linux", "Guide > Install > Linux"),
+        ("Guide", "Install > Linux [part 2/3]", "Guide > Install > Linux"),
+        ("Guide", "Guide [part 1/2]", "Guide"),
+        ("Guide", "(root)", "Guide"),
+        ("Guide", "Guidelines", "Guide > Guidelines"),
+        ("Guide", "Install [2]", "Guide > Install [2]"),
+        ("", "Install", "Install"),
+        ("", "(root)", ""),
+    ],
+)
+def test_header(title: str, path: str, expected: str) -> None:
+    assert header(title, path) == expected
+
+
+def test_a_header_is_bounded_and_keeps_title_and_leaf() -> None:
+    path = " > ".join(f"Heading of level {n} with quite a few words in it" for n in range(1, 7))
+    short = header("The page", path)
+    assert len(tokens(short)) <= 48
+    assert short.startswith("The page > ") and short.endswith("Heading of level 6 with quite a few words in it")
+    assert len(tokens(header("word " * 500, "x"))) <= 48
+    assert len(header("界" * 500, "語" * 500)) <= 48
+
+
+# --- chunks of one size ----------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(any_text, st.integers(4, 60), st.integers(0, 30))
+def test_chunks_of_one_size(source: str, size: int, overlap: int) -> None:
+    page = parse(source)
+    overlap = min(overlap, size // 2)
+    made = chunks(page, FixedChunks(size, overlap))
+    assert made == chunks(page, FixedChunks(size, overlap))
+    covered = 0
+    for ordinal, chunk in enumerate(made):
+        assert chunk.ordinal == ordinal and chunk.content == page.text[chunk.start : chunk.end]
+        assert 0 < len(chunk.content) <= size and not chunk.content.isspace()
+        assert not page.text[covered : chunk.start].strip()  # what no chunk holds is blank
+        if ordinal:
+            assert made[ordinal - 1].start < chunk.start and made[ordinal - 1].end - chunk.start <= overlap
+        assert chunk.start_line <= chunk.end_line
+        section = next(each for each in page.sections if each.start <= chunk.start < each.end)
+        assert chunk.heading_path == section.heading_path
+        covered = chunk.end
+    assert not page.text[covered:].strip()
+
+
+def test_chunks_of_one_size_end_and_overlap_at_words() -> None:
+    text = "# Ferries\n\n" + " ".join(f"word{number}" for number in range(400)) + "\n"
+    made = chunks(parse(text), FixedChunks(200, 40))
+    words = set(text.split())
+    assert len(made) > 10
+    for before, after in pairwise(made):
+        assert set(before.content.split()) <= words and before.end - after.start > 15
+
+
+def test_a_thousand_chunks_of_one_size_take_a_moment() -> None:
+    page = parse("x" * 1_000_000)
+    began = time.perf_counter()
+    assert len(chunks(page, FixedChunks(1000, 500))) > 1000
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize("options", [ChunkingOptions(3000, 100), FixedChunks(400, 7, "mkdocs")])
+def test_options_are_known_again_from_the_manifest(options: ChunkingOptions | FixedChunks) -> None:
+    assert recorded({**asdict(options), "version": 1}) == options

@@ -1,0 +1,55 @@
+"""Which pages are indexed, and what is said of them, without a site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mkdocs")
+from mkdocs_anvil import options, pages
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "meta", "wanted"),
+    [
+        ([], [], {}, True),
+        (["guides/**"], [], {}, True),
+        (["other/**"], [], {}, False),
+        ([], ["**/a.md"], {}, False),
+        (["guides/**"], ["guides/"], {}, False),
+        ([], [], {"search": {"exclude": True}}, False),
+        ([], [], {"search": {"exclude": False}}, True),
+        ([], [], {"search": {"boost": 2}}, True),
+        ([], [], {"search": True}, True),
+    ],
+)
+def test_a_page_is_wanted(include: list[str], exclude: list[str], meta: dict[str, Any], wanted: bool) -> None:
+    assert pages.Choice(include, exclude, []).wants("guides/a.md", meta) is wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "rendered", "wanted"),
+    [("a.md", [], False), ("a.markdown", [], False), ("api/a.md", ["api/"], True), ("notes/a.ipynb", [], True)],
+)
+def test_html_is_indexed_where_it_is_asked_for_or_there_is_no_markdown(
+    path: str, rendered: list[str], wanted: bool
+) -> None:
+    assert pages.Choice([], [], rendered).as_rendered(path) is wanted
+
+
+@pytest.mark.parametrize(
+    ("docs", "name"),
+    [
+        ("docs", "site-docs.db"),
+        ("en/docs", "site-en-docs.db"),
+        ("../elsewhere/pages", "site-pages.db"),
+        ("日本", "site-docs.db"),
+        (".", "site-docs.db"),
+    ],
+)
+def test_the_kept_index_is_named_for_its_documents(tmp_path: Path, docs: str, name: str) -> None:
+    folder = tmp_path / "project"
+    documents = Path(str(folder / docs)) if ".." not in docs else tmp_path / "elsewhere/pages"
+    assert options.kept_index(folder, documents, "site") == folder / ".anvil" / name

@@ -1,0 +1,580 @@
+"""Search: what a question finds, in which order, within which budget; and that no question breaks it."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, astuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from anvil.backends.embedding.provider import EmbeddingProvider
+from anvil.backends.sources.git_tree import working_tree
+from anvil.backends.store import verify
+from anvil.core.config.schema import ChunkingOptions
+from anvil.errors import ConfigError, ModelError
+from anvil.models.documents import Mode
+from anvil.services.build.builder import build
+from anvil.services.search.file_index import FileIndex
+from anvil.services.search.searcher import Found, Searcher
+from tests.conftest import PAGES, write
+from tests.unit.services.build.test_builder import Counting
+
+Opener = Callable[..., Searcher]
+MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opener]:
+    """Builds an index of pages with a provider and opens it with another, if said."""
+    with ExitStack() as stack:
+
+        def make(
+            pages: dict[str, str], provider: EmbeddingProvider, asking: EmbeddingProvider | None = None
+        ) -> Searcher:
+            (tmp_path / "docs").mkdir(exist_ok=True)
+            build(working_tree(write(tmp_path / "docs", pages)), tmp_path / "i.db", provider, ChunkingOptions())
+            reader = verify.open_checked(tmp_path / "i.db")
+            stack.callback(reader.close)
+            return Searcher(FileIndex(reader), asking or provider)
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def lighthouse(tmp_path_factory: pytest.TempPathFactory, local: EmbeddingProvider) -> Iterator[Searcher]:
+    """The four pages, with vectors; opened once for all questions that change nothing."""
+    folder = tmp_path_factory.mktemp("lighthouse")
+    build(working_tree(write(folder / "docs", PAGES)), folder / "i.db", local, ChunkingOptions())
+    with verify.open_checked(folder / "i.db") as reader:
+        yield Searcher(FileIndex(reader), local)
+
+
+def ask(
+    searcher: Searcher,
+    query: str,
+    top_k: int = 5,
+    file_filter: str | None = None,
+    max_chars: int = 12_000,
+    mode: Mode = "hybrid",
+    threshold: float = 0.0,
+) -> Found:
+    return searcher.search(query, top_k, file_filter, max_chars, mode, threshold)
+
+
+def places(found: Found) -> list[str]:
+    return [f"{hit.metadata.file_path}#{hit.metadata.heading_path}" for hit in found.hits]
+
+
+def paths(found: Found) -> list[str]:
+    return [hit.metadata.file_path for hit in found.hits]
+
+
+# --- what a score is made of ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_parts_of_a_score_are_its_sum(lighthouse: Searcher, mode: Mode) -> None:
+    found = ask(lighthouse, "who is told when a check fails?", top_k=20, mode=mode)
+    assert len(found.parts) == len(found.hits) > 3
+    for hit, parts in zip(found.hits, found.parts, strict=True):
+        assert sum(astuple(parts)) == pytest.approx(hit.score, abs=3e-6)
+        assert mode == "semantic" or min(astuple(parts)) >= 0
+        assert mode == "hybrid" or (parts.vectors == 0) == (mode == "keyword")
+        assert mode != "semantic" or (parts.words, parts.heading, parts.page) == (0, 0, 0)
+    if mode == "hybrid":
+        assert any(parts.page for parts in found.parts) and any(parts.heading for parts in found.parts)
+
+
+# --- what is found -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("what happens to alerts at night", "guides/alerts.md#Alerts > Silence at night"),
+        ("who is next on call when nobody acknowledges", "guides/alerts.md#Alerts > Escalation"),
+        ("install on Windows as a service", "install.md#Install > Windows"),
+        ("when is a TLS certificate about to expire", "guides/checks.md#Checks > Certificates"),
+        ("free space on a volume", "guides/checks.md#Checks > Disk space"),
+    ],
+)
+def test_a_question_that_fits_one_section_finds_it_first(
+    lighthouse: Searcher, mode: Mode, query: str, best: str
+) -> None:
+    assert places(ask(lighthouse, query, mode=mode))[0] == best
+
+
+def test_overlapping_subjects_come_in_the_expected_order(lighthouse: Searcher) -> None:
+    found = places(ask(lighthouse, "alert messages by e-mail"))
+    assert found[0] == "guides/alerts.md#Alerts > E-mail"
+    assert {place.split("#")[0] for place in found[:3]} == {"guides/alerts.md"}
+
+
+def test_a_hit_says_where_it_stands(lighthouse: Searcher) -> None:
+    hit = ask(lighthouse, "silence at night").hits[0]
+    lines = PAGES["guides/alerts.md"].splitlines(keepends=True)
+    place = hit.metadata
+    assert hit.content == "".join(lines[place.start_line - 1 : place.end_line]) and not hit.truncated
+    assert (place.heading_level, place.char_count, place.url) == (2, len(hit.content), None)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_paragraph_is_a_question_too(lighthouse: Searcher, mode: Mode) -> None:
+    paragraph = PAGES["guides/checks.md"].split("## Disk space\n\n")[1]
+    assert places(ask(lighthouse, paragraph, mode=mode))[0] == "guides/checks.md#Checks > Disk space"
+    assert places(ask(lighthouse, " ".join([paragraph] * 40), mode=mode))[0] == "guides/checks.md#Checks > Disk space"
+
+
+# --- identifiers, phrases, letters ---------------------------------------------------------------------
+
+IDENTIFIERS = {
+    "dec54.md": "# One\n\nThe decision DEC-0054 is about two weeks of warning before the end.\n",
+    "dec55.md": "# Two\n\nThe decision DEC-0055 came next; it is about other weeks and has 54 pages.\n",
+    "snake.md": "# Three\n\nThe function snake_case_name takes a name and gives it back.\n",
+    "parted.md": "# Four\n\nA snake in a case has a name; names of snakes are long.\n",
+    "flag.md": "# Five\n\nGive --flag-name on the command line when the default does not do.\n",
+    "unflag.md": "# Six\n\nA flag has a colour, and its name is a word of one syllable.\n",
+    "dotted.md": "# Seven\n\nSet a.b.c to true; the others follow.\n",
+    "undotted.md": "# Eight\n\nThe letters c, b and a stand here in another order: c b a.\n",
+    "camel.md": "# Nine\n\nCall optimizeDeps before the first request is served.\n",
+    "filler.md": "# Ten\n\nNothing of the sort is told here, only that there is a page.\n",
+}
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("DEC-0054", "dec54.md"),
+        ("dec-0054", "dec54.md"),
+        ("what does DEC-0054 decide?", "dec54.md"),
+        ("snake_case_name", "snake.md"),
+        ("`snake_case_name()`", "snake.md"),
+        ("--flag-name", "flag.md"),
+        ("what is --flag-name for", "flag.md"),
+        ("a.b.c", "dotted.md"),
+        ("optimizeDeps", "camel.md"),
+        ("optimizedeps", "camel.md"),
+        ("deps", "camel.md"),
+        ("optimize", "camel.md"),
+        ('"default does not do"', "flag.md"),
+        ('"c b a"', "undotted.md"),
+    ],
+)
+def test_identifiers_and_phrases(
+    opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider, mode: Mode, query: str, best: str
+) -> None:
+    searcher = opened(IDENTIFIERS, local if mode == "hybrid" else keywords)
+    assert paths(ask(searcher, query, mode=mode))[0] == best
+
+
+LETTERS = {
+    "cjk.md": "# 検索\n\n全文検索エンジンは文書を索引に登録します。\n",
+    "korean.md": "# 한국어\n\n문서를 색인하고 검색하는 방법을 설명합니다.\n",
+    "german.md": "# Übersicht\n\nDie Änderungen werden über Nacht geprüft.\n",
+    "greek.md": "# Αναζήτηση\n\nΤο έγγραφο περιγράφει την ενημέρωση του ευρετηρίου.\n",  # noqa: RUF001
+    "plain.md": "# Plain\n\nNothing but plain letters.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("検索", "cjk.md"),
+        ("索引に登録", "cjk.md"),
+        ("索", "cjk.md"),
+        ("エンジン", "cjk.md"),
+        ("검색하는", "korean.md"),
+        ("Änderungen", "german.md"),
+        ("anderungen", "german.md"),
+        (unicodedata.normalize("NFD", "geprüft"), "german.md"),
+        ("ΕΥΡΕΤΗΡΊΟΥ", "greek.md"),
+    ],
+)
+def test_letters_of_the_world_in_keyword_mode(
+    opened: Opener, keywords: EmbeddingProvider, query: str, best: str
+) -> None:
+    assert paths(ask(opened(LETTERS, keywords), query, mode="keyword"))[:1] == [best]
+
+
+def test_a_text_whose_letters_are_written_apart_is_found_by_either_spelling(
+    opened: Opener, keywords: EmbeddingProvider
+) -> None:
+    searcher = opened({"apart.md": unicodedata.normalize("NFD", "# Prüfung\n\nDie Änderung.\n")}, keywords)
+    for query in ("Änderung", unicodedata.normalize("NFD", "Änderung")):
+        assert paths(ask(searcher, query, mode="keyword")) == ["apart.md"]
+
+
+# --- no question breaks it -----------------------------------------------------------------------------
+
+SYNTAX = r"""
+" "" "unbalanced AND OR(NOT NEAR(a,b) {title}:x ^x x* * - -- -x + \ '; % _ () [] <b> . ... // a//b ? ! : 1e9 0x00
+""".split()  # noqa: SIM905 - a row of signs reads better than a list of quotes
+SYNTAX += [
+    "a AND (b",
+    "NEAR(a b, 3)",
+    "title: x",
+    "'; DROP TABLE chunks; --",
+    "\0",
+    "a\0b",
+    "\ufeff",
+    "e\u0301",
+    "\u202e",
+    "\x1b[31m",
+    "a\u2028b",
+    "\u017f",
+    "\ufb01",
+    "\uff1f\uff01",
+    "\U0001f98a",
+]
+
+
+@pytest.mark.parametrize("query", SYNTAX, ids=[f"{i}" for i in range(len(SYNTAX))])
+def test_what_is_syntax_elsewhere_is_text_here(lighthouse: Searcher, query: str) -> None:
+    for mode in MODES:
+        found = ask(lighthouse, query, mode=mode)
+        assert found.total_chunks == lighthouse.index.count()
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(min_size=1, max_size=200).filter(str.strip))
+@example("\ud800")
+@example("a\udfffb.c")
+def test_no_text_breaks_a_keyword_search(lighthouse: Searcher, query: str) -> None:
+    found = ask(lighthouse, query, mode="keyword")
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
+    assert found == ask(lighthouse, query, mode="keyword")
+
+
+@pytest.mark.parametrize("query", ["\ud800", "index \udcff alerts"])
+def test_text_that_is_not_unicode_breaks_no_search(lighthouse: Searcher, query: str) -> None:
+    for mode in MODES:
+        ask(lighthouse, query, mode=mode)
+
+
+@pytest.mark.parametrize("query", ["", " ", "\t\n", "\u3000"])
+def test_a_blank_question_is_an_error(lighthouse: Searcher, query: str) -> None:
+    for mode in MODES:
+        with pytest.raises(ConfigError) as error:
+            ask(lighthouse, query, mode=mode)
+        assert str(error.value) == "query parameter is required"
+
+
+def test_an_unknown_mode_lists_the_known_ones(lighthouse: Searcher) -> None:
+    with pytest.raises(ConfigError, match=r"'fuzzy'. Use hybrid, semantic or keyword"):
+        ask(lighthouse, "x", mode="fuzzy")  # type: ignore[arg-type]
+
+
+MEGABYTE = {
+    "words": "silence at night " * 60_000,
+    "numbers": " ".join(str(i) for i in range(150_000)),
+    "one word": "a" * 1_000_000,
+    "identifiers": " ".join(f"a_{i}.b" for i in range(90_000)),
+    "quotes": '"a b" ' * 170_000,
+    "CJK": "全文検索" * 80_000,
+}
+
+
+@pytest.mark.parametrize("kind", MEGABYTE)
+def test_a_megabyte_of_question_is_answered_in_a_moment(lighthouse: Searcher, kind: str) -> None:
+    for mode in ("hybrid", "keyword"):
+        started = time.process_time()
+        found = ask(lighthouse, MEGABYTE[kind], mode=mode)  # type: ignore[arg-type]
+        assert time.process_time() - started < 3, mode
+        if kind == "words":
+            assert places(found)[0] == "guides/alerts.md#Alerts > Silence at night"
+
+
+def test_a_long_question_to_a_large_index(opened: Opener, keywords: EmbeddingProvider) -> None:
+    pages = {f"{i}.md": f"# Page {i}\n\n" + " ".join(f"word{i}x{j}" for j in range(20)) + "\n" for i in range(500)}
+    query = " ".join(f"word{i}x{j}" for i in range(499, 200, -1) for j in range(20))
+    found = ask(opened(pages, keywords), query, 20, mode="keyword")
+    assert len(found.hits) == 20 and found.total_chunks == 500
+
+
+# --- how many, and of which pages ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("top_k", "count"), [(-5, 1), (0, 1), (1, 1), (3, 3), (20, 20), (21, 20), (10**9, 20)])
+def test_top_k_is_clamped(opened: Opener, local: EmbeddingProvider, top_k: int, count: int) -> None:
+    pages = {f"{i}.md": f"# Page {i}\n\nThe same lighthouse in other words, number {i}.\n" for i in range(25)}
+    searcher = opened(pages, local)
+    for mode in MODES:
+        assert len(ask(searcher, "lighthouse", top_k, mode=mode).hits) == count
+
+
+@pytest.mark.parametrize("count", [30, 700])
+def test_a_filter_acts_before_ranking(
+    opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider, count: int
+) -> None:
+    """However well other pages fit: as many as are asked for come back whenever they exist."""
+    many = {
+        f"loud/{i}.md": "# Index freshness\n\nKeep the index fresh, fresh index, freshness.\n" for i in range(count)
+    }
+    few = {
+        f"quiet/{i}.md": f"# Note {i}\n\nAmong much else about page {i}, an index is named once.\n" for i in range(6)
+    }
+    searcher = opened({**many, **few}, local if count < 100 else keywords)
+    modes: Sequence[Mode] = MODES if count < 100 else ("hybrid", "keyword")
+    for mode in modes:
+        for query in ("index", "how do I keep the index fresh?"):
+            found = ask(searcher, query, 5, "quiet/*", mode=mode)
+            assert len(found.hits) == 5 and all(path.startswith("quiet/") for path in paths(found))
+            assert found.total_chunks == 6
+        assert ask(searcher, "index", 5, "loud/3.md", mode=mode).total_chunks == 1
+        assert ask(searcher, "index", 20, "**/*", mode=mode).total_chunks == count + 6
+
+
+def test_a_rare_word_does_not_cost_the_results_of_a_common_one(opened: Opener, keywords: EmbeddingProvider) -> None:
+    pages = {f"{i}.md": f"# Page {i}\n\nEvery page speaks of an index.\n" for i in range(1200)}
+    pages["zebra.md"] = "# Zebra\n\nA zebra is striped.\n"
+    searcher = opened(pages, keywords)
+    for mode in ("hybrid", "keyword"):
+        found = ask(searcher, "zebra index", 20, mode=mode)  # type: ignore[arg-type]
+        assert paths(found)[0] == "zebra.md" and len(found.hits) == 20
+
+
+@pytest.mark.parametrize(
+    ("glob", "wanted"),
+    [
+        ("guides/*", {"guides/alerts.md", "guides/checks.md"}),
+        ("guides/", {"guides/alerts.md", "guides/checks.md"}),
+        ("**/alerts.md", {"guides/alerts.md"}),
+        ("index.md", {"index.md"}),
+        ("*.md", {"index.md", "install.md"}),
+        ("{index,install}.md", {"index.md", "install.md"}),
+        ("**", set(PAGES)),
+        ("nothing/*", set()),
+    ],
+)
+def test_filters_are_globs_over_paths(lighthouse: Searcher, glob: str, wanted: set[str]) -> None:
+    for mode in MODES:
+        found = ask(lighthouse, "lighthouse check alert install server", 20, glob, mode=mode)
+        assert set(paths(found)) == wanted
+        assert found.total_chunks >= len(found.hits)
+
+
+def test_a_choice_of_paths_narrows_like_a_filter(lighthouse: Searcher) -> None:
+    def paths(*chosen: str, glob: str | None = None) -> set[str]:
+        found = lighthouse.search("server alert", 20, glob, 12_000, "keyword", 0.0, None, chosen)
+        assert len(found.rows) == len(found.hits) and found.rows == tuple(dict.fromkeys(found.rows))
+        return {hit.metadata.file_path for hit in found.hits}
+
+    assert paths("guides/alerts.md", "none.md") == {"guides/alerts.md"}
+    assert paths("guides/alerts.md", "index.md", glob="guides/*") == {"guides/alerts.md"}
+    assert paths() == set()
+
+
+@pytest.mark.parametrize(
+    "glob",
+    [
+        "[",
+        "[]",
+        "[!",
+        "{",
+        "{a",
+        "a}",
+        "[z-a]",
+        "***",
+        "\\",
+        "\0",
+        "{" * 5000,
+        "*" * 100_000,
+        "\udcff",
+        "(",
+        "?" * 300,
+        "[[:alpha:]",
+    ],
+)
+def test_a_malformed_glob_matches_nothing_and_breaks_nothing(lighthouse: Searcher, glob: str) -> None:
+    for mode in MODES:
+        found = ask(lighthouse, "alerts", 5, glob, mode=mode)
+        assert len(found.hits) <= found.total_chunks
+        if glob != "***":
+            assert (found.hits, found.total_chunks) == ((), 0)
+
+
+# --- scores --------------------------------------------------------------------------------------------
+
+
+def test_a_semantic_score_is_the_cosine(lighthouse: Searcher, local: EmbeddingProvider) -> None:
+    query = "who is called at night?"
+    vector = local.embed_query(query)
+    found = ask(lighthouse, query, 20, mode="semantic")
+    assert len(found.hits) == found.total_chunks
+    owners = {hit.metadata.heading_path: hit.score for hit in found.hits}
+    for row, heading, title, content in lighthouse.index.reader.connection.execute(
+        "SELECT id, heading_path, title, content FROM chunks"
+    ):
+        windows = lighthouse.index.reader.window_spans(row)
+        assert len(windows) == 1, "one window each, so that its text is known"
+        from anvil.core.chunking import chunker
+
+        text = chunker.window_text(chunker.header(title, heading), content[windows[0][1] : windows[0][2]])
+        exact = float(local.embed([text]).vectors[0] @ vector)
+        assert owners[heading] == pytest.approx(exact, abs=2e-3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_scores_descend_and_stay_in_range(lighthouse: Searcher, mode: Mode) -> None:
+    for query in ("alerts", "TLS", "zebra quagga", "how is it done", "DEC-0054 certificates"):
+        scores = [hit.score for hit in ask(lighthouse, query, 20, mode=mode).hits]
+        assert scores == sorted(scores, reverse=True)
+        assert all((-1 if mode == "semantic" else 0) <= score <= 1 for score in scores)
+
+
+def test_what_holds_none_of_the_words_is_no_keyword_result(lighthouse: Searcher) -> None:
+    assert ask(lighthouse, "zebra quagga", mode="keyword").hits == ()
+    assert all("smtp" in hit.content for hit in ask(lighthouse, "smtp_host", mode="keyword").hits)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ties_go_by_path_and_place(opened: Opener, local: EmbeddingProvider, mode: Mode) -> None:
+    text = "# Same\n\nThe very same text stands in each of these pages.\n"
+    searcher = opened({f"{name}.md": text for name in "hgfedcbazyx"}, local)
+    for top_k in (3, 20):
+        found = ask(searcher, "the very same text", top_k, mode=mode)
+        assert paths(found) == [f"{name}.md" for name in "abcdefghxyz"][:top_k]
+        assert len({hit.score for hit in found.hits}) == 1
+
+
+def test_a_threshold_leaves_out_what_scores_below(lighthouse: Searcher) -> None:
+    for mode in MODES:
+        every = ask(lighthouse, "alerts at night", 20, mode=mode).hits
+        middle = every[len(every) // 2].score
+        kept = ask(lighthouse, "alerts at night", 20, mode=mode, threshold=middle).hits
+        assert all(hit.score >= middle - 1e-6 for hit in kept)
+        assert abs(len(kept) - sum(hit.score >= middle for hit in every)) <= 1  # scores are rounded when shown
+        assert ask(lighthouse, "alerts at night", 20, mode=mode, threshold=1.1).hits == ()
+
+
+# --- the budget ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_chars", [100_000, 3000, 1500, 700, 300])
+def test_a_reply_stays_within_its_budget(lighthouse: Searcher, max_chars: int) -> None:
+    query = "check alert Lighthouse server"
+    whole = ask(lighthouse, query, 20, max_chars=10**9)
+    found = ask(lighthouse, query, 20, max_chars=max_chars)
+    total = sum(len(hit.content) for hit in whole.hits)
+    assert total > 3000 and sum(len(hit.content) for hit in found.hits) <= max(max_chars, len(found.hits))
+    assert [(hit.metadata, hit.score) for hit in found.hits] == [(hit.metadata, hit.score) for hit in whole.hits]
+    for before, after in zip(whole.hits, found.hits, strict=True):
+        assert after.truncated == (after.content != before.content)
+        assert after.content in before.content and after.content
+    cut = [hit.truncated for hit in found.hits]
+    assert any(cut) == (max_chars < total)
+    below = found.hits[cut.index(True) :] if any(cut) else ()  # the lower ranks first, but for what is short anyway
+    assert all(hit.truncated or len(hit.content) <= max(max_chars // len(found.hits), 1) for hit in below)
+
+
+def test_what_is_left_is_whole_lines_that_matched(opened: Opener, keywords: EmbeddingProvider) -> None:
+    filler = "".join(f"Line {i} speaks of other things altogether, as lines do.\n" for i in range(40))
+    pages = {f"{i}.md": f"# Page {i}\n\n{filler}The zebra is here on page {i}.\n{filler}" for i in range(5)}
+    found = ask(opened(pages, keywords), "zebra", max_chars=6000, mode="keyword")
+    assert [hit.truncated for hit in found.hits][-1] and sum(len(hit.content) for hit in found.hits) <= 6000
+    for hit in found.hits:
+        assert "The zebra is here on page" in hit.content
+        lines = pages[hit.metadata.file_path].splitlines(keepends=True)
+        assert all(line in lines for line in hit.content.splitlines(keepends=True))
+
+
+@pytest.mark.parametrize("max_chars", [0, -1, 1])
+def test_a_budget_of_nothing_still_names_what_was_found(lighthouse: Searcher, max_chars: int) -> None:
+    found = ask(lighthouse, "alerts", 3, max_chars=max_chars)
+    assert len(found.hits) == 3 and all(hit.truncated and len(hit.content) <= 1 for hit in found.hits)
+
+
+# --- without vectors, with another model, without anything ---------------------------------------------
+
+
+def test_without_vectors_words_answer(opened: Opener, keywords: EmbeddingProvider) -> None:
+    searcher = opened(PAGES, keywords)
+    found = ask(searcher, "silence at night")
+    assert places(found)[0] == "guides/alerts.md#Alerts > Silence at night"
+    assert len(found.notes) == 1 and "built without vectors" in found.notes[0]
+    keyword = ask(searcher, "silence at night", mode="keyword")
+    assert (keyword.hits, keyword.notes) == (found.hits, ())
+    with pytest.raises(ConfigError, match="built without vectors"):
+        ask(searcher, "silence at night", mode="semantic")
+
+
+def test_another_model_never_answers_for_the_first(
+    opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider
+) -> None:
+    another = Counting(local, digest="e" * 64)
+    for other, way_out in ((another, "Rebuild the index"), (keywords, "set embedding.provider")):
+        searcher = opened(PAGES, local, other)
+        assert (
+            places(ask(searcher, "silence at night", mode="keyword"))[0] == "guides/alerts.md#Alerts > Silence at night"
+        )
+        with pytest.raises(ConfigError, match=rf"{local.model}.*{way_out}"):
+            ask(searcher, "silence at night", mode="semantic")
+        found = ask(searcher, "silence at night")
+        assert way_out in found.notes[0] and found.hits == ask(searcher, "silence at night", mode="keyword").hits
+
+
+def test_a_question_that_cannot_be_embedded_is_answered_by_words(opened: Opener, local: EmbeddingProvider) -> None:
+    class Failing(Counting):
+        def embed_query(self, text: str) -> np.ndarray:  # type: ignore[type-arg]
+            raise ModelError("The model is not well.")
+
+    searcher = opened(PAGES, local, Failing(local))
+    found = ask(searcher, "silence at night")
+    assert (
+        places(found)[0] == "guides/alerts.md#Alerts > Silence at night" and "The model is not well." in found.notes[0]
+    )
+    with pytest.raises(ModelError):
+        ask(searcher, "silence at night", mode="semantic")
+
+
+def test_a_chunk_without_a_vector_is_found_by_its_words(opened: Opener, local: EmbeddingProvider) -> None:
+    searcher = opened(PAGES, Counting(local, refuse="smtp_host"), local)
+    assert "smtp_host" in ask(searcher, "smtp_host smtp_port").hits[0].content
+    semantic = ask(searcher, "mail server", 20, mode="semantic")
+    assert all("smtp_host" not in hit.content for hit in semantic.hits)
+
+
+def test_an_empty_index_finds_nothing(opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider) -> None:
+    for provider in (local, keywords):
+        searcher = opened({}, provider)
+        for mode in MODES if provider is local else ("hybrid", "keyword"):
+            found = ask(searcher, "anything", mode=mode)
+            assert (found.hits, found.total_chunks) == ((), 0)
+
+
+@pytest.mark.parametrize("provider", ["local", "none"])
+def test_the_same_question_gets_the_same_answer(
+    opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider, provider: str
+) -> None:
+    """What was asked before, and how often, changes nothing."""
+    chosen = local if provider == "local" else keywords
+    one, other = opened(PAGES, chosen), opened(PAGES, chosen)
+    queries = ["alerts", "silence at night", "DEC-0054", "zebra", "install"]
+    for query in reversed(queries):
+        ask(other, query, 20)
+    for query in queries:
+        first, second = ask(one, query, 20), ask(other, query, 20)
+        assert [asdict(hit) for hit in first.hits] == [asdict(hit) for hit in second.hits]
+
+
+def test_more_chunks_than_are_remembered_change_no_score(
+    opened: Opener, keywords: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = {f"{i}.md": f"# Page {i}\n\nA common word, and word{i} alone.\n" for i in range(60)}
+    searcher = opened(pages, keywords)
+    before = [ask(searcher, query, 20) for query in ("common", "word7", "common word9")]
+    monkeypatch.setattr("anvil.services.search.ranking.MAX_TEXTS", 5)
+    fresh = Searcher(FileIndex(searcher.index.reader), keywords)
+    assert [ask(fresh, query, 20) for query in ("common", "word7", "common word9")] == before
+    assert re.search("word7 alone", before[1].hits[0].content)
