@@ -14,7 +14,7 @@ tests=(
   tests/unit/backends/fetch/test_web_page.py
   tests/unit/backends/git/test_{libgit2,repository}.py
   tests/unit/backends/sources/test_watcher.py
-  tests/unit/backends/store/test_{publish,verify}.py
+  tests/unit/backends/store/test_{lock,publish,verify}.py
   tests/unit/core/markdown/test_{front_matter,parser}.py
   tests/unit/mkdocs_anvil/test_rendering.py
   tests/e2e/mcp/test_tools.py

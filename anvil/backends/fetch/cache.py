@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from anvil.backends import safe_write, user_dirs
-from anvil.backends.store import manifest_file, publish, verified_cache
+from anvil.backends.store import lock, manifest_file, publish, verified_cache
 from anvil.core import manifest
 from anvil.errors import AnvilError
 from anvil.models.documents import Manifest
@@ -121,7 +121,7 @@ class CacheEntry:
         :class:`OSError` or :class:`BuildError` where nothing can be written."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.utime(self.folder)
-        with publish.exclusive(self.index, timeout_s):
+        with lock.exclusive(self.index, timeout_s):
             yield
 
     def state(self) -> CacheState | None:

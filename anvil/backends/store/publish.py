@@ -14,49 +14,12 @@ from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
-
 from anvil.backends import safe_write
 from anvil.backends.store import connection, overwrite_guard, row_ids, verify
 from anvil.backends.store.digest import checksum
+from anvil.backends.store.lock import NEW_SUFFIX, exclusive
 from anvil.backends.store.writer import Writer
 from anvil.errors import AnvilError, BuildError
-
-LOCK = ".lock"
-FRESH = ".new"
-
-
-@contextlib.contextmanager
-def exclusive(path: Path, patience: float = 600.0) -> Iterator[None]:
-    """Keep other builds of the index at ``path`` out, waiting up to ``patience`` seconds for one that runs.
-
-    The lock is SQLite's own, on an empty file beside the index: it goes with the process that holds it, on
-    every system, so a killed build blocks nobody.
-    """
-    lock = path.with_name(path.name + LOCK)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BuildError(f"{path.parent} cannot be made ({error.strerror}). Choose another --index.") from error
-    with connection.translated(path):
-        handle = _locked(lock, patience)
-    try:
-        yield
-    finally:
-        _remove(path.with_name(path.name + FRESH))
-        removed = _remove(lock)
-        handle.close()
-        if not removed:  # on Windows; elsewhere it would be the lock of whoever began meanwhile
-            _remove(lock)
-
-
-def _remove(path: Path) -> bool:
-    """Whether it is gone. Windows removes nothing that somebody has open; a folder was told by whoever met it."""
-    try:
-        path.unlink(missing_ok=True)
-    except (PermissionError, IsADirectoryError):
-        return False
-    return True
 
 
 def keep_out_of_git(folder: Path) -> None:
@@ -83,7 +46,7 @@ def place(file: Path, path: Path) -> None:
 def copy(file: Path, path: Path) -> None:
     """As :func:`place`, for whoever keeps other builds out already."""
     overwrite_guard.ensure_overwritable(path)
-    fresh = path.with_name(path.name + FRESH)
+    fresh = path.with_name(path.name + NEW_SUFFIX)
     try:
         safe_write.clear(fresh)
         shutil.copyfile(file, fresh)
@@ -107,40 +70,6 @@ def replace(fresh: Path, path: Path) -> None:
         raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
 
 
-def _locked(lock: Path, patience: float) -> apsw.Connection:
-    while True:
-        # SQLite would follow a link, and take a journal that lies beside a database for its own
-        if (found := safe_write.regular_file(lock)) is not None and found.st_size:
-            raise BuildError(f"{lock} is not a lock of Anvil's, for it is not empty. Remove it, and try again.")
-        handle = apsw.Connection(str(lock))
-        opened: os.stat_result | None = None
-        try:
-            opened = lock.stat()
-            handle.set_busy_timeout(int(patience * 1000))
-            handle.pragma("journal_mode", "off")  # nothing is written: no file beside the lock
-            handle.execute("BEGIN EXCLUSIVE")
-            if _stands(lock, opened):
-                return handle
-            # the build that was waited for took the file away: a lock on it would keep nobody out
-        except FileNotFoundError:
-            pass
-        except (apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError):  # as SQLite says of a file that was taken away
-            if opened is None or _stands(lock, opened):
-                handle.close()
-                raise
-        except BaseException:
-            handle.close()
-            raise
-        handle.close()
-
-
-def _stands(path: Path, opened: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(opened, path.stat())
-    except FileNotFoundError:
-        return False
-
-
 class Publication:
     """A working copy on its way to ``path``, in two strokes: its text first, which needs no vectors.
 
@@ -150,7 +79,7 @@ class Publication:
     def __init__(self, writer: Writer, path: Path) -> None:
         self.writer = writer
         self.path = path
-        self.fresh = path.with_name(path.name + FRESH)
+        self.fresh = path.with_name(path.name + NEW_SUFFIX)
         self.dimensions = int(writer.meta()["embedding_dimensions"])
 
     def write_text(self) -> None:

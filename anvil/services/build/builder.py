@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from anvil._version import __version__
 from anvil.backends.sources import git_tree
-from anvil.backends.store import connection, overwrite_guard, publish, verify
+from anvil.backends.store import connection, lock, overwrite_guard, publish, verify
 from anvil.backends.store.connection import signature
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import Writer
@@ -86,7 +86,7 @@ def build(
         report = None if force else says_all(standing, index)
         if report:
             return report
-        opened.enter_context(publish.exclusive(index, patience))
+        opened.enter_context(lock.exclusive(index, patience))
         if signature(index) != seen:  # another build was quicker
             standing, reasons = _standing(index, read, force)
             _keep_site(standing, index, source, force)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.backends.git.repository import Repository
-from anvil.backends.store import connection, overwrite_guard, publish, transfer, verify
+from anvil.backends.store import connection, lock, overwrite_guard, publish, transfer, verify
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import SETTINGS, Writer
 from anvil.core import site_urls, staleness
@@ -48,7 +48,7 @@ def join(shards: Sequence[Path], out: Path, *, progress: Progress = silent, pati
             opened.callback(readers[-1][1].close)
         meta = _agreed(readers)
         entries = {path: each for _, reader in readers for path, each in reader.identities().items()}
-        opened.enter_context(publish.exclusive(out, patience))
+        opened.enter_context(lock.exclusive(out, patience))
         report = _standing(out, meta, entries, started)
         if report:
             return report

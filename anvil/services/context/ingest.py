@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from anvil.backends.store import publish, verify
+from anvil.backends.store import lock, verify
 from anvil.core.canonical_json import canonical
 from anvil.core.chunking.chunker import Chunking
 from anvil.core.config.schema import ArtifactTypes, TaskMarks
@@ -73,7 +73,7 @@ def ingest(
 @contextmanager
 def _alone(records: Records, patience: float) -> Iterator[None]:
     try:
-        with publish.exclusive(records.folder / "ingestion", patience):
+        with lock.exclusive(records.folder / "ingestion", patience):
             yield
     except IndexBusy as error:
         raise IndexBusy(f"Another process is writing {records.folder}. Try again when it has finished.") from error

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.backends.store import publish
+from anvil.backends.store import lock
 from tests.conftest import PAGES, write
 from tests.e2e.ui.test_ui import ALERTS, TOKEN, answer
 from tests.support import mcp_servers
@@ -214,7 +214,7 @@ def test_what_changes_is_read_again_and_said(visitor: Visitor, tmp_path: Path) -
 def test_while_the_index_is_being_built_it_says_so(visitor: Visitor, tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", PAGES)
     with (
-        publish.exclusive(tmp_path / "i.db"),
+        lock.exclusive(tmp_path / "i.db"),
         mcp_servers.over_http(docs, tmp_path / "i.db", "--provider", "none", "--ui") as server,
     ):
         visitor.go(f"{server.base}/ui/#q=certificates")

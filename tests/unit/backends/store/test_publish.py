@@ -15,7 +15,7 @@ from anvil.backends.store.publish import Publication
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import SETTINGS, Writer
 from anvil.core.markdown import parser
-from anvil.errors import BuildError, IndexBusy
+from anvil.errors import BuildError
 from anvil.models.documents import Document, Window
 from tests.conftest import linked, write
 
@@ -76,55 +76,7 @@ def rows(handle: apsw.Connection, table: str) -> list[tuple[object, ...]]:
     return handle.execute(f"SELECT rowid, * FROM {table} ORDER BY 1").fetchall()
 
 
-# --- one build at a time -----------------------------------------------------------------------------------------
-
-
-def test_a_build_that_ends_leaves_the_lock_of_the_one_that_began_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, second = tmp_path / "index.db", contextlib.ExitStack()
-
-    class Slow(apsw.Connection):
-        """Somebody else begins as soon as it is closed."""
-
-        def close(self, force: bool = False) -> None:
-            super().close(force)
-            monkeypatch.undo()
-            second.enter_context(publish.exclusive(path, 0.0))
-
-    monkeypatch.setattr(apsw, "Connection", Slow)
-    with publish.exclusive(path, 0.0):
-        pass
-    with second:
-        assert path.with_name("index.db.lock").exists()
-        with pytest.raises(IndexBusy), publish.exclusive(path, 0.0):
-            pass
-    assert list(tmp_path.iterdir()) == []
-
-
 # --- what a checkout brings --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path, there: bool) -> None:
-    target = tmp_path / "away.db"
-    if there:
-        target.write_bytes(b"")
-    linked(tmp_path / "index.db.lock", target)
-    with pytest.raises(BuildError, match="lock is a link"), publish.exclusive(tmp_path / "index.db", 0.0):
-        pass
-    assert target.exists() == there
-
-
-def test_a_lock_that_holds_something_is_not_opened(tmp_path: Path) -> None:
-    lock = tmp_path / "index.db.lock"
-    with contextlib.closing(apsw.Connection(str(lock))) as handle:
-        handle.execute("CREATE TABLE x (y)")
-    journal = tmp_path / "index.db.lock-journal"
-    journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7".ljust(512, b"\1"))
-    with pytest.raises(BuildError, match="not a lock of Anvil's"), publish.exclusive(tmp_path / "index.db", 0.0):
-        pass
-    assert lock.exists() and journal.exists()
 
 
 def test_links_beside_an_index_are_not_written_through(tmp_path: Path) -> None:

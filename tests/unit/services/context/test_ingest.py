@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from anvil.backends.store import publish
+from anvil.backends.store import lock
 from anvil.core.config.schema import Config, ContextEmbeddings, ContextOptions, EmbeddingSettings
 from anvil.errors import BuildError, IndexBusy
 from anvil.models.context import Ingestion
@@ -172,7 +172,7 @@ def test_two_runs_at_once_wait_for_each_other(root: Path) -> None:
     began, ended = threading.Event(), []
 
     def hold() -> None:
-        with publish.exclusive(folder / "ingestion"):
+        with lock.exclusive(folder / "ingestion"):
             began.set()
             time.sleep(0.4)
             ended.append(time.monotonic())

@@ -12,7 +12,7 @@ import pytest
 
 import anvil
 from anvil.backends.fetch.fetch_index import fetch
-from anvil.backends.store import publish
+from anvil.backends.store import lock
 from anvil.core.config.schema import FetchOptions
 from anvil.errors import ConfigError, FetchError
 from anvil.services.live import auto_update
@@ -181,7 +181,7 @@ def test_a_copy_is_at_hand_while_another_process_downloads(
     fetch(f"{server.url}/")
     monkeypatch.setattr(auto_update, "FETCH_WAIT_S", 0.1)
     one = follow()
-    with publish.exclusive(one.path):
+    with lock.exclusive(one.path):
         one.start(None)
         end = time.monotonic() + 20
         while not one.notes() and time.monotonic() < end:

@@ -17,7 +17,7 @@ import pytest
 import anvil
 from anvil.backends.embedding.factory import PROVIDERS
 from anvil.backends.embedding.provider import Embedded, EmbeddingProvider
-from anvil.backends.store import publish
+from anvil.backends.store import lock
 from anvil.core.config.schema import Config, EmbeddingSettings
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
 from anvil.models.documents import Changes, Mode
@@ -361,8 +361,8 @@ def test_a_named_file_that_is_no_index_is_left_alone(docs: Path, tmp_path: Path,
 HOLD = """
 import sys, time
 from pathlib import Path
-from anvil.backends.store import publish
-with publish.exclusive(Path(sys.argv[1])):
+from anvil.backends.store import lock
+with lock.exclusive(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(120)
 """
@@ -388,7 +388,7 @@ def test_a_build_that_hangs_is_not_waited_for_without_end(
 ) -> None:
     monkeypatch.setattr("anvil.services.live.initial_build.LOCK_POLL_S", 0.05)
     monkeypatch.setattr("anvil.services.live.initial_build.LOCK_TIMEOUT_S", 0.2)
-    with publish.exclusive(docs / ".anvil/index.db"), anvil.open(docs, background=True) as found:
+    with lock.exclusive(docs / ".anvil/index.db"), anvil.open(docs, background=True) as found:
         until(lambda: any("could not be built" in note for note in found.search("night").freshness.notes))
         until(lambda: found.search("night").freshness.pending_vectors == 0)
         assert found.search("quiet hours", mode="semantic").results
