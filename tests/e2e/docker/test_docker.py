@@ -238,17 +238,18 @@ def volumes(folder: Path) -> Path:
 
 def test_compose_pulls_serves_and_takes_a_newer_index(image: Image, volumes: Path) -> None:
     with publishing() as site:
-        site.publish(built(volumes / "docs", volumes / "one.db"))
+        site.publish(built(volumes / "docs", volumes / "published" / "index.db"))
         command, how = composed("pull", volumes, ANVIL_SOURCE=f"{site.url}/", GITHUB_TOKEN="")
         pulled = finished(image, *command, **how, network="host")
-        assert pulled.returncode == 0 and "/index/index.db pulled: 4 pages" in pulled.stdout, pulled
+        assert pulled.returncode == 0 and "index.db pulled: 4 pages" in pulled.stdout, pulled
+        assert "without a manifest" not in pulled.stderr
         _, serve = composed("serve", volumes, ANVIL_ALLOWED_HOST="")
         with started(image, **serve) as container:
             container.answers(8000)
             with asking(container) as speaker:
                 assert speaker.ok("search_docs", query="dpkg")["results"]
                 write(volumes / "docs", {"new.md": "# Buoys\n\nA buoy is a page that came later.\n"})
-                site.publish(built(volumes / "docs", volumes / "two.db"))
+                site.publish(built(volumes / "docs", volumes / "published" / "index.db"))
                 newer = finished(image, *command, **how, network="host")
                 assert newer.returncode == 0 and "pulled: 5 pages" in newer.stdout, newer
                 (found, *_) = speaker.ok("search_docs", query="buoy")["results"]
@@ -263,14 +264,14 @@ def test_a_pod_takes_the_very_index_it_is_told_or_none(image: Image, volumes: Pa
     (init,) = next(iter(yaml.safe_load_all(text)))["spec"]["template"]["spec"]["initContainers"]
     mounts = [Mount(each["mountPath"], volumes / each["name"], True) for each in init["volumeMounts"]]
     with publishing() as site:
-        site.publish(built(volumes / "docs", volumes / "one.db"))
+        site.publish(built(volumes / "docs", volumes / "published" / "index.db"))
         told = [each.replace("https://docs.example.com", site.url) for each in init["args"]]
         refused = finished(image, *told, mounts=mounts, network="host")
         assert refused.returncode == 1 and "not 0000" in refused.stderr
         assert list((volumes / "index").iterdir()) == []
-        told = [each.replace("0" * 64, verified_cache.sha256(volumes / "one.db")) for each in told]
+        told = [each.replace("0" * 64, verified_cache.sha256(volumes / "published" / "index.db")) for each in told]
         assert finished(image, *told, mounts=mounts, network="host").returncode == 0
-    assert (volumes / "index" / "index.db").read_bytes() == (volumes / "one.db").read_bytes()
+    assert (volumes / "index" / "index.db").read_bytes() == (volumes / "published" / "index.db").read_bytes()
 
 
 def test_every_step_was_performed(image: Image) -> None:
