@@ -240,6 +240,8 @@ class Hit:
 
     ``content`` is a chunk, or the matching lines of one. ``metadata`` names the section in it that matched: breadcrumb,
     level, lines, URL. ``truncated``: ``content`` is cut, or does not hold that section whole. ``title``: the page's.
+    ``confidence``: how likely it is that this answers, 0..1, also where nothing else in the index does; None where it
+    is not known.
     """
 
     content: str
@@ -247,6 +249,7 @@ class Hit:
     metadata: ChunkMetadata
     truncated: bool = False
     title: str = ""
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +260,11 @@ class SearchResult:
     total_chunks: int
     query_ms: float
     freshness: Freshness
+
+    @property
+    def confidence(self) -> float | None:
+        """The highest confidence of the results; None where none has one."""
+        return max((hit.confidence for hit in self.results if hit.confidence is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,9 +118,18 @@ class VectorIndex:
         """How many rows each chunk has that has any."""
         return np.diff(np.append(self._starts, len(self.rows)))
 
+    def page_similarity(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The cosine of each chunk's page, by its mean vector (chunks,); 0 for pages without vectors."""
+        return _dots(self._centroids, query)[self._page]
+
     def similarity_with_page(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each chunk's best cosine and, weighted, its page's: of equal sections, the one in a page on the subject."""
-        return self.similarity(query) + PAGE_WEIGHT * _dots(self._centroids, query)[self._page]
+        return with_page(self.similarity(query), self.page_similarity(query))
+
+
+def with_page(own: NDArray[np.float32], pages: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The cosines of chunks, and those of their pages weighted, as one number each (chunks,)."""
+    return own + PAGE_WEIGHT * pages
 
 
 def nearest_pairs(

@@ -25,7 +25,7 @@ from anvil.errors import ConfigError
 from anvil.models.library import Passages
 from anvil.services.search import ranking
 from anvil.services.search.file_index import KeywordTables
-from anvil.services.search.ranking import CANDIDATES, SCORE_DIGITS, Nearness, best_places
+from anvil.services.search.ranking import CANDIDATES, Nearness, nearness
 from anvil.services.search.searcher import Question, semantic_obstacle
 
 if TYPE_CHECKING:
@@ -174,12 +174,8 @@ class LibraryIndex(KeywordTables):
     def with_nearest(
         self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: Selection | None
     ) -> Nearness:
-        similarities = self.vectors.similarity_with_page(vector).astype(np.float64).round(SCORE_DIGITS)
         by_words = np.searchsorted(self.rows, np.fromiter(named, np.int64))
-        mask = None if selection is None else selection.mask
-        places = np.union1d(by_words, best_places(similarities, mask, count))
-        rows = self.rows[places].tolist()
-        return Nearness(rows, similarities[places], float(similarities.mean()), float(similarities.max()))
+        return nearness(self.vectors, self.rows, vector, by_words, count, None if selection is None else selection.mask)
 
 
 class LibrarySearcher:

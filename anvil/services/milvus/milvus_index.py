@@ -23,7 +23,7 @@ from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
 from anvil.core.search.vector_index import VectorIndex
 from anvil.services.milvus.overlay import LayeredReader
-from anvil.services.search.ranking import SCORE_DIGITS, Nearness, RowSet, TextCache
+from anvil.services.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -206,14 +206,15 @@ class MilvusIndex:
         if selection is not None:
             peak = max([peak, *self._exact(vector, self._named_near(vector, None, count), pages=True).values()])
         rows = self.in_order({*named, *_best(near, count)})
-        return Nearness(rows, np.array([near[row] for row in rows], np.float64), self._mean(vector), peak)
+        similarities = np.array([near[row] for row in rows], np.float64)
+        return Nearness(rows, similarities, self._page_cosines(vector, rows), self._mean(vector), peak)
 
-    def nearest(
-        self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None
-    ) -> list[tuple[int, float]]:
+    def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[Near]:
         cosines = self._exact(vector, self._named_near(vector, selection, count, pages=False), pages=False)
         best = _best({row: cosine for row, cosine in cosines.items() if cosine > -1}, count)
-        return [(row, cosines[row]) for row in self.in_order(best)]
+        rows = self.in_order(best)
+        pages = self._page_cosines(vector, rows).tolist()
+        return [Near(row, cosines[row], page) for row, page in zip(rows, pages, strict=True)]
 
     def _named_near(
         self, vector: NDArray[np.float32], selection: NDArray[np.bool_] | None, count: int, pages: bool = True
@@ -257,6 +258,16 @@ class MilvusIndex:
             rounded = values.astype(np.float64).round(SCORE_DIGITS).tolist()
             found |= {row: value for row, value in zip(above, rounded, strict=True) if row in rows}
         return found
+
+    def _page_cosines(self, vector: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float64]:
+        """The cosine of each row's page, by its mean vector, rounded (n,)."""
+        below = {row >> row_ids.CHUNK_BITS for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS)}
+        found = {document: float(mean @ vector) for document, mean in self._means(below).items()}
+        if any(row >> row_ids.CHUNK_BITS not in below for row in rows):
+            above, table = self._table_above()
+            pages = table.page_similarity(vector).tolist()
+            found |= {row >> row_ids.CHUNK_BITS: page for row, page in zip(above, pages, strict=True)}
+        return np.array([round(found.get(row >> row_ids.CHUNK_BITS, 0.0), SCORE_DIGITS) for row in rows], np.float64)
 
     def _mean(self, vector: NDArray[np.float32]) -> float:
         """The mean nearness of all chunks as they were exported."""

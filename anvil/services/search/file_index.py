@@ -18,7 +18,7 @@ from anvil.core import globs
 from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
 from anvil.core.search.vector_index import VectorIndex
-from anvil.services.search.ranking import SCORE_DIGITS, Nearness, RowSet, TextCache, best_places
+from anvil.services.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache, best_places, nearness
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,18 +139,15 @@ class FileIndex(KeywordTables):
     def with_nearest(
         self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: NDArray[np.bool_] | None
     ) -> Nearness:
-        similarities = self.vectors.similarity_with_page(vector).astype(np.float64).round(SCORE_DIGITS)
         by_words = self._places(np.fromiter(named, np.int64))
-        places = np.union1d(by_words, best_places(similarities, selection, count))
-        rows = self.rows[places].tolist()
-        return Nearness(rows, similarities[places], float(similarities.mean()), float(similarities.max()))
+        return nearness(self.vectors, self.rows, vector, by_words, count, selection)
 
-    def nearest(
-        self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None
-    ) -> list[tuple[int, float]]:
-        """(row, cosine) of the ``count`` selected chunks nearest to ``vector``, in the order of the index, and of all
-        that tie with the last of them."""
+    def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[Near]:
         cosines = self.vectors.similarity(vector).astype(np.float64).round(SCORE_DIGITS)
         embedded = cosines > -1
         places = best_places(cosines, embedded if selection is None else selection & embedded, count)
-        return list(zip(self.rows[places].tolist(), cosines[places].tolist(), strict=True))
+        pages = self.vectors.page_similarity(vector)[places].astype(np.float64).round(SCORE_DIGITS)
+        return [
+            Near(*near)
+            for near in zip(self.rows[places].tolist(), cosines[places].tolist(), pages.tolist(), strict=True)
+        ]

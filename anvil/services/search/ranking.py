@@ -16,6 +16,8 @@ from anvil.backends.store.rows import SearchedText
 from anvil.backends.store.tokenizer import Stemmer
 from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
+from anvil.core.search.confidence import Evidence
+from anvil.core.search.vector_index import VectorIndex, with_page
 from anvil.errors import ArtifactRejected
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ MAX_WHOLE = 400
 """A filter that lets through no more chunks than this makes all of them candidates."""
 MAX_TEXTS = 1024
 """Chunks whose texts are kept in memory."""
+NO_VECTOR = -0.999
+"""No text has a lower cosine; a chunk without vectors has -1."""
 SCORE_DIGITS = 6
 """Scores are rounded before they are compared: one text has one score, wherever in a block of vectors it is."""
 
@@ -46,21 +50,32 @@ class RowSet(Protocol):
 
 
 class Nearness(NamedTuple):
-    """Candidates in the order of the index, how near each is to a query with its page (n,), rounded; and the mean and
-    the highest of these values over all chunks."""
+    """Candidates in the order of the index; how near each is to a query with its page (n,), rounded, and the page's
+    cosine alone (n,); and the mean and the highest of the former over all chunks."""
 
     rows: list[int]
     similarities: NDArray[np.float64]
+    pages: NDArray[np.float64]
     mean: float
     peak: float
 
 
 class Ranked(NamedTuple):
-    """A result: its score, the row of its chunk, and what words, heading and vectors add to the score."""
+    """A result: its score, the row of its chunk, what words, heading and vectors add to the score, and the evidence
+    that it answers."""
 
     score: float
     row: int
     summands: list[float]
+    evidence: Evidence
+
+
+class Near(NamedTuple):
+    """A chunk, its cosine to a query, rounded, and its page's."""
+
+    row: int
+    cosine: float
+    page: float
 
 
 class CandidateIndex(Protocol):
@@ -97,11 +112,13 @@ class CandidateIndex(Protocol):
 
 
 class Weights(NamedTuple):
-    """A query taken apart; token -> how many chunks hold it, and token -> its weight, of those that occur."""
+    """A query taken apart; token -> how many chunks hold it, and token -> its weight, of those that occur;
+    ``unknown``: the weight of all that do not."""
 
     query: lexicon.Query
     frequencies: dict[str, int]
     tokens: dict[str, float]
+    unknown: float
 
 
 def weights(index: CandidateIndex, text: str) -> Weights:
@@ -114,19 +131,16 @@ def weights(index: CandidateIndex, text: str) -> Weights:
         for token, (weight, _) in query.terms.items()
         if frequencies[token]
     }
-    return Weights(query, frequencies, tokens)
+    unknown = sum(weight for token, (weight, _) in query.terms.items() if not frequencies[token])
+    return Weights(query, frequencies, tokens, unknown * scoring.idf(0, total))
 
 
 def rank(
     index: CandidateIndex, text: str, vector: NDArray[np.float32] | None, selection: Any, count: int
 ) -> list[Ranked]:
     """The candidates for a query, best first: ``count`` or more by words and by ``vector``, where there are so many."""
-    weighed, total = weights(index, text), index.count()
-    phrases = {
-        phrase: (holders, weighed.query.phrases[phrase] * scoring.idf(len(holders), total))
-        for phrase, holders in index.phrase_holders(weighed.query.phrases).items()
-        if len(holders)
-    }
+    weighed = weights(index, text)
+    phrases = _phrases(index, weighed)
     named = _keyword_candidates(index, weighed, phrases, selection, count)
     dense = None
     if vector is None:
@@ -141,15 +155,66 @@ def rank(
         matches = lexical > 0
         rows = [row for row, match in zip(rows, matches.tolist(), strict=True) if match]
         lexical, coverage = lexical[matches], coverage[matches]
+        cosines: list[tuple[float, float] | None] = [None] * len(rows)
+    else:
+        cosines = _cosines(nearness.similarities - scoring.PAGE_WEIGHT * nearness.pages, nearness.pages)
+    evidence = _evidence(weighed, phrases, lexical, cosines)
     fused, summands = scoring.fuse(lexical, coverage, dense)
     scores = fused.tolist()
     if dense is not None:
         scores = scoring.boost_siblings(scores, [row >> row_ids.CHUNK_BITS for row in rows])
     results = (
-        Ranked(round(score, SCORE_DIGITS), row, parts)
-        for score, row, parts in zip(scores, rows, summands.tolist(), strict=True)
+        Ranked(round(score, SCORE_DIGITS), row, parts, known)
+        for score, row, parts, known in zip(scores, rows, summands.tolist(), evidence, strict=True)
     )
     return sorted(results, key=lambda result: -result.score)  # stable: of equal scores the first in the index
+
+
+def by_cosine(index: CandidateIndex, text: str, chunks: Iterable[Near], count: int) -> list[Ranked]:
+    """The ``count`` nearest of ``chunks``, nearest first; their words are evidence only."""
+    nearest = sorted(chunks, key=lambda near: -near.cosine)[:count]  # stable
+    weighed = weights(index, text)
+    phrases = _phrases(index, weighed)
+    lexical, _ = _keyword_scores(index, [near.row for near in nearest], weighed.tokens, list(phrases.values()))
+    evidence = _evidence(weighed, phrases, lexical, [(near.cosine, near.page) for near in nearest])
+    return [
+        Ranked(near.cosine, near.row, [0.0, 0.0, near.cosine], known)
+        for near, known in zip(nearest, evidence, strict=True)
+    ]
+
+
+def _phrases(index: CandidateIndex, weighed: Weights) -> dict[str, tuple[RowSet, float]]:
+    """Phrase -> the chunks that hold it and its weight, of those that occur."""
+    total = index.count()
+    return {
+        phrase: (holders, weighed.query.phrases[phrase] * scoring.idf(len(holders), total))
+        for phrase, holders in index.phrase_holders(weighed.query.phrases).items()
+        if len(holders)
+    }
+
+
+def _evidence(
+    weighed: Weights,
+    phrases: Mapping[str, tuple[RowSet, float]],
+    lexical: NDArray[np.float64],
+    cosines: Iterable[tuple[float, float] | None],
+) -> list[Evidence]:
+    """The evidence for each row. ``lexical``: its BM25F (n,). ``cosines``: its own and its page's, if it has any."""
+    known = sum(weighed.tokens.values()) + sum(weight for _, weight in phrases.values())
+    asked = known + weighed.unknown or 1.0
+    shares = lexical / (asked * (scoring.K1 + 1))
+    unknown, length = weighed.unknown / asked, len(weighed.query.terms)
+    return [
+        Evidence(share, unknown, length, *(near or (None, None)))
+        for share, near in zip(shares.tolist(), cosines, strict=True)
+    ]
+
+
+def _cosines(own: NDArray[np.float64], pages: NDArray[np.float64]) -> list[tuple[float, float] | None]:
+    """Cosines as pairs of a section's own and its page's; None for a section without vectors."""
+    return [
+        (a, b) if a > NO_VECTOR else None for a, b in zip(own.round(SCORE_DIGITS).tolist(), pages.tolist(), strict=True)
+    ]
 
 
 def _keyword_candidates(
@@ -212,6 +277,25 @@ class TextCache:
     def forget(self, documents: Collection[int]) -> None:
         """Drop the texts of some documents."""
         self._texts = {row: text for row, text in self._texts.items() if row >> row_ids.CHUNK_BITS not in documents}
+
+
+def nearness(
+    vectors: VectorIndex,
+    rows: NDArray[np.int64],
+    vector: NDArray[np.float32],
+    named: NDArray[np.intp],
+    count: int,
+    allowed: NDArray[np.bool_] | None,
+) -> Nearness:
+    """:meth:`CandidateIndex.with_nearest` where all ``vectors`` are in memory. ``rows``: that of each place; ``named``:
+    places; ``allowed``: a mask over them."""
+    pages = vectors.page_similarity(vector)
+    similarities = with_page(vectors.similarity(vector), pages).astype(np.float64).round(SCORE_DIGITS)
+    places = np.union1d(named, best_places(similarities, allowed, count))
+    lent = pages[places].astype(np.float64).round(SCORE_DIGITS)
+    return Nearness(
+        rows[places].tolist(), similarities[places], lent, float(similarities.mean()), float(similarities.max())
+    )
 
 
 def best_places(values: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> NDArray[np.intp]:

@@ -20,8 +20,8 @@ from anvil.core.search import scoring
 from anvil.core.search.scoring import ScoreParts
 from anvil.errors import AnvilError, ConfigError
 from anvil.models.documents import Hit, Mode, SearchResult
-from anvil.services.search import ranking, section_match
-from anvil.services.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Ranked
+from anvil.services.search import calibration, ranking, section_match
+from anvil.services.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked
 from anvil.services.search.section_match import Namer, Span, Wanted
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ class SearchableIndex(CandidateIndex, Protocol):
     def select(self, file_filter: str | None, paths: Collection[str] | None) -> Any:
         """The chunks whose path fits a glob and is one of ``paths``; None where neither is given."""
 
-    def nearest(self, vector: NDArray[np.float32], count: int, selection: Any) -> list[tuple[int, float]]:
-        """(row, cosine, rounded) of the ``count`` selected chunks nearest to ``vector``, in the order of the index, and
-        of all that tie with the last of them."""
+    def nearest(self, vector: NDArray[np.float32], count: int, selection: Any) -> list[Near]:
+        """The ``count`` selected chunks nearest to ``vector``, in the order of the index, and all that tie with the
+        last of them."""
 
     def warm(self) -> None:
         """Read what the first query would wait for."""
@@ -111,7 +111,9 @@ class Searcher:
     def __init__(self, index: SearchableIndex, provider: EmbeddingProvider) -> None:
         self.index = index
         self.provider = provider
-        self._obstacle = semantic_obstacle(index.reader.meta(), provider)
+        meta = index.reader.meta()
+        self._obstacle = semantic_obstacle(meta, provider)
+        self._fits = calibration.fits_for(meta["embedding_model_digest"])
 
     @property
     def semantic(self) -> bool:
@@ -162,8 +164,7 @@ class Searcher:
         top_k = min(max(top_k, 1), ENOUGH)
         results: list[Ranked] = []
         if total and mode == "semantic" and vector is not None:
-            nearest = sorted(self.index.nearest(vector, top_k, selection), key=lambda pair: -pair[1])
-            results = [Ranked(cosine, row, [0.0, 0.0, cosine]) for row, cosine in nearest]
+            results = ranking.by_cosine(self.index, query, self.index.nearest(vector, top_k, selection), top_k)
         elif total:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # none is made yet: they would only make all chunks equal
@@ -193,11 +194,13 @@ class Searcher:
             named = sections[0] if sections else None
             if namer is not None and sections:
                 named = namer.choose(chunk, sections, partial(self._nearest_span, chunk.row, vector))
-            hits.append(section_match.hit(chunk, result.score, named, sections[0].anchor if sections else ""))
+            confidence = self._fits.confidence(result.evidence)
+            page_anchor = sections[0].anchor if sections else ""
+            hits.append(section_match.hit(chunk, result.score, confidence, named, page_anchor))
         return hits
 
     def _namer(self, text: str) -> Namer:
-        query, _, tokens = ranking.weights(self.index, text)
+        query, _, tokens, _ = ranking.weights(self.index, text)
         rarest = scoring.idf(1, self.index.count())
         phrases = {phrase: weight * rarest for phrase, weight in query.phrases.items()}
         return Namer(Wanted(tokens, phrases, self.index.average_length), self.index.stem)

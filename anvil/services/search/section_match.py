@@ -81,12 +81,16 @@ def _own(chunk: StoredChunk, section: SectionPlace) -> str:
     return chunk.content[max(section.start - chunk.start, 0) : section.end - chunk.start]
 
 
-def hit(chunk: StoredChunk, score: float, section: SectionPlace | None, page_anchor: str) -> tuple[Hit, Span]:
+def hit(
+    chunk: StoredChunk, score: float, confidence: float, section: SectionPlace | None, page_anchor: str
+) -> tuple[Hit, Span]:
     """A result that names ``section``, and where that is in it. ``page_anchor``: the anchor in the chunk's own URL."""
     place, size = chunk.metadata, len(chunk.content)
     if section is None:  # a text without any section
         content = visible_text.shown(chunk.content)
-        return Hit(content, score, place, title=chunk.title), Span(0, len(content), place.start_line)
+        return Hit(content, score, place, title=chunk.title, confidence=confidence), Span(
+            0, len(content), place.start_line
+        )
     page_url = place.url.removesuffix(f"#{page_anchor}") if place.url and page_anchor else place.url
     start, end = section.start - chunk.start, section.end - chunk.start
     named = replace(
@@ -102,7 +106,7 @@ def hit(chunk: StoredChunk, score: float, section: SectionPlace | None, page_anc
     before, own = chunk.content[: max(start, 0)], chunk.content[max(start, 0) : end]
     before, own, after = visible_text.shown(before), visible_text.shown(own), visible_text.shown(chunk.content[end:])
     span = Span(len(before), len(before) + len(own), line)
-    return Hit(before + own + after, score, named, not whole, chunk.title), span
+    return Hit(before + own + after, score, named, not whole, chunk.title, confidence), span
 
 
 def within_budget(
