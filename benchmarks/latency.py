@@ -16,6 +16,7 @@ from what was remembered; the first few, which also load the model and the vecto
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import itertools
 import random
@@ -104,11 +105,11 @@ def synthesised(index: Path, base: Path, pages: list[RealPage], count: int) -> N
     provider = create_provider("local", EmbeddingSettings())
     random_ = random.Random(7)
     noise = np.random.default_rng(7)
-    with Writer(connection.open_scratch()) as writer:
+    with contextlib.closing(Writer(connection.open_scratch())) as writer:
         with verify.open_checked(base) as reader:
             fill(writer.connection, reader.connection)
         writer.set_meta(indexer.settings(provider, ChunkingOptions()))
-        made = writer.counts()["chunks"]
+        made = writer.reader.counts()["chunks"]
         with writer.atomic():
             for copy, real in ((n, page) for n in itertools.count(2) for page in pages):
                 if made >= count:

@@ -15,6 +15,7 @@ Lite file and asks that, in the same process; ``--milvus`` into a server, such a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import random
@@ -83,7 +84,7 @@ def generate(index: Path, count: int) -> float:
     provider = create_provider("local", EmbeddingSettings())
     author = Author(7)
     scratch = index.with_suffix(".scratch")
-    with Writer(connection.open_scratch(scratch)) as writer:
+    with contextlib.closing(Writer(connection.open_scratch(scratch))) as writer:
         connection.lay_out(writer.connection, provider.dimensions)
         settings = indexer.settings(provider, ChunkingOptions())
         writer.set_meta({**settings, "anvil_version": anvil.__version__, "docs_root_path": "."})

@@ -197,7 +197,9 @@ def _github(source: str) -> GitHubAddress:
             f"A release is named by its tag alone. Write github:{found['owner']}/{found['repository']}"
             f"#release:{found['name']}."
         )
-    return GitHubAddress(found["owner"], found["repository"], found["ref"], kind, found["name"].strip())
+    return GitHubAddress(
+        owner=found["owner"], repository=found["repository"], ref=found["ref"], kind=kind, name=found["name"].strip()
+    )
 
 
 def _web(source: str) -> WebAddress:

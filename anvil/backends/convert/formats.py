@@ -46,7 +46,13 @@ FORMATS = (
     Format(("xls",), ("xlrd", "pandas"), install="pip install 'markitdown[xls]'"),
     Format(("msg",), ("olefile",), install="pip install 'markitdown[outlook]'"),
     Format(("html", "htm", "epub", "csv", "json", "jsonl", "xml", "rss", "atom", "ipynb", "zip")),
-    Format(("jpg", "jpeg", "png"), (), ("exiftool",), "ExifTool (https://exiftool.org)", "It has no such metadata."),
+    Format(
+        endings=("jpg", "jpeg", "png"),
+        modules=(),
+        programs=("exiftool",),
+        install="ExifTool (https://exiftool.org)",
+        when_empty="It has no such metadata.",
+    ),
     AUDIO,
 )
 """``TEXT`` needs nothing. Of an image only the metadata is read."""

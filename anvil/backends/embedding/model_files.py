@@ -69,7 +69,9 @@ def open_directory(model: str) -> ModelDirectory:
     settings = ModelSettings(**known)
     _validate(path / "model.json", settings)
     digest = str(entries["digest"]) if path == BUNDLED else model_digest(path, settings)
-    return ModelDirectory(path, name if path != BUNDLED or model else BUNDLED_MODEL, settings, digest)
+    return ModelDirectory(
+        path=path, name=name if path != BUNDLED or model else BUNDLED_MODEL, settings=settings, digest=digest
+    )
 
 
 def _file_digest(path: Path) -> str:

@@ -112,13 +112,13 @@ def _parsed(told: Any, name: str) -> list[_Artifact]:
         if _COMMIT.fullmatch(commit):
             found.append(
                 _Artifact(
-                    each["id"],
-                    commit,
-                    str(run.get("head_branch")),
-                    str(each.get("created_at")),
-                    str(each.get("expires_at")),
-                    each.get("expired") is True,
-                    digest_of(each),
+                    id=each["id"],
+                    commit=commit,
+                    branch=str(run.get("head_branch")),
+                    created=str(each.get("created_at")),
+                    expires=str(each.get("expires_at")),
+                    expired=each.get("expired") is True,
+                    sha256=digest_of(each),
                 )
             )
     return sorted(found, key=lambda artifact: (artifact.created, artifact.id), reverse=True)

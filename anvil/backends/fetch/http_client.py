@@ -202,7 +202,7 @@ class HttpClient:
         deadline.cancel()
         if end < math.inf:
             deadline.start(end - time.monotonic())
-        return Reply(response, url, self.limits, deadline)
+        return Reply(response=response, url=url, limits=self.limits, deadline=deadline)
 
 
 def origin(url: str) -> str:

@@ -42,4 +42,4 @@ def _local(path: Path, published: Manifest | None) -> FetchResult:
     described = manifest_file.describe(path)
     if published is not None:
         agree(published, described, str(path))
-    return FetchResult(path, described, str(path), described.commit)
+    return FetchResult(path=path, manifest=described, origin=str(path), commit=described.commit)

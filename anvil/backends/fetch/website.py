@@ -73,7 +73,9 @@ def _by_file(http: HttpClient, url: str, place: str, known: CacheState | None) -
                     yield _candidate(url, place, found, NO_VALIDATORS)
                     return
     since = Validators(known.etag, known.modified) if known else NO_VALIDATORS
-    yield Candidate(url, place, index_url.without_secrets(url), _check_status, validators=since)
+    yield Candidate(
+        url=url, place=place, name=index_url.without_secrets(url), check_status=_check_status, validators=since
+    )
 
 
 def _candidate(url: str, place: str, found: Manifest, validators: Validators) -> Candidate:

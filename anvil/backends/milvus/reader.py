@@ -150,15 +150,15 @@ class MilvusReader:
             if said["layout"] != schema.LAYOUT:
                 raise ArtifactRejected(f"{shown} has the old layout {said['layout']}. Export it again.")
             return About(
-                {str(key): str(value) for key, value in said["meta"].items()},
-                {str(key): int(value) for key, value in said["counts"].items()},
-                {str(kind): int(said["rows"][kind]) for kind in schema.KINDS},
-                float(said["average"]),
-                int(said["buckets"]),
-                tuple(map(float, said["mean"])),
-                float(said["several"]),
-                tuple(map(int, said["sample"])),
-                float(said["lacking"]),
+                meta={str(key): str(value) for key, value in said["meta"].items()},
+                counts={str(key): int(value) for key, value in said["counts"].items()},
+                rows={str(kind): int(said["rows"][kind]) for kind in schema.KINDS},
+                average=float(said["average"]),
+                buckets=int(said["buckets"]),
+                mean=tuple(map(float, said["mean"])),
+                several=float(said["several"]),
+                sample=tuple(map(int, said["sample"])),
+                lacking=float(said["lacking"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError, Gone) as error:
             raise ArtifactRejected(
@@ -245,11 +245,11 @@ class MilvusReader:
         chunks = self.entities(rows)
         return tuple(
             PageChunk(
-                visible_text.restored(c["content"], c["hidden"]),
-                c["heading_path"],
-                c["heading_level"],
-                c["char_count"],
-                c["ordinal"],
+                content=visible_text.restored(c["content"], c["hidden"]),
+                heading_path=c["heading_path"],
+                heading_level=c["heading_level"],
+                char_count=c["char_count"],
+                ordinal=c["ordinal"],
             )
             for c in (chunks[row] for row in rows)
         )
@@ -267,7 +267,15 @@ class MilvusReader:
         for id_, text in self._texts(schema.SECTIONS, documents - self._sections.keys()).items():
             places = (Section(*each) for each in json.loads(text))
             self._sections[id_] = [
-                SectionPlace(s.heading_path, s.heading_level, s.anchor, s.start, s.end, s.start_line, s.end_line)
+                SectionPlace(
+                    heading_path=s.heading_path,
+                    heading_level=s.heading_level,
+                    anchor=s.anchor,
+                    start=s.start,
+                    end=s.end,
+                    start_line=s.start_line,
+                    end_line=s.end_line,
+                )
                 for s in places
             ]
         return [
@@ -396,7 +404,13 @@ class MilvusReader:
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
         """Row -> what of it is searched; the length is the keyword index's own count."""
         return {
-            row: SearchedText(c["title"], c["heading_path"], c["content"], c["terms"], c["length"])
+            row: SearchedText(
+                title=c["title"],
+                heading_path=c["heading_path"],
+                content=c["content"],
+                terms=c["terms"],
+                length=c["length"],
+            )
             for row, c in self.entities(rows).items()
         }
 
@@ -405,16 +419,24 @@ class MilvusReader:
         found = {}
         for row, c in self.entities(rows).items():
             place = ChunkMetadata(
-                c["path"],
-                c["heading_path"],
-                c["heading_level"],
-                c["last_modified"],
-                c["char_count"],
-                c["start_line"],
-                c["end_line"],
-                c["url"] or None,
+                file_path=c["path"],
+                heading_path=c["heading_path"],
+                heading_level=c["heading_level"],
+                last_modified=c["last_modified"],
+                char_count=c["char_count"],
+                start_line=c["start_line"],
+                end_line=c["end_line"],
+                url=c["url"] or None,
             )
-            found[row] = StoredChunk(row, c["document"], c["ordinal"], c["title"], c["content"], c["start"], place)
+            found[row] = StoredChunk(
+                row=row,
+                document_id=c["document"],
+                ordinal=c["ordinal"],
+                title=c["title"],
+                content=c["content"],
+                start=c["start"],
+                metadata=place,
+            )
         return found
 
 

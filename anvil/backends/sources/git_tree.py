@@ -274,14 +274,14 @@ class _Tree(ABC):
                 self.last_modified(tuple(self._entries or ()), {}, None)
             text = data.decode("utf-8-sig")
             if not self._options.includes or not includes.may_include(data):
-                return Document(path, blob, text, len(data), self._times[path])
+                return Document(path=path, blob_id=blob, text=text, size=len(data), last_modified=self._times[path])
             made = self._expanded(path, text)
             return Document(
-                path,
-                blob,
-                made.text,
-                len(data),
-                self._times[path],
+                path=path,
+                blob_id=blob,
+                text=made.text,
+                size=len(data),
+                last_modified=self._times[path],
                 fingerprint=includes.fingerprint(made.files),
                 inserted=made.inserted,
             )

@@ -26,7 +26,7 @@ def generated_site(
     file: it is never stale. ``unread`` are paths of pages that the generator did not make this time: an index keeps
     them as they are. Texts over ``limit`` bytes are skipped.
     """
-    return GeneratedSiteSource(pages, tree, frozenset(unread), limit)
+    return GeneratedSiteSource(pages=pages, tree=tree, unread=frozenset(unread), limit=limit)
 
 
 def fingerprint(page: Document) -> str:

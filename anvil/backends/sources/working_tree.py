@@ -169,11 +169,19 @@ class WorkingTree:
             blob, fingerprint = staleness.parts(seen.result)
             text, size, time_ = data.decode("utf-8-sig"), len(data), self._time(path)
             if not seen.files:
-                return Document(path, blob, text, size, time_)
+                return Document(path=path, blob_id=blob, text=text, size=size, last_modified=time_)
             made = self._expanded(path, text)  # what it includes may have moved on since: then that counts
             fingerprint = includes.fingerprint(made.files)
             self._files[path] = seen._replace(result=staleness.identity(blob, fingerprint), files=made.files)
-            return Document(path, blob, made.text, size, time_, fingerprint=fingerprint, inserted=made.inserted)
+            return Document(
+                path=path,
+                blob_id=blob,
+                text=made.text,
+                size=size,
+                last_modified=time_,
+                fingerprint=fingerprint,
+                inserted=made.inserted,
+            )
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
@@ -342,11 +350,11 @@ class WorkingTree:
         if self._options.includes and includes.may_include(data):
             files = self._named(path, data)
         return _Seen(
-            state,
-            staleness.identity(blob_id(data), includes.fingerprint(files)),
-            linked,
-            files,
-            inside if linked else "",
+            signature=state,
+            result=staleness.identity(blob_id(data), includes.fingerprint(files)),
+            linked=linked,
+            files=files,
+            target=inside if linked else "",
         ), data
 
     def _read_each_time(self, path: str, found: os.stat_result, began: int) -> bool:

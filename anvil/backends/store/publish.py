@@ -80,7 +80,7 @@ class Publication:
         self.writer = writer
         self.path = path
         self.fresh = path.with_name(path.name + NEW_SUFFIX)
-        self.dimensions = int(writer.meta()["embedding_dimensions"])
+        self.dimensions = int(writer.reader.meta()["embedding_dimensions"])
 
     def write_text(self) -> None:
         """Write documents, sections, chunks and keyword index. Documents may get other ids in the working copy.
@@ -89,7 +89,7 @@ class Publication:
         """
         with connection.translated(self.path):
             safe_write.clear(self.fresh)
-            size = connection.page_size(self.writer.characters())
+            size = connection.page_size(self.writer.reader.characters())
             with contextlib.closing(connection.open_scratch(self.fresh, size)) as empty:
                 connection.lay_out(empty, self.dimensions)
             _settle_ids(self.writer)
@@ -141,7 +141,7 @@ class Publication:
             "(SELECT rowid, row_number() OVER (ORDER BY rowid) - 1 AS place FROM main.vectors_rowids) ORDER BY rowid",
             (size,),
         )
-        vectors = self.writer.vectors()
+        vectors = self.writer.reader.vectors()
         for group in itertools.count(1):
             rows = list(itertools.islice(vectors, size))
             if not rows:

@@ -58,8 +58,19 @@ def _chunk(row: Sequence[Any]) -> StoredChunk:
     (id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, url, anchor) = (
         row
     )
-    place = ChunkMetadata(path, heading, level, modified, chars, first, last, section_url(url, anchor))
-    return StoredChunk(id_, document, ordinal, title, content, start, place)
+    place = ChunkMetadata(
+        file_path=path,
+        heading_path=heading,
+        heading_level=level,
+        last_modified=modified,
+        char_count=chars,
+        start_line=first,
+        end_line=last,
+        url=section_url(url, anchor),
+    )
+    return StoredChunk(
+        row=id_, document_id=document, ordinal=ordinal, title=title, content=content, start=start, metadata=place
+    )
 
 
 OWN_WINDOWS = (
@@ -287,7 +298,13 @@ class Reader:
             (json.dumps([int(row) for row in rows]),),
         )
         return {
-            row: SearchedText(title, heading, content, f"{terms} {path_words(path)}", sum(_varints(sizes)[:_INDEXED]))
+            row: SearchedText(
+                title=title,
+                heading_path=heading,
+                content=content,
+                terms=f"{terms} {path_words(path)}",
+                length=sum(_varints(sizes)[:_INDEXED]),
+            )
             for row, title, heading, content, terms, path, sizes in found
         }
 

@@ -50,6 +50,24 @@ class SearchedText(NamedTuple):
     length: int
 
 
+class ChunkText(NamedTuple):
+    """What of a chunk is embedded, and its row id."""
+
+    row: int
+    title: str
+    heading_path: str
+    content: str
+
+
+class BareWindow(NamedTuple):
+    """A window without a vector. ``start`` and ``end``: its span in the content of the chunk, in characters."""
+
+    id: int
+    chunk_row: int
+    start: int
+    end: int
+
+
 class SectionPlace(NamedTuple):
     """A section's address and place, without its own heading's text: see :class:`anvil.models.documents.Section`."""
 

@@ -17,6 +17,7 @@ from anvil.backends.store import connection as connections
 from anvil.backends.store import row_ids
 from anvil.backends.store.digest import document_digests, index_digest
 from anvil.backends.store.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
+from anvil.backends.store.rows import BareWindow, ChunkText
 from anvil.core.canonical_json import canonical
 from anvil.core.markdown import visible_text
 from anvil.core.search.query import derived_terms
@@ -70,16 +71,22 @@ def title_of(document: Document, page: ParsedPage) -> str:
     return (document.title or page.title or PurePosixPath(document.path).stem).replace("\0", "\ufffd")
 
 
-class Writer(Reader):
-    """Questions and changes to one working copy.
+class Writer:
+    """Changes to one working copy.
 
-    ``searchable`` is False for one that is only published: its keyword index is left alone, since publishing makes a
-    new one.
+    ``searchable``: whether the keyword index follows each change. A working copy that is only published does not need
+    it, because publishing writes a new one.
     """
 
     def __init__(self, connection: apsw.Connection, searchable: bool = True) -> None:
-        super().__init__(connection)
+        self.connection = connection
+        self.reader = Reader(connection)
+        """Queries against the working copy; they see each change at once."""
         self._searchable = searchable
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
 
     @contextlib.contextmanager
     def atomic(self) -> Iterator[None]:
@@ -158,7 +165,9 @@ class Writer(Reader):
 
     def remove(self, file_path: str, library: str = DEFAULT_LIBRARY) -> int | None:
         """Take a document out with all that hangs on it; its former id, or None when it was not there."""
-        id_: int | None = self._one("SELECT id FROM documents WHERE library = ? AND file_path = ?", library, file_path)
+        id_: int | None = self.connection.execute(
+            "SELECT id FROM documents WHERE library = ? AND file_path = ?", (library, file_path)
+        ).get
         if id_ is None:
             return None
         chunk_range = row_ids.chunk_range(id_)
@@ -183,18 +192,13 @@ class Writer(Reader):
 
     def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
         """A free id for a document that is to be added: none that is in use here, or among those ``besides``."""
-        return row_ids.document_id(library, path, _Taken(self, besides))
+        return row_ids.document_id(library, path, _Taken(self.connection, besides))
 
     # --- windows and vectors -------------------------------------------------------------------------------
 
-    def chunks_without_windows(self, after: int, limit: int) -> list[tuple[int, str, str, str]]:
-        """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that have no window."""
-        return list(
-            self.connection.execute(
-                f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND {UNCUT} ORDER BY id LIMIT ?",
-                (after, limit),
-            )
-        )
+    def chunks_without_windows(self, after: int, limit: int) -> list[ChunkText]:
+        """Up to ``limit`` chunks after row ``after`` that have no window, by row."""
+        return self._chunk_texts(UNCUT, after, limit)
 
     def put_windows(self, chunk: int, windows: Sequence[Window]) -> list[int]:
         """Store a chunk's windows; their ids."""
@@ -209,34 +213,36 @@ class Writer(Reader):
         """Store int8 vectors by window id."""
         self.connection.executemany("INSERT INTO vectors (id, embedding) VALUES (?, vec_int8(?))", vectors)
 
-    def windows_without_vectors(self) -> list[tuple[int, int, int, int]]:
-        """(window id, chunk row, start, end) of windows that have no vector."""
-        return list(
-            self.connection.execute(
-                f'SELECT id, id >> {row_ids.WINDOW_BITS}, start, "end" FROM windows w WHERE {BARE_WINDOW} ORDER BY id'
-            )
+    def windows_without_vectors(self) -> list[BareWindow]:
+        """Windows that have no vector, by id."""
+        rows = self.connection.execute(
+            f'SELECT id, id >> {row_ids.WINDOW_BITS}, start, "end" FROM windows w WHERE {BARE_WINDOW} ORDER BY id'
         )
+        return [BareWindow(*row) for row in rows]
 
-    def chunks_without_vectors(self, after: int, limit: int) -> list[tuple[int, str, str, str]]:
-        """(row, title, breadcrumb, content) of up to ``limit`` chunks beyond row ``after`` that lack windows, or
-        whose windows lack vectors."""
-        return list(
-            self.connection.execute(
-                f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND ({UNCUT} "
-                f"OR EXISTS ({OWN_WINDOWS} AND {BARE_WINDOW})) ORDER BY id LIMIT ?",
-                (after, limit),
-            )
+    def chunks_without_vectors(self, after: int, limit: int) -> list[ChunkText]:
+        """Up to ``limit`` chunks after row ``after`` that lack windows, or whose windows lack vectors, by row."""
+        return self._chunk_texts(f"({UNCUT} OR EXISTS ({OWN_WINDOWS} AND {BARE_WINDOW}))", after, limit)
+
+    def _chunk_texts(self, condition: str, after: int, limit: int) -> list[ChunkText]:
+        rows = self.connection.execute(
+            f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND {condition} ORDER BY id LIMIT ?",
+            (after, limit),
         )
+        return [ChunkText(*row) for row in rows]
 
-    def replace_windows(self, chunk: tuple[int, str, str, str], windows: Sequence[Window]) -> list[int]:
-        """Store the windows of a chunk (row, title, breadcrumb, content) in place of those it has; their ids. None are
-        stored, and none returned, when the chunk is gone or no longer says the same."""
-        row, *said = chunk
-        stands = self.connection.execute("SELECT title, heading_path, content FROM chunks WHERE id = ?", (row,)).get
-        if stands is None or list(stands) != said:
+    def replace_windows(self, chunk: ChunkText, windows: Sequence[Window]) -> list[int]:
+        """Replace the windows of a chunk; the ids of the new ones.
+
+        Nothing is stored and nothing returned when the chunk is gone or has another text now.
+        """
+        stored_texts = self.connection.execute(
+            "SELECT title, heading_path, content FROM chunks WHERE id = ?", (chunk.row,)
+        ).get
+        if stored_texts is None or stored_texts != chunk[1:]:
             return []
-        self._drop_windows(*row_ids.window_range(row, row))
-        return self.put_windows(row, windows)
+        self._drop_windows(*row_ids.window_range(chunk.row, chunk.row))
+        return self.put_windows(chunk.row, windows)
 
     def reset_vectors(self, dimensions: int) -> None:
         """Forget all windows and vectors and make room for others."""
@@ -255,9 +261,9 @@ class Writer(Reader):
         execute("UPDATE documents SET id = ? WHERE id = ?", (new, old))
         execute("UPDATE sections SET document_id = ? WHERE document_id = ?", (new, old))
         execute("UPDATE chunks SET id = id + ?, document_id = ? WHERE id BETWEEN ? AND ?", (shift, new, *chunks))
-        if self.has_vectors():
+        if self.reader.has_vectors():
             kept = list(execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
-            vectors = [(row + moved, self.vector(row)) for (row,) in kept]
+            vectors = [(row + moved, self.reader.vector(row)) for (row,) in kept]
             self.connection.executemany("DELETE FROM vectors WHERE id = ?", kept)
             self.put_vectors(vectors)
         execute("UPDATE windows SET id = id + ? WHERE id BETWEEN ? AND ?", (moved, *windows))
@@ -268,7 +274,7 @@ class Writer(Reader):
             self.remove(path, library)
 
     def _drop_windows(self, first: int, last: int) -> None:
-        if self.has_vectors():
+        if self.reader.has_vectors():
             rows = list(
                 self.connection.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", (first, last))
             )
@@ -279,8 +285,9 @@ class Writer(Reader):
 
     def seal(self) -> str:
         """Bring the manifest's counts, times and digest in line with the rows; the digest, hex."""
-        counts = self.counts()
-        meta = self.meta()
+        counts = self.reader.counts()
+        meta = self.reader.meta()
+        newest = self.connection.execute("SELECT coalesce(max(last_modified), '') FROM documents").get
         digest = index_digest(
             (f"{key}={meta[key]}" for key in SETTINGS),
             self.connection.execute("SELECT library, file_path, digest FROM documents"),
@@ -288,8 +295,8 @@ class Writer(Reader):
         self.set_meta(
             {
                 **{f"count_{name}": count for name, count in counts.items()},
-                "needs_reembed": counts["windows"] - counts["vectors"] if self.has_vectors() else 0,
-                "last_index_timestamp": self._one("SELECT coalesce(max(last_modified), '') FROM documents"),
+                "needs_reembed": counts["windows"] - counts["vectors"] if self.reader.has_vectors() else 0,
+                "last_index_timestamp": newest,
                 "digest": digest,
                 "checksum": None,  # set when it is published
             }
@@ -312,11 +319,11 @@ def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
 class _Taken:
     """The document ids in use, asked one by one: a set of them all would grow with the index."""
 
-    def __init__(self, reader: Reader, besides: Container[int]) -> None:
-        self.reader, self.besides = reader, besides
+    def __init__(self, connection: apsw.Connection, besides: Container[int]) -> None:
+        self.connection, self.besides = connection, besides
 
     def __contains__(self, id_: object) -> bool:
-        here = self.reader.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,))
+        here = self.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,))
         return id_ in self.besides or bool(here.get)
 
 

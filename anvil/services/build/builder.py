@@ -116,19 +116,27 @@ def build(
         caches = [] if force else [*dict.fromkeys([*([standing] if standing else []), *older.values()])]
         if standing and not force:
             connection.fill(writer.connection, standing.connection)
-            before = writer.meta()["embedding_model_digest"]
+            before = writer.reader.meta()["embedding_model_digest"]
             reasons += adapt(writer, wanted)
             remade = before != provider.digest
         else:
             connection.lay_out(writer.connection, provider.dimensions)
             writer.set_meta(wanted)
         writer.set_meta({"anvil_version": __version__, "shard": shard})
-        indexer = Indexer(writer, provider, options, caches, progress, executor, standing if force else None)
-        first = changes = staleness.compare(writer.identities(), scan.entries)
+        indexer = Indexer(
+            writer=writer,
+            provider=provider,
+            options=options,
+            caches=caches,
+            progress=progress,
+            executor=executor,
+            spare=standing if force else None,
+        )
+        first = changes = staleness.compare(writer.reader.identities(), scan.entries)
         for _ in range(ROUNDS):
             indexer.update(source, scan.entries, changes)
-            scan = source.scan(writer.identities())
-            changes = staleness.compare(writer.identities(), without(indexer.unfit, scan.entries))
+            scan = source.scan(writer.reader.identities())
+            changes = staleness.compare(writer.reader.identities(), without(indexer.unfit, scan.entries))
             if not changes:
                 break
         if provider.dimensions and (first.added or first.changed):
@@ -142,7 +150,7 @@ def build(
         read.close()  # Windows lets nobody replace an open file
         publication.finish()
         progress("writing", 1, 1)
-        counts = writer.counts()
+        counts = writer.reader.counts()
     tally = indexer.tally
     if remade and tally.embedded and not tally.reused and not tally.failed:
         reasons.append("All vectors were made again.")
@@ -150,22 +158,22 @@ def build(
         again = counted(tally.kept, "passage", "could")
         reasons.append(f"{again} not be embedded again: the vectors from before are kept. {tally.refusal}".strip())
     return BuildReport(
-        "built",
-        str(index),
-        digest,
-        counts["documents"],
-        counts["chunks"],
-        counts["windows"],
-        tally.embedded,
-        tally.reused,
-        first,
-        (*scan.skipped, *tally.skipped),
-        tuple(tally.failed),
-        (*empty(), *reasons),
-        time.perf_counter() - started,
-        index.stat().st_size,
-        tally.kept,
-        tally.refusal,
+        outcome="built",
+        index_path=str(index),
+        digest=digest,
+        pages=counts["documents"],
+        chunks=counts["chunks"],
+        windows=counts["windows"],
+        embedded=tally.embedded,
+        reused=tally.reused,
+        changes=first,
+        skipped=(*scan.skipped, *tally.skipped),
+        failed=tuple(tally.failed),
+        reasons=(*empty(), *reasons),
+        seconds=time.perf_counter() - started,
+        size_bytes=index.stat().st_size,
+        kept=tally.kept,
+        refusal=tally.refusal,
     )
 
 
@@ -250,18 +258,18 @@ def unchanged(
         return None
     counts = standing.counts()
     return BuildReport(
-        "unchanged",
-        str(index),
-        meta["digest"],
-        counts["documents"],
-        counts["chunks"],
-        counts["windows"],
-        0,
-        0,
-        Changes(),
-        scan.skipped,
-        (),
-        (),
-        time.perf_counter() - started,
-        index.stat().st_size,
+        outcome="unchanged",
+        index_path=str(index),
+        digest=meta["digest"],
+        pages=counts["documents"],
+        chunks=counts["chunks"],
+        windows=counts["windows"],
+        embedded=0,
+        reused=0,
+        changes=Changes(),
+        skipped=scan.skipped,
+        failed=(),
+        reasons=(),
+        seconds=time.perf_counter() - started,
+        size_bytes=index.stat().st_size,
     )

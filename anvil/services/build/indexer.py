@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from anvil.backends.embedding.executor import LocalExecutor
 from anvil.backends.store.connection import FORMAT_VERSION
 from anvil.backends.store.row_ids import most_chunks, window_key
+from anvil.backends.store.rows import ChunkText
 from anvil.backends.store.writer import SETTINGS, Writer, quantized
 from anvil.core import site_urls, staleness
 from anvil.core.canonical_json import canonical
@@ -118,9 +119,9 @@ class Indexer:
         """Read what changed, take out what is gone; text and keyword index are right afterwards."""
         work = sorted((*changes.changed, *changes.added))
         commit = source.commit()  # before the times: one that comes in between is seen by the next comparison
-        meta = self.writer.meta()
+        meta = self.writer.reader.meta()
         self._site = site_urls.recalled(meta.get("site"))
-        times = source.last_modified(sorted(entries), self.writer.times(), meta.get("commit"))
+        times = source.last_modified(sorted(entries), self.writer.reader.times(), meta.get("commit"))
         with self.writer.atomic():
             for path in changes.removed:
                 self.writer.remove(path)
@@ -171,7 +172,7 @@ class Indexer:
         """Make the windows and vectors that are missing; a vector whose text was embedded before is taken over."""
         if not self.provider.dimensions:
             return
-        total = self.writer.count_without_windows()
+        total = self.writer.reader.count_without_windows()
         if total:
             self.progress("embedding", 0, total)
         waiting: deque[tuple[int, dict[str, list[int]]]] = deque()
@@ -206,26 +207,26 @@ class Indexer:
         spans = self.writer.windows_without_vectors()
         for first in range(0, len(spans), self._executor.batch):
             part = spans[first : first + self._executor.batch]
-            chunks = self.writer.chunks({chunk for _, chunk, _, _ in part})
+            chunks = self.writer.reader.chunks({window.chunk_row for window in part})
             batch = []
-            for window, row, start, end in part:
-                chunk = chunks[row]
+            for window in part:
+                chunk = chunks[window.chunk_row]
                 header = chunker.header(chunk.title, chunk.metadata.heading_path)
-                batch.append((window, chunker.window_text(header, chunk.content[start:end])))
+                batch.append((window.id, chunker.window_text(header, chunk.content[window.start : window.end])))
             yield 0, batch
 
     def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
         """Batches of (window id, text) of chunks that had no windows, with the number of chunks behind them."""
         after, done, batch = -1, 0, []
         while rows := self.writer.chunks_without_windows(after, max(self._executor.batch // 4, 1)):
-            for (row, *_), made in zip(rows, cut(rows, self.provider), strict=True):
-                ids = self.writer.put_windows(row, made)
-                batch += [(id_, window.text) for id_, window in zip(ids, made, strict=True)]
+            for chunk, windows in zip(rows, cut(rows, self.provider), strict=True):
+                ids = self.writer.put_windows(chunk.row, windows)
+                batch += [(id_, window.text) for id_, window in zip(ids, windows, strict=True)]
                 done += 1
                 if len(batch) >= self._executor.batch:
                     yield done, batch
                     batch = []
-            after = rows[-1][0]
+            after = rows[-1].row
         if batch:
             yield done, batch
 
@@ -261,7 +262,7 @@ class Indexer:
         return None if window is None else self._spare.vector(window)
 
     def _fail(self, windows: Sequence[int], reason: str) -> None:
-        for chunk in self.writer.chunks_of(windows):
+        for chunk in self.writer.reader.chunks_of(windows):
             place = f"{chunk.metadata.file_path}: {full_heading(chunk.title, chunk.metadata.heading_path)}"
             self.tally.failed.append(Skipped(place, reason))
 
@@ -283,20 +284,20 @@ def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str
     return {path: each for path, each in entries.items() if unfit.get(path) != each} if unfit else entries
 
 
-def cut(rows: Sequence[tuple[int, str, str, str]], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
-    """The windows of each (row, title, breadcrumb, content): what the model is given to read."""
-    headers = [chunker.header(title, heading_path) for _, title, heading_path, _ in rows]
+def cut(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
+    """The windows of each chunk: the texts that the model embeds."""
+    headers = [chunker.header(chunk.title, chunk.heading_path) for chunk in chunks]
     header_spans = provider.token_spans(headers)
-    spans = provider.token_spans([content for *_, content in rows])
+    spans = provider.token_spans([chunk.content for chunk in chunks])
     return [
-        tuple(chunker.windows(content, header, own, len(its), provider.max_tokens, OVERLAP))
-        for (*_, content), header, its, own in zip(rows, headers, header_spans, spans, strict=True)
+        tuple(chunker.windows(chunk.content, header, own_spans, len(of_header), provider.max_tokens, OVERLAP))
+        for chunk, header, of_header, own_spans in zip(chunks, headers, header_spans, spans, strict=True)
     ]
 
 
 def adapt(writer: Writer, wanted: Mapping[str, str]) -> list[str]:
     """Throw away what was made under other settings; sentences that say what and why."""
-    meta = writer.meta()
+    meta = writer.reader.meta()
     reasons = []
     with writer.atomic():
         if meta["chunking"] != wanted["chunking"]:

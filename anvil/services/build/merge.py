@@ -64,17 +64,17 @@ def join(shards: Sequence[Path], out: Path, *, progress: Progress = silent, pati
         publication.write_text()
         digest = writer.seal()
         publication.finish()
-        counts = writer.counts()
+        counts = writer.reader.counts()
     return BuildReport(
-        "built",
-        str(out),
-        digest,
-        counts["documents"],
-        counts["chunks"],
-        counts["windows"],
-        0,
-        counts["vectors"],
-        Changes(added=tuple(sorted(entries))),
+        outcome="built",
+        index_path=str(out),
+        digest=digest,
+        pages=counts["documents"],
+        chunks=counts["chunks"],
+        windows=counts["windows"],
+        embedded=0,
+        reused=counts["vectors"],
+        changes=Changes(added=tuple(sorted(entries))),
         seconds=time.perf_counter() - started,
         size_bytes=out.stat().st_size,
     )
@@ -206,7 +206,9 @@ class _Merged:
         reason = refusal(data, len(data))
         if reason is not None:
             return Skipped(path, reason)
-        return Document(path, blob, data.decode("utf-8-sig"), len(data), self._time(path))
+        return Document(
+            path=path, blob_id=blob, text=data.decode("utf-8-sig"), size=len(data), last_modified=self._time(path)
+        )
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None

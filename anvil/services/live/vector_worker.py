@@ -17,7 +17,8 @@ from anvil.errors import AnvilError
 from anvil.services.build.indexer import cut
 
 if TYPE_CHECKING:
-    from anvil.services.live.working_copy import ChunkRow, ChunkVectors, WorkingCopy
+    from anvil.backends.store.rows import ChunkText
+    from anvil.services.live.working_copy import ChunkVectors, WorkingCopy
 
 CHUNKS_PER_STEP = 16
 """Chunks embedded between two checks whether to stop."""
@@ -94,7 +95,7 @@ class VectorWorker:
                         self._pause_until = time.monotonic() + RETRY_S
                 self._changed.notify_all()
 
-    def _take(self) -> tuple[WorkingCopy, list[ChunkRow]] | None:
+    def _take(self) -> tuple[WorkingCopy, list[ChunkText]] | None:
         """The next few chunks without vectors, waiting until there are some; None when it is time to stop."""
         with self._changed:
             while not self._closed:
@@ -107,7 +108,7 @@ class VectorWorker:
                 self._changed.wait(max(self._pause_until - time.monotonic(), 0.01) if self._pause_until else None)
         return None
 
-    def _next_rows(self, copy: WorkingCopy) -> list[ChunkRow]:
+    def _next_rows(self, copy: WorkingCopy) -> list[ChunkText]:
         """The next chunks; none when no vector is missing, or when a round over all of them made none."""
         for _ in range(2):
             if self._last_row == -1:
@@ -126,7 +127,7 @@ class VectorWorker:
         self._changed.notify_all()
         return []
 
-    def _embed(self, copy: WorkingCopy, rows: list[ChunkRow]) -> tuple[list[ChunkVectors], str | None]:
+    def _embed(self, copy: WorkingCopy, rows: list[ChunkText]) -> tuple[list[ChunkVectors], str | None]:
         """What is to be saved for each chunk, and why some of it failed."""
         from anvil.services.live.working_copy import ChunkVectors
 

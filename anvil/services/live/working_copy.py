@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from anvil.backends.store import connection, transfer, verify
 from anvil.backends.store.connection import signature
 from anvil.backends.store.reader import Reader
+from anvil.backends.store.rows import ChunkText
 from anvil.backends.store.writer import Writer
 from anvil.core import staleness
 from anvil.core.chunking.chunker import Chunking, recorded
@@ -35,14 +36,10 @@ RETRY_S = 30.0
 """Pause until vectors that could not be made are tried again."""
 
 
-ChunkRow = tuple[int, str, str, str]
-"""(row, title, breadcrumb, content) of a chunk."""
-
-
 class ChunkVectors(NamedTuple):
     """A chunk, its windows, and their int8 vectors; None where one could not be made."""
 
-    chunk: ChunkRow
+    chunk: ChunkText
     windows: Sequence[Window]
     vectors: Sequence[bytes | None]
 
@@ -110,7 +107,7 @@ class WorkingCopy:
     @property
     def reader(self) -> Reader:
         """What is answered from. :meth:`refresh` or :meth:`begin_empty` comes first."""
-        reader = self._copy or self._artifact
+        reader = self._copy.reader if self._copy is not None else self._artifact
         assert reader is not None
         return reader
 
@@ -165,7 +162,7 @@ class WorkingCopy:
             elif self._copy is None:
                 self._pending = int(self.reader.meta()["needs_reembed"])
             else:
-                self._pending = self._copy.lacking_vectors()
+                self._pending = self._copy.reader.lacking_vectors()
         return self._pending
 
     # --- bringing it up to date --------------------------------------------------------------------------
@@ -194,9 +191,9 @@ class WorkingCopy:
         """What may move on while no text does: the commit, and with it the times; vectors that could not be made."""
         if self._copy is None or self.source is None:
             return
-        commit, since = self.source.commit(), self._copy.meta().get("commit")
+        commit, since = self.source.commit(), self._copy.reader.meta().get("commit")
         if commit != since:
-            times = self.source.last_modified(sorted(entries), self._copy.times(), since)
+            times = self.source.last_modified(sorted(entries), self._copy.reader.times(), since)
             with self._copy.atomic():
                 self._copy.touch(times)
                 self._copy.set_meta({"commit": commit})
@@ -279,7 +276,7 @@ class WorkingCopy:
 
     def _moved(self, copy: Writer, changes: Changes) -> None:
         """``changes`` went into the copy: answer from it as it is now."""
-        self._indexed = copy.blob_ids()
+        self._indexed = copy.reader.blob_ids()
         self._searcher = self._pending = None
 
     def _indexer(self) -> Indexer:
@@ -318,7 +315,7 @@ class WorkingCopy:
 
     # --- vectors made later ------------------------------------------------------------------------------
 
-    def pending_chunks(self, after: int, limit: int) -> list[ChunkRow]:
+    def pending_chunks(self, after: int, limit: int) -> list[ChunkText]:
         """Up to ``limit`` chunks without a vector, from rows above ``after``: (row, title, breadcrumb, content)."""
         return self._writable().chunks_without_vectors(after, limit) if self.pending else []
 

@@ -11,9 +11,21 @@ from dataclasses import dataclass, field
 
 from anvil.backends.milvus.reader import MilvusReader
 from anvil.backends.store import connection, row_ids
+from anvil.backends.store.reader import Reader
 from anvil.backends.store.rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
 from anvil.backends.store.writer import Writer
 from anvil.models.documents import PageChunk, Section
+
+
+class _OverlayReader(Reader):
+    """Queries against the pages of an overlay."""
+
+    def __init__(self, overlay: Writer, below: MilvusReader) -> None:
+        super().__init__(overlay.connection)
+        self._below = below
+
+    def times(self) -> dict[str, tuple[str, str]]:
+        return {**self._below.times(), **super().times()}
 
 
 class Overlay(Writer):
@@ -21,14 +33,12 @@ class Overlay(Writer):
 
     def __init__(self, below: MilvusReader) -> None:
         super().__init__(connection.open_scratch(":memory:"))
+        self.reader = _OverlayReader(self, below)
         self._below = below
 
     def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
         stands = self._below.pages.get(path)
         return stands.id if stands else super().new_id(library, path, self._below.paths)
-
-    def times(self) -> dict[str, tuple[str, str]]:
-        return {**self._below.times(), **super().times()}
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,7 @@ class LayeredReader:
     """What :class:`anvil.backends.store.reader_protocol.IndexReader` asks, of both."""
 
     below: MilvusReader
-    above: Overlay | None = None
+    above: Reader | None = None
     masked: frozenset[int] = frozenset()
     """Ids of the documents that are not answered from below."""
     _listed: list[tuple[str, int, int]] = field(default_factory=list)
@@ -116,7 +126,7 @@ class LayeredReader:
             found = self.below.document(file_path)
         return found
 
-    def _of(self, document: int) -> MilvusReader | Overlay:
+    def _of(self, document: int) -> MilvusReader | Reader:
         return self.above if self.above is not None and self.is_above(document) else self.below
 
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:

@@ -107,9 +107,10 @@ class MilvusWorkingCopy(WorkingCopy):
         assert self._artifact is not None
         if self._overlaid is None:
             gone = {e.id for path, e in self._artifact.pages.items() if self._moved_on(path, e.blob_id)}
-            above = self._copy.identities() if self._copy is not None else {}
-            masked = gone | {self._artifact.pages[path].id for path in above if path in self._artifact.pages}
-            self._overlaid = LayeredReader(self._artifact, self._copy, frozenset(masked))
+            above = self._copy.reader if self._copy is not None else None
+            newer_paths = above.identities() if above is not None else {}
+            masked = gone | {self._artifact.pages[path].id for path in newer_paths if path in self._artifact.pages}
+            self._overlaid = LayeredReader(self._artifact, above, frozenset(masked))
         return self._overlaid
 
     def _moved_on(self, path: str, blob_id: str) -> bool:
@@ -133,7 +134,7 @@ class MilvusWorkingCopy(WorkingCopy):
     def _moved(self, copy: Writer, changes: Changes) -> None:
         touched = {*changes.changed, *changes.added, *changes.removed}
         kept = {path: blob for path, blob in self._indexed.items() if path not in touched}
-        self._indexed = dict(sorted({**kept, **copy.blob_ids()}.items()))
+        self._indexed = dict(sorted({**kept, **copy.reader.blob_ids()}.items()))
         self._searcher = self._pending = self._overlaid = None
 
     def _indexer(self) -> Indexer:

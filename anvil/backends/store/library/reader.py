@@ -43,6 +43,13 @@ class StoredLibraryDocument(NamedTuple):
     chunk_count: int
 
 
+class DocumentName(NamedTuple):
+    """A document's id, and the library that has it."""
+
+    doc_id: str
+    library: str
+
+
 class PreviousVersion:
     """The stored version of a document, as a vector cache: text that did not change keeps its vectors.
 
@@ -133,16 +140,15 @@ class LibraryReader(Reader):
             )
         return documents
 
-    def resolve(self, reference: str, library: str | None) -> list[tuple[str, str, str]]:
-        """(doc_id, source, library) of the documents that have a doc_id or a source, in one library or in all."""
-        return list(
-            self.connection.execute(
-                "SELECT h.doc_id, d.file_path, d.library FROM holdings h JOIN documents d ON d.id = h.id "
-                "WHERE (h.doc_id = ?1 OR d.file_path = ?1) AND (?2 IS NULL OR d.library = ?2) "
-                "ORDER BY d.library LIMIT 20",
-                (reference, library),
-            )
+    def resolve(self, reference: str, library: str | None) -> list[DocumentName]:
+        """Up to 20 documents whose doc_id or source is ``reference``, in one library or in all."""
+        rows = self.connection.execute(
+            "SELECT h.doc_id, d.library FROM holdings h JOIN documents d ON d.id = h.id "
+            "WHERE (h.doc_id = ?1 OR d.file_path = ?1) AND (?2 IS NULL OR d.library = ?2) "
+            "ORDER BY d.library LIMIT 20",
+            (reference, library),
         )
+        return [DocumentName(*row) for row in rows]
 
     def count_documents(self, library: str | None) -> int:
         """The number of documents in one library, or in all."""

@@ -122,7 +122,9 @@ class LibraryWriter:
             self.connection.execute("DELETE FROM labels WHERE document_id = ?", (id_,))
             self._add_labels(id_, metadata)
             self._mark_changed(id_)
-        return Updated("updated", doc_id, document.source, document.library, metadata)
+        return Updated(
+            status="updated", doc_id=doc_id, source=document.source, library=document.library, metadata=metadata
+        )
 
     def _value(self, sql: str, *values: Any) -> Any:
         return self.connection.execute(sql, values).get
@@ -163,7 +165,7 @@ class LibraryWriter:
         )
         windows = ((row[0] + shift, *row[1:]) for row in _staged_rows(staged, "windows"))
         self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?)", windows)
-        self.rows.put_vectors((row + shift, vector) for row, vector in staged.rows.vectors())
+        self.rows.put_vectors((row + shift, vector) for row, vector in staged.rows.reader.vectors())
         return int(self._value("SELECT count(*) FROM chunks WHERE id BETWEEN ? AND ?", *chunk_range))
 
     def _mark_changed(self, id_: int) -> None:
