@@ -20,6 +20,19 @@ def create_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider
     return PROVIDERS[name](settings)
 
 
+def create_cached_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider:
+    """The provider called ``name``, with the user's cache of vectors in front of it where ``settings`` allow that.
+
+    Raises ConfigError for a name that is not in ``PROVIDERS``.
+    """
+    provider = create_provider(name, settings)
+    if name == "none" or not settings.cache:
+        return provider
+    from anvil.backends.embedding.cached import CachedProvider
+
+    return CachedProvider(provider)
+
+
 def explain_mismatch(meta: Mapping[str, str], current: EmbeddingProvider) -> str:
     """Why the ``current`` provider cannot query an index whose vectors another model made, and what to set."""
     name, model = meta["embedding_provider"], meta["embedding_model"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anvil.backends.embedding.factory import create_provider
+from anvil.backends.embedding.factory import create_cached_provider, create_provider
 from anvil.backends.embedding.provider import Embedded, EmbeddingProvider, Vector, no_vectors
 from anvil.core.config.schema import EmbeddingSettings
 from anvil.errors import AnvilError, ModelError, ProviderError
@@ -15,7 +15,7 @@ def provider_or_none(settings: EmbeddingSettings) -> tuple[EmbeddingProvider, st
     model's digest no vector could be compared with those of the index.
     """
     try:
-        provider = create_provider(settings.provider, settings)
+        provider = create_cached_provider(settings.provider, settings)
         _ = provider.digest, provider.dimensions
     except AnvilError as error:
         return create_provider("none", settings), str(error)

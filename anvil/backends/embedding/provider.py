@@ -28,6 +28,8 @@ class Embedded:
     """(n, dimensions) float32, rows of unit length; rows that failed are zeros."""
     failed: Mapping[int, str]
     """Row to reason. A failure never loses the other rows."""
+    cached: frozenset[int] = frozenset()
+    """Rows that were not computed now: the user's cache had them."""
 
 
 def no_vectors(texts: Sequence[str], dimensions: int, reason: str) -> Embedded:

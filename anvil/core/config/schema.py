@@ -118,6 +118,9 @@ class EmbeddingSettings:
     """For ``openai``: shorter vectors, from models that offer them."""
     threads: int | None = None
     """For ``local``; not set means every core this process may use."""
+    cache: bool = True
+    """Whether vectors of documents are kept in the user's cache folder too, so that a text is embedded once for all of
+    the user's projects and branches."""
 
     def __post_init__(self) -> None:
         if self.dimensions is not None:

@@ -113,14 +113,14 @@ def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
     from dataclasses import replace
 
     from anvil.backends.config_files import load_config
-    from anvil.backends.embedding.factory import create_provider
+    from anvil.backends.embedding.factory import create_cached_provider
     from anvil.core.config.schema import EmbeddingSettings
 
     name = meta["embedding_provider"]
     settings = load_config()[0].embedding
     if settings.provider != name:
         settings = replace(EmbeddingSettings(), provider=name)
-    return create_provider(name, settings)
+    return create_cached_provider(name, settings)
 
 
 def _place(docs: str | None, index: str | None, config: str | None) -> tuple[Repository, str]:

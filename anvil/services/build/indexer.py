@@ -242,7 +242,10 @@ class Indexer:
                 self._fail(windows, made.failed[number])
             else:
                 vectors += [(window, vector) for window in windows]
-                self.tally.embedded += 1
+                if number in made.cached:
+                    self.tally.reused += len(windows)
+                else:
+                    self.tally.embedded += 1
         self.writer.put_vectors(sorted(vectors))
 
     def _cached(self, key: bytes) -> bytes | None:

@@ -89,7 +89,7 @@ def open_library(
     :meth:`Library.ingest_url` may send requests to this machine and its network; ``transport``: how callers reach the
     library, for :meth:`Library.server_info`. Raises :class:`AnvilError`.
     """
-    from anvil.backends.embedding.factory import create_provider
+    from anvil.backends.embedding.factory import create_cached_provider
 
     flags = {
         "embedding.provider": provider,
@@ -101,7 +101,7 @@ def open_library(
     else:
         resolved, base = load_config(config, flags)
     path = base / resolved.library.index if resolved.library.index else default_path()
-    embedding = create_provider(resolved.embedding.provider, resolved.embedding)
+    embedding = create_cached_provider(resolved.embedding.provider, resolved.embedding)
     return Library(path, resolved, embedding, transport=transport, progress=progress)
 
 

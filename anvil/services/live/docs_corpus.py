@@ -75,9 +75,9 @@ class DocsCorpus:
     def provider(self) -> EmbeddingProvider:
         """The embedding provider; its model is loaded when it is first needed."""
         if self._provider is None:
-            from anvil.backends.embedding.factory import create_provider
+            from anvil.backends.embedding.factory import create_cached_provider
 
-            self._provider = create_provider(self.config.embedding.provider, self.config.embedding)
+            self._provider = create_cached_provider(self.config.embedding.provider, self.config.embedding)
         return self._provider
 
     @property
@@ -118,6 +118,7 @@ class DocsCorpus:
     ) -> BuildReport:
         """Bring the index file in line with ``source`` (default: the folder); see :meth:`anvil.Anvil.index`."""
         from anvil.backends.embedding import ray_cluster
+        from anvil.backends.embedding.cached import uncached
         from anvil.backends.store import publish
         from anvil.core import pluralize
         from anvil.core.shards import Shard
@@ -136,13 +137,15 @@ class DocsCorpus:
         return builder.build(
             source,
             self.location.path,
-            self.provider,
+            uncached(self.provider) if force else self.provider,
             self.config.chunking,
             previous=previous,
             force=force,
             shard=Shard.parse(shard) if shard is not None else None,
             progress=progress,
-            executor=ray_cluster.executor(executor, self.provider, self.config.embedding) if executor else None,
+            executor=ray_cluster.executor(executor, uncached(self.provider), self.config.embedding)
+            if executor
+            else None,
             pages=self.config.site,
             pageless=pluralize.no_page(self.folder or "the source", self.config.source.include),
             patience=lock_timeout_s,
