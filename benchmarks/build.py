@@ -10,6 +10,7 @@ Parts, of which ``--only`` takes one or several:
     start-up   anvil --help and anvil check
     memory     peak memory of a first build of N and of 2 N pages
     share      how much of a first build is not inference (needs vectors)
+    copy       a first build of a copy of the documents, with the user's cache of vectors
     identity   the SHA-256 of: two builds, files created in another order in another time zone, an incremental build
 
 All but ``share`` run whole processes (``python -m anvil build``), start included. The yardstick is
@@ -87,6 +88,17 @@ class Bench:
         against = ratio(times[name], times["yardstick"])
         yardstick = f"{against:.2f} x the yardstick, {milliseconds(times['yardstick'])}"
         return name, milliseconds(times[name]), yardstick
+
+    def copy(self) -> list[Row]:
+        """A first build of a copy of the documents, with the user's cache of vectors."""
+        cache = {"ANVIL_EMBEDDING_CACHE": "true", "XDG_CACHE_HOME": str(self.work / "cache")}
+        first, _ = self.build(self.docs, self.work / "first.db", environment=cache)
+        copied, report = self.build(self.docs, self.work / "copy.db", environment=cache)
+        same = (self.work / "first.db").read_bytes() == (self.work / "copy.db").read_bytes()
+        detail = (
+            f"{report['embedded']} embedded, {'the same' if same else 'OTHER'} bytes; without: {first.seconds:.1f} s"
+        )
+        return [("first build of a copy, vectors cached", f"{copied.seconds:.1f} s", detail)]
 
     def no_op(self) -> list[Row]:
         """A build with nothing to do."""
@@ -218,6 +230,7 @@ def share_of(docs: Path, index: Path, name: str) -> None:
 
 PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "cold": Bench.cold,
+    "copy": Bench.copy,
     "no-op": Bench.no_op,
     "edit": Bench.edit,
     "start-up": Bench.start_up,

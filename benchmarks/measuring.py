@@ -19,6 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
+os.environ.setdefault("ANVIL_EMBEDDING_CACHE", "false")  # what is measured is embedding, unless a benchmark asks for it
+
 
 @dataclass(frozen=True)
 class Run:
