@@ -42,7 +42,7 @@ def test_a_vector_comes_back_for_its_model_and_text_only(cache: VectorCache, pat
     [
         "UPDATE vectors SET vector = substr(vector, 2)",
         "UPDATE vectors SET vector = zeroblob(12)",
-        "UPDATE vectors SET vector = (SELECT other.vector FROM vectors AS other WHERE other.key <> vectors.key LIMIT 1)",
+        "UPDATE vectors SET vector = (SELECT o.vector FROM vectors AS o WHERE o.key <> vectors.key LIMIT 1)",
         "UPDATE vectors SET vector = 'text'",
         "UPDATE vectors SET vector = NULL",
     ],
