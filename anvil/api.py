@@ -39,7 +39,7 @@ from anvil.services.live.location import IndexLocation
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.sources.git_tree import DocumentSource
-    from anvil.services.reports.content_health import Health
+    from anvil.services.reports.content_health import ContentHealth
     from anvil.services.search.pages import Outline
     from anvil.services.search.searcher import Explained
 
@@ -233,15 +233,15 @@ class Anvil:
         with self._live.query() as copy:
             return status.status(copy, self._location, self.docs_root, self._started_at)
 
-    def health(self) -> Health:
+    def health(self) -> ContentHealth:
         """What is worth improving in the pages. The index is not locked while they are compared with one another."""
         from anvil.services.reports import content_health
 
         if not self._location.is_file:
-            raise ConfigError(f"Health is told of an index file, not of {self.origin}. Open the file it was made from.")
+            raise ConfigError(f"Health needs an index file, and {self.origin} is none. Open the file it was made from.")
         with self._live.query() as copy:
-            contents = content_health.look_over(copy.reader)
-        return contents.judged()
+            contents = content_health.read_index(copy.reader)
+        return contents.finish()
 
     # --- building ----------------------------------------------------------------------------------------
 

@@ -43,11 +43,11 @@ class GitError(AnvilError):
 
 
 class NotOwned(GitError):
-    """A repository belongs to another user; ``mend`` is the command by which one says to trust it."""
+    """A repository belongs to another user. ``trust_command`` is the command that makes git trust it."""
 
-    def __init__(self, message: str, mend: str) -> None:
+    def __init__(self, message: str, trust_command: str) -> None:
         super().__init__(message)
-        self.mend = mend
+        self.trust_command = trust_command
 
 
 class ModelError(AnvilError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-_MAX_PATTERN = 1024
+_MAX_PATTERN_CHARACTERS = 1024
 _MAX_ALTERNATIVES = 256
 _MAX_NODES = 4096
 
@@ -23,7 +23,7 @@ class _Malformed(ValueError):
 
 def bounded(pattern: str) -> str:
     """The pattern, cut behind the place where it is too long to mean anything: what is remembered by it stays small."""
-    return pattern[: _MAX_PATTERN + 1]
+    return pattern[: _MAX_PATTERN_CHARACTERS + 1]
 
 
 def compile(pattern: str, *, ignore_case: bool = False) -> Glob:
@@ -242,8 +242,8 @@ def _class_end(pattern: str, at: int) -> int:
 
 def _expand(pattern: str) -> list[str]:
     """Every alternative of the pattern's braces, in order; at most 256 of them."""
-    if len(pattern) > _MAX_PATTERN:
-        raise _Malformed(f"longer than {_MAX_PATTERN} characters")
+    if len(pattern) > _MAX_PATTERN_CHARACTERS:
+        raise _Malformed(f"longer than {_MAX_PATTERN_CHARACTERS} characters")
     if not pattern:
         raise _Malformed("empty")
     done: list[str] = []

@@ -8,7 +8,7 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 
 PACKED = "sent a compressed answer although none was asked for. Tell its owner."
-_LONGEST = 500
+_MAX_CONTENT_TYPE_CHARACTERS = 500
 """Characters of a content type that are read; the parser's time grows with their square."""
 
 
@@ -22,7 +22,7 @@ def is_packed(headers: Mapping[str, str]) -> bool:
 
 def content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
     """The type of the body in small letters, empty where none is said, and the name of its encoding or None."""
-    said = headers.get("content-type", "")[:_LONGEST]
+    said = headers.get("content-type", "")[:_MAX_CONTENT_TYPE_CHARACTERS]
     if not said:
         return "", None
     message = Message()

@@ -14,7 +14,7 @@ from anvil.errors import ArtifactRejected
 from anvil.models.documents import Manifest, ModelIdentity
 
 T = TypeVar("T")
-LARGEST = 100_000
+MAX_CHARACTERS = 100_000
 """Characters of the longest manifest that is read."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -32,8 +32,8 @@ def parse(text: str, place: str) -> Manifest:
     Raises :class:`ArtifactRejected`, naming ``place``, when it is not one.
     """
     try:
-        if len(text) > LARGEST:
-            raise ValueError(f"it has more than {LARGEST} characters")
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"it has more than {MAX_CHARACTERS} characters")
         given = json.loads(text)
         model = _field(given, "model", dict)
         return Manifest(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from anvil.errors import ConfigError
 
-MOST = 999
+MAX_SHARDS = 999
 """Shards that one index can be built in."""
 
 
@@ -28,7 +28,9 @@ class Shard:
         """``3/8``; :class:`ConfigError` for anything else."""
         found = re.fullmatch(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})", text)
         if found is None or int(found[1]) > int(found[2]):
-            raise ConfigError(f"{text!r} is no shard. Name one as NUMBER/COUNT, such as 3/8, up to {MOST}/{MOST}.")
+            raise ConfigError(
+                f"{text!r} is not a shard. Name one as NUMBER/COUNT, such as 3/8. COUNT is {MAX_SHARDS} at most."
+            )
         return cls(int(found[1]), int(found[2]))
 
     def holds(self, path: str) -> bool:

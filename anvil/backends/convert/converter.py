@@ -12,20 +12,20 @@ from pathlib import Path
 from anvil.backends.convert.decode import decoded
 from anvil.backends.convert.formats import TEXT, Format, format_of
 from anvil.backends.convert.pool import Pool
-from anvil.core.chunking.streaming import Piece, sliced
+from anvil.core.chunking.streaming import DocumentPart, sliced
 from anvil.core.config.schema import LibraryOptions
 from anvil.errors import DocumentRejected, DocumentTooLarge
 
 
 class Converter:
-    """Files to pieces of Markdown. Usable from several threads; each running conversion has a process."""
+    """Files to parts of Markdown. Usable from several threads; each running conversion has a process."""
 
     def __init__(self, options: LibraryOptions, processes: int) -> None:
         self._options = options
         self._pool = Pool(options, processes)
 
-    def pieces(self, path: Path, file_type: str, name: str) -> Iterator[Piece]:
-        """The Markdown of the file at ``path``, in order; each piece is converted when it is read.
+    def parts(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
+        """The Markdown of the file at ``path``, in order; each part is converted when it is read.
 
         ``file_type``: its ending, without dot, in lower case. ``name``: its file name. Raises
         :class:`DocumentRejected` for an unknown type, a damaged file, or one over a limit.
@@ -37,7 +37,7 @@ class Converter:
         """End the processes; running conversions fail."""
         self._pool.close()
 
-    def _text(self, path: Path) -> Iterator[Piece]:
+    def _text(self, path: Path) -> Iterator[DocumentPart]:
         try:
             text = decoded(path.read_bytes(), use_declared=False)
         except OSError as error:
@@ -47,15 +47,15 @@ class Converter:
                 f"It has {len(text):,} characters; the limit is {self._options.max_characters:,} "
                 "(library.max_characters)."
             )
-        return (Piece(part) for part in sliced(text))
+        return (DocumentPart(slice_) for slice_ in sliced(text))
 
-    def _converted(self, path: Path, file_type: str, name: str, format_: Format) -> Iterator[Piece]:
+    def _converted(self, path: Path, file_type: str, name: str, format_: Format) -> Iterator[DocumentPart]:
         empty = True
-        for piece in self._pool.convert(path, file_type, name):
-            text = piece.text.strip()
+        for part in self._pool.convert(path, file_type, name):
+            text = part.text.strip()
             if text:
                 empty = False
-                yield from (Piece(part, piece.page) for part in sliced(text + "\n\n"))
+                yield from (DocumentPart(slice_, part.page) for slice_ in sliced(text + "\n\n"))
         if empty:
             raise DocumentRejected(f"It holds no text. {format_.when_empty}".strip())
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from anvil.backends.child_process import ChildProcess, Watchdog
 from anvil.backends.embedding.local import QUIET
-from anvil.core.chunking.streaming import Piece
+from anvil.core.chunking.streaming import DocumentPart
 from anvil.core.config.schema import LibraryOptions
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 
@@ -43,13 +43,13 @@ class Pool:
         self._busy: set[_Process] = set()
         self._closed = False
 
-    def convert(self, path: Path, file_type: str, name: str) -> Iterator[Piece]:
-        """The pieces of a file. Raises :class:`DocumentRejected`; a process that caused it is killed."""
+    def convert(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
+        """The parts of a file. Raises :class:`DocumentRejected`; a process that caused it is killed."""
         with self._slots:
             process = self._take()
             try:
                 yield from process.convert(path, file_type, name)
-            finally:  # pieces that were not read would be taken for those of the next file
+            finally:  # parts that were not read would be taken for those of the next file
                 self._give_back(process)
 
     def close(self) -> None:
@@ -105,8 +105,8 @@ class _Process:
         """Kill it, and all that it started."""
         self._process.kill()
 
-    def convert(self, path: Path, file_type: str, name: str) -> Iterator[Piece]:
-        """The pieces of a file, within the limits. The time between two pieces is not counted."""
+    def convert(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
+        """The parts of a file, within the limits. The time between two parts is not counted."""
         self.ready = False
         self.file_count += 1
         options = self._options
@@ -133,7 +133,7 @@ class _Process:
                     break
                 bytes_left -= len(text)
                 page = message.get("page", 0)
-                yield Piece(text.decode("utf-8", "replace"), page if isinstance(page, int) else 0)
+                yield DocumentPart(text.decode("utf-8", "replace"), page if isinstance(page, int) else 0)
         except (OSError, EOFError, ValueError):
             self._raise_broken(watchdog)
         if message.get("done") is True:

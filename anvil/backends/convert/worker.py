@@ -1,4 +1,4 @@
-"""The program of a converter process: one file after the other, each as pieces of Markdown.
+"""The program of a converter process: one file after the other, each as parts of Markdown.
 
 It sets resource limits that it cannot raise again, has a minimal environment, and ends with its parent.
 """

@@ -20,7 +20,11 @@ def find(api: Api) -> Candidate:
     assets = {str(each.get("name")): each for each in entries(told, "assets") if type(each.get("id")) is int}
     published = None
     for name in sorted(assets, key=lambda name: (name != "index.json", name)):
-        if name.endswith(".json") and published is None and (size_of(assets[name].get("size")) or 0) < manifest.LARGEST:
+        if (
+            name.endswith(".json")
+            and published is None
+            and (size_of(assets[name].get("size")) or 0) < manifest.MAX_CHARACTERS
+        ):
             published = _manifest_of(api, assets[name])
     names = [published.file] if published else [name for name in assets if name.lower().endswith(index_url.FILES)]
     names = ["index.db"] if "index.db" in names and not published else names

@@ -48,7 +48,9 @@ def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, M
             published = None
             if beside is not None:
                 with opened.open(beside) as packed:
-                    published = manifest.parse(packed.read(manifest.LARGEST * 4).decode("utf-8", "replace"), shown)
+                    published = manifest.parse(
+                        packed.read(manifest.MAX_CHARACTERS * 4).decode("utf-8", "replace"), shown
+                    )
                 if published.file != index.filename:
                     raise _Wrong(f"its manifest speaks of {published.file!r}, but it holds {index.filename!r}")
             with opened.open(index) as packed, target.open("wb") as file:

@@ -17,7 +17,7 @@ from anvil.core.config.schema import INDEX_FOLDER
 from anvil.errors import ArtifactError, ArtifactMissing, ArtifactRejected, SourceError
 
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
-_POINTER_SIZE = 1024
+_MAX_POINTER_BYTES = 1024
 """What Git LFS commits in place of a file is never longer."""
 
 
@@ -129,7 +129,7 @@ class TrackedIndex:
     def _pointed(self, blob: str) -> str | None:
         """The SHA-256 of the file that a Git LFS pointer stands for; None when the blob is none."""
         data = self.repository.read_blob(blob)
-        found = _POINTER.match(data) if len(data) <= _POINTER_SIZE else None
+        found = _POINTER.match(data) if len(data) <= _MAX_POINTER_BYTES else None
         return found[1].decode() if found else None
 
     def _content(self, blob: str) -> bytes:
@@ -149,7 +149,7 @@ def is_pointer(file: Path) -> bool:
     """Whether a file is what Git LFS leaves in the place of one that it has not fetched."""
     try:
         with file.open("rb") as opened:
-            return _POINTER.match(opened.read(_POINTER_SIZE)) is not None
+            return _POINTER.match(opened.read(_MAX_POINTER_BYTES)) is not None
     except OSError:
         return False
 

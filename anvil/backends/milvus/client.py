@@ -19,15 +19,15 @@ from anvil.errors import ConfigError, FetchError, Unreachable
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
-CONNECTING = 5.0
+CONNECT_TIMEOUT_S = 5.0
 """Seconds that a first connection may take."""
-ASKING = 10.0
+QUERY_TIMEOUT_S = 10.0
 """Seconds that a question may take."""
-READING = 120.0
+READ_TIMEOUT_S = 120.0
 """Seconds that the first question to a collection may take whose server was started anew, or is this process."""
-WRITING = 300.0
+WRITE_TIMEOUT_S = 300.0
 """Seconds that a step of an export may take,"""
-INDEXING = 4 * 3600.0
+INDEX_TIMEOUT_S = 4 * 3600.0
 """and the making of an index, or its loading, which take long for millions of vectors."""
 QUIET = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
 """Of the channel. Some servers hang up on who asks more often whether they are there; questions have limits anyway."""
@@ -69,15 +69,15 @@ class Client:
         """The address as it may be printed."""
         return self.address.shown
 
-    def ask(self, name: str, *args: Any, timeout: float = ASKING, **more: Any) -> Any:
+    def ask(self, name: str, *args: Any, timeout: float = QUERY_TIMEOUT_S, **more: Any) -> Any:
         """Call a method of pymilvus' client.
 
         Raises :class:`Gone`, :class:`Unreachable`, or :class:`FetchError` for whatever else the server says.
         """
         client = self._connected()
-        patience = max(timeout, READING) if self.address.lite else timeout
+        timeout_s = max(timeout, READ_TIMEOUT_S) if self.address.lite else timeout
         try:
-            return getattr(client, name)(*args, timeout=patience, **more)
+            return getattr(client, name)(*args, timeout=timeout_s, **more)
         except Exception as error:  # pymilvus and gRPC have no common ancestor but this
             raise self._translated(error) from error
 
@@ -106,7 +106,11 @@ class Client:
             _acquire(self._uri, self.shown)
         try:
             client: MilvusClient = made(
-                uri=self._uri, token=self._token, db_name=self.address.database, timeout=CONNECTING, grpc_options=QUIET
+                uri=self._uri,
+                token=self._token,
+                db_name=self.address.database,
+                timeout=CONNECT_TIMEOUT_S,
+                grpc_options=QUIET,
             )
         except Exception as error:
             if self.address.lite:

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anvil.backends.milvus import schema, writer
-from anvil.backends.milvus.client import READING, WRITING, Client, Gone, Released
+from anvil.backends.milvus.client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
 from anvil.backends.store import row_ids
 from anvil.backends.store.rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
 from anvil.core.markdown import visible_text
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 T = TypeVar("T")
-BATCH = 500
+BATCH_ROWS = 500
 """Rows asked for at once."""
-KEPT = 2048
+MAX_CACHED_CHUNKS = 2048
 """Chunks, and of each kind of vector as many, that are kept."""
 _FIELDS = [
     "document",
@@ -112,16 +112,16 @@ class MilvusReader:
         try:
             return self.client.ask(name, collection, **more)
         except Released:
-            self.client.ask("load_collection", collection, timeout=WRITING)
-            return self.client.ask(name, collection, timeout=READING, **more)
+            self.client.ask("load_collection", collection, timeout=WRITE_TIMEOUT_S)
+            return self.client.ask(name, collection, timeout=READ_TIMEOUT_S, **more)
 
     # --- rows and texts ------------------------------------------------------------------------------------
 
     def _rows(self, kind: str, ids: Iterable[int], fields: Sequence[str]) -> dict[int, dict[str, Any]]:
         """Row -> its fields, of those that are there."""
         wanted, found = list(dict.fromkeys(map(int, ids))), {}
-        for first in range(0, len(wanted), BATCH):
-            some = self._ask("query", kind, ids=wanted[first : first + BATCH], output_fields=list(fields))
+        for first in range(0, len(wanted), BATCH_ROWS):
+            some = self._ask("query", kind, ids=wanted[first : first + BATCH_ROWS], output_fields=list(fields))
             found.update({int(row["id"]): row for row in some})
         return found
 
@@ -230,9 +230,9 @@ class MilvusReader:
         """Documents sorted by path; ``prefix`` is a folder without trailing slash."""
         folder = f"{prefix}/"
         chosen = [e.id for path, e in self.pages.items() if not prefix or path == prefix or path.startswith(folder)]
-        for first in range(0, len(chosen), BATCH):
-            some = self._records(chosen[first : first + BATCH])
-            yield from (StoredDocument(id_, *some[id_]["document"]) for id_ in chosen[first : first + BATCH])
+        for first in range(0, len(chosen), BATCH_ROWS):
+            some = self._records(chosen[first : first + BATCH_ROWS])
+            yield from (StoredDocument(id_, *some[id_]["document"]) for id_ in chosen[first : first + BATCH_ROWS])
 
     def document(self, file_path: str) -> StoredDocument | None:
         """The document at a path."""
@@ -262,7 +262,7 @@ class MilvusReader:
         """For each (document id, start, end): as :meth:`anvil.backends.store.reader.Reader.sections_in`."""
         wanted = list(spans)
         documents = {document for document, _, _ in wanted}
-        if len(self._sections) + len(documents) > BATCH:
+        if len(self._sections) + len(documents) > BATCH_ROWS:
             self._sections.clear()
         for id_, text in self._texts(schema.SECTIONS, documents - self._sections.keys()).items():
             places = (Section(*each) for each in json.loads(text))
@@ -305,7 +305,7 @@ class MilvusReader:
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         """Token -> how many chunks hold it."""
         places = {token: schema.bucket(token, self.about.buckets) for token in tokens}
-        if len(self._frequencies) > KEPT:
+        if len(self._frequencies) > MAX_CACHED_CHUNKS:
             self._frequencies.clear()
         unknown = set(places.values()) - self._frequencies.keys()
         for number, text in self._texts(schema.WORDS, unknown).items():
@@ -441,15 +441,15 @@ class MilvusReader:
 
 
 def _words(fields: Mapping[str, Any]) -> Words:
-    columns = f"{fields['words']} ".split(schema.APART)
+    columns = f"{fields['words']} ".split(schema.COLUMN_SEPARATOR)
     return Words(tuple(f" {column.strip()} " for column in columns), int(fields["length"]))
 
 
 def _keep(cache: dict[int, T], new: Mapping[int, T]) -> None:
     """Keep what was fetched; when it is much, forget the rest."""
-    if len(cache) + len(new) > KEPT:
+    if len(cache) + len(new) > MAX_CACHED_CHUNKS:
         cache.clear()
-    cache.update(islice(new.items(), KEPT))
+    cache.update(islice(new.items(), MAX_CACHED_CHUNKS))
 
 
 def whole(client: Client, generation: str) -> bool:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 LAYOUT = 2
 """Counted up when an older Anvil could not read what is written."""
 KINDS = ("chunks", "windows", "pages", "parts")
-LONGEST = 65_535
+MAX_TEXT_BYTES = 65_535
 """Bytes that a text field of Milvus holds."""
-PIECE = 15_000
+PART_CHARACTERS = 15_000
 """Characters of a piece: in UTF-8 they fit into a field, whatever they are."""
-APART = " | "
+COLUMN_SEPARATOR = " | "
 """Between the words of a chunk's title, breadcrumb, content and derived terms: no word, so that no phrase spans two."""
 
 ABOUT, CATALOGUE, PAGE, SECTIONS, WORDS, TEXT = range(6)
@@ -57,7 +57,7 @@ def part(kind: int, number: int, piece: int = 0) -> int:
 
 def pieces(kind: int, number: int, text: str) -> Iterator[tuple[int, str]]:
     """A text as rows (row, piece); the first begins with how many there are."""
-    cut = [text[i : i + PIECE] for i in range(0, len(text), PIECE)] or [""]
+    cut = [text[i : i + PART_CHARACTERS] for i in range(0, len(text), PART_CHARACTERS)] or [""]
     for each, piece in enumerate(cut):
         yield part(kind, number, each), piece if each else f"{len(cut)}\n{piece}"
 
@@ -98,11 +98,11 @@ def schema(kind: str, dimensions: int) -> CollectionSchema:
         ):
             made.add_field(name, DataType.INT64)
         for name in ("path", "title", "heading_path", "url", "last_modified", "content", "hidden", "terms"):
-            made.add_field(name, DataType.VARCHAR, max_length=LONGEST)
+            made.add_field(name, DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
         made.add_field(
             "words",
             DataType.VARCHAR,
-            max_length=LONGEST,
+            max_length=MAX_TEXT_BYTES,
             enable_analyzer=True,
             analyzer_params={"tokenizer": "standard", "filter": ["lowercase"]},
         )
@@ -116,7 +116,7 @@ def schema(kind: str, dimensions: int) -> CollectionSchema:
         made.add_field("document", DataType.INT64)
         made.add_field("vector", DataType.FLOAT_VECTOR, dim=max(dimensions, 2))
     else:
-        made.add_field("text", DataType.VARCHAR, max_length=LONGEST)
+        made.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
         made.add_field("vector", DataType.FLOAT_VECTOR, dim=2)
     return made
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from anvil.backends.milvus import schema
-from anvil.backends.milvus.client import INDEXING, WRITING, Client, Gone
+from anvil.backends.milvus.client import INDEX_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone
 from anvil.errors import ArtifactRejected, FetchError
 
-ROWS = 500
+MAX_INSERT_ROWS = 500
 """Rows of one insert at most."""
-BYTES = 8_000_000
+MAX_INSERT_BYTES = 8_000_000
 """And, of texts, bytes: a server takes 64 MB by default."""
 
 
@@ -50,7 +50,7 @@ def drop(client: Client, generation: str) -> None:
     standing = set(client.ask("list_collections"))
     for kind in schema.KINDS:
         if f"{generation}_{kind}" in standing:
-            client.ask("drop_collection", f"{generation}_{kind}", timeout=WRITING)
+            client.ask("drop_collection", f"{generation}_{kind}", timeout=WRITE_TIMEOUT_S)
 
 
 class Generation:
@@ -62,21 +62,23 @@ class Generation:
         self._bytes = dict.fromkeys(schema.KINDS, 0)
         self.written = dict.fromkeys(schema.KINDS, 0)
         for kind in schema.KINDS:
-            client.ask("create_collection", f"{name}_{kind}", schema=schema.schema(kind, dimensions), timeout=WRITING)
+            client.ask(
+                "create_collection", f"{name}_{kind}", schema=schema.schema(kind, dimensions), timeout=WRITE_TIMEOUT_S
+            )
 
     def put(self, kind: str, row: Mapping[str, Any]) -> None:
         """Write a row, some time before :meth:`finish` returns. Texts longer than a field raise."""
         for field, value in row.items():
             if isinstance(value, str):
                 size = len(value) if value.isascii() else len(value.encode("utf-8", "replace"))
-                if size > schema.LONGEST:
+                if size > schema.MAX_TEXT_BYTES:
                     raise FetchError(
                         f"A {field} of {row.get('path', 'the index')} has {size:,} bytes; a field of Milvus holds "
-                        f"{schema.LONGEST:,}. Shorten it."
+                        f"{schema.MAX_TEXT_BYTES:,}. Shorten it."
                     )
                 self._bytes[kind] += size
         self._rows[kind].append(row)
-        if len(self._rows[kind]) >= ROWS or self._bytes[kind] >= BYTES:
+        if len(self._rows[kind]) >= MAX_INSERT_ROWS or self._bytes[kind] >= MAX_INSERT_BYTES:
             self._send(kind)
 
     def put_text(self, kind: int, number: int, text: str) -> None:
@@ -91,7 +93,7 @@ class Generation:
     def _send(self, kind: str) -> None:
         rows = self._rows[kind]
         if rows:
-            self.client.ask("insert", f"{self.name}_{kind}", rows, timeout=WRITING)
+            self.client.ask("insert", f"{self.name}_{kind}", rows, timeout=WRITE_TIMEOUT_S)
             self.written[kind] += len(rows)
             self._rows[kind], self._bytes[kind] = [], 0
 
@@ -100,11 +102,16 @@ class Generation:
         for kind in schema.KINDS:
             self._send(kind)
             name = f"{self.name}_{kind}"
-            self.client.ask("flush", name, timeout=WRITING)
-            self.client.ask("create_index", name, schema.indexes(kind), timeout=INDEXING)
-            self.client.ask("load_collection", name, timeout=INDEXING)
+            self.client.ask("flush", name, timeout=WRITE_TIMEOUT_S)
+            self.client.ask("create_index", name, schema.indexes(kind), timeout=INDEX_TIMEOUT_S)
+            self.client.ask("load_collection", name, timeout=INDEX_TIMEOUT_S)
             counted = self.client.ask(
-                "query", name, filter="", output_fields=["count(*)"], consistency_level="Strong", timeout=WRITING
+                "query",
+                name,
+                filter="",
+                output_fields=["count(*)"],
+                consistency_level="Strong",
+                timeout=WRITE_TIMEOUT_S,
             )
             found = int(counted[0]["count(*)"])
             if found != self.written[kind]:
@@ -117,13 +124,13 @@ def point(client: Client, generation: str) -> str | None:
     """Point the alias at a generation: from now on readers ask it. Returns the one that it pointed at before."""
     before = pointed(client)
     step = "create_alias" if before is None else "alter_alias"
-    client.ask(step, f"{generation}_chunks", client.address.collection, timeout=WRITING)
+    client.ask(step, f"{generation}_chunks", client.address.collection, timeout=WRITE_TIMEOUT_S)
     return before
 
 
 def unpoint(client: Client) -> None:
     """Take the alias away: from now on there is no index."""
-    client.ask("drop_alias", client.address.collection, timeout=WRITING)
+    client.ask("drop_alias", client.address.collection, timeout=WRITE_TIMEOUT_S)
 
 
 def without_others(client: Client, kept: str | None) -> None:

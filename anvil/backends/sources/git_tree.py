@@ -245,7 +245,7 @@ class _Tree(ABC):
     def _included(self, path: str) -> includes.Found:
         blob = self._blob(path)
         data = self._git.read_blob(blob) if blob else b"\0"
-        fit = refusal(data, includes.FILE_BYTES) is None
+        fit = refusal(data, includes.MAX_FILE_BYTES) is None
         return includes.Found(blob, data.decode("utf-8-sig") if fit else None)
 
     def _blob(self, path: str) -> str:
@@ -380,7 +380,7 @@ class _CommitTree(_Tree):
 
 
 PAGE_ENDINGS = (".md", ".mdx", ".markdown")
-LOOKED_AT = 2000
+MAX_SEARCHED_ENTRIES = 2000
 """Entries of folders that are looked at for a piece of advice."""
 
 
@@ -395,7 +395,7 @@ def advice(missing: Path) -> str:
 
 def _with_pages(around: Path) -> list[str]:
     """Names of the folders in ``around`` that hold Markdown, or whose own folders do."""
-    left = LOOKED_AT
+    left = MAX_SEARCHED_ENTRIES
     found: list[str] = []
     for name, folder in sorted(_folders(around)):
         inside = [folder, *(each for _, each in sorted(_folders(folder)))]
@@ -416,7 +416,7 @@ def _folders(around: Path) -> list[tuple[str, Path]]:
     with contextlib.suppress(OSError), os.scandir(around) as entries:
         return [
             (entry.name, Path(entry.path))
-            for entry in itertools.islice(entries, LOOKED_AT)
+            for entry in itertools.islice(entries, MAX_SEARCHED_ENTRIES)
             if not entry.name.startswith(".")
             and entry.name not in ("node_modules", "venv")
             and entry.is_dir(follow_symlinks=False)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 DEBOUNCE_MS = 300
-RETRY = 5.0
+RETRY_S = 5.0
 """Seconds until a folder that could not be watched is tried again."""
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Watcher:
                 if self.problem is None:
                     logger.warning("No file events for now (%s); each question compares the files all the same.", error)
                 self.problem = str(error)
-            self._stop.wait(RETRY)
+            self._stop.wait(RETRY_S)
 
     def _listen(self) -> None:
         """Tell of events until the end. Raises whatever ends it before."""

@@ -52,7 +52,7 @@ _VANISHED = "vanished"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _OPEN = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
-_YOUNG = 64
+_MAX_REREAD_FILES = 64
 """Files written lately that are read at each look; of more of them, each is read once more when it is old enough."""
 
 
@@ -363,7 +363,7 @@ class WorkingTree:
         if written_back(found) < began or found.st_mtime_ns > began:  # a time in the future says nothing
             self._young.discard(path)
             return False
-        if path in self._young or len(self._young) < _YOUNG:
+        if path in self._young or len(self._young) < _MAX_REREAD_FILES:
             self._young.add(path)
             return True
         self._due[path] = written_back(found)
@@ -431,7 +431,7 @@ class WorkingTree:
 
     def _included(self, path: str) -> includes.Found:
         id_, data = self._read_included(path)
-        fit = id_ and refusal(data, includes.FILE_BYTES) is None
+        fit = id_ and refusal(data, includes.MAX_FILE_BYTES) is None
         return includes.Found(id_, data.decode("utf-8-sig") if fit else None)
 
     def _read_included(self, path: str) -> tuple[str, bytes]:

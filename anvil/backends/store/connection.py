@@ -45,7 +45,7 @@ def vector_table(dimensions: int) -> str:
     )
 
 
-ANOTHER = "Name another, or build one in another place with 'anvil build --index'."
+NAME_ANOTHER = "Name another, or build one in another place with 'anvil build --index'."
 """What to do about a file that is no index: it is nobody's to replace."""
 
 
@@ -110,7 +110,7 @@ def open_artifact(path: Path) -> apsw.Connection:
     if not magic:
         raise ArtifactRejected(f"{path} is not an Anvil index: it is empty. Build one with 'anvil build'.")
     if magic != MAGIC:
-        raise ArtifactRejected(f"{path} is not an Anvil index. {ANOTHER}")
+        raise ArtifactRejected(f"{path} is not an Anvil index. {NAME_ANOTHER}")
     with translated(path):
         try:
             handle = apsw.Connection(uri(path.resolve()), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
@@ -123,7 +123,7 @@ def open_artifact(path: Path) -> apsw.Connection:
     return connection
 
 
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 _Read = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64)
 _Size = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
 _Pointers = ctypes.POINTER(ctypes.c_void_p)
@@ -144,9 +144,9 @@ def sha256(connection: apsw.Connection) -> tuple[str, int]:
     size = ctypes.c_int64()
     if measure(file, ctypes.byref(size)) != apsw.SQLITE_OK:
         raise apsw.IOError("the size of the file cannot be read")
-    block, whole = ctypes.create_string_buffer(_BLOCK), hashlib.sha256()
-    for start in range(0, size.value, _BLOCK):
-        length = min(_BLOCK, size.value - start)
+    block, whole = ctypes.create_string_buffer(_BLOCK_BYTES), hashlib.sha256()
+    for start in range(0, size.value, _BLOCK_BYTES):
+        length = min(_BLOCK_BYTES, size.value - start)
         if read(file, block, length, start) != apsw.SQLITE_OK:
             raise apsw.IOError("the file cannot be read, or is shorter than it was")
         whole.update(memoryview(block)[:length])
@@ -190,7 +190,7 @@ def lay_out(connection: apsw.Connection, dimensions: int) -> None:
             pass
 
 
-GATHERED = 16 << 20
+KEYWORD_BUFFER_BYTES = 16 << 20
 """Bytes of the keyword index that are gathered before they are written: 2,000 pages or so, else pieces of a megabyte
 are written and joined again and again, and leave empty pages behind."""
 
@@ -198,7 +198,7 @@ are written and joined again and again, and leave empty pages behind."""
 def make_keyword_index(connection: apsw.Connection, schema: str = "main") -> None:
     """Fill the empty keyword index of a database from its chunks. The same chunks give the same bytes."""
     table = f"{schema}.chunks_fts"
-    connection.execute(f"INSERT INTO {table} (chunks_fts, rank) VALUES ('hashsize', ?)", (GATHERED,))
+    connection.execute(f"INSERT INTO {table} (chunks_fts, rank) VALUES ('hashsize', ?)", (KEYWORD_BUFFER_BYTES,))
     connection.execute(f"INSERT INTO {table} (chunks_fts) VALUES ('rebuild')")
     connection.execute(f"INSERT INTO {table} (chunks_fts) VALUES ('optimize')")
 

@@ -28,7 +28,7 @@ MAX_PATH_CHARACTERS = 4096
 """Of a document's path; the tools take no longer ones."""
 MAX_DEPTH = 64
 """How deep metadata may nest; front matter and sites stay below 40."""
-_LARGEST = 1 << 53
+_MAX_INTEGER = 1 << 53
 """A number beyond this is no count of anything here, and JSON readers round it."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -50,7 +50,7 @@ def _blob(column: str, size: int) -> str:
     return f"(typeof({column}) = 'blob' AND length({column}) = {size})"
 
 
-def _whole(column: str, least: int | str = 0, most: int | str = _LARGEST) -> str:
+def _whole(column: str, least: int | str = 0, most: int | str = _MAX_INTEGER) -> str:
     return f"(typeof({column}) = 'integer' AND {column} BETWEEN {least} AND {most})"
 
 

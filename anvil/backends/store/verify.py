@@ -132,7 +132,7 @@ def _check(reader: Reader, path: Path, with_text: bool) -> None:
     refuse = _refusal(path)
     handle = reader.connection
     if handle.pragma("application_id") != connections.APPLICATION_ID:
-        raise ArtifactRejected(f"{path} is a SQLite file, but not an Anvil index. {connections.ANOTHER}")
+        raise ArtifactRejected(f"{path} is a SQLite file, but not an Anvil index. {connections.NAME_ANOTHER}")
     version = handle.pragma("user_version")
     if version > connections.FORMAT_VERSION:
         raise FormatTooNew(

@@ -15,9 +15,9 @@ from anvil.core.config.schema import ChunkingOptions
 from anvil.core.markdown import parser
 from anvil.models.documents import ROOT, SEPARATOR, Chunk, Section
 
-SLICE = 500_000
+MAX_PART_CHARACTERS = 500_000
 """Characters of the longest text that is taken apart at once."""
-PACKED_FROM = 4_000_000
+PACK_FROM_CHARACTERS = 4_000_000
 """Characters of a document from which on its short passages are put together: it has numbers for so many only."""
 
 _BORDER = re.compile(r"^(?: {0,3}(?P<fence>`{3,}|~{3,})|(?P<heading>#{1,6})(?=[ \t])|(?P<blank>[ \t]*$))", re.M)
@@ -28,14 +28,14 @@ _UNFIT = ("---", "\ufeff")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DocumentPart:
     """Some Markdown of a document, and the page it is of; 0 when there are no pages."""
 
     text: str
     page: int = 0
 
 
-def sliced(text: str, size: int = SLICE) -> Iterator[str]:
+def sliced(text: str, size: int = MAX_PART_CHARACTERS) -> Iterator[str]:
     """Cut a text into slices of at most ``size`` characters: before a heading, the higher the better, else at a blank
     line outside fences, else at a line's end."""
     at, held = 0, ""
@@ -68,7 +68,7 @@ def _cut(text: str, at: int, end: int) -> int:
     return cut
 
 
-class Cutter:
+class IncrementalChunker:
     """Cuts one document into chunks, a piece at a time, in order."""
 
     def __init__(self, options: ChunkingOptions) -> None:
@@ -95,7 +95,7 @@ class Cutter:
             self.head = text if not self._chunks else self.head
             return []
         made: Sequence[Chunk] = chunker.chunks(page, self._options)
-        if self.characters > PACKED_FROM:
+        if self.characters > PACK_FROM_CHARACTERS:
             made = packed(made, self._options.max_chunk_size)
         before = _openings(page.sections, self._above)
         starts = [section.start for section in page.sections]

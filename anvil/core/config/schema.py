@@ -16,7 +16,7 @@ INDEX_NAME = "index.db"
 KEY, BASE_URL, MILVUS_TOKEN = "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANVIL_MILVUS_TOKEN"
 """Of the environment; the first two as OpenAI's own client reads them."""
 
-LONGEST, LARGEST = 30 * 86_400, 2**53
+MAX_INTERVAL_S, MAX_NUMBER = 30 * 86_400, 2**53
 """Seconds of any waiting, and all other numbers; the system, too, has to take them."""
 Slugs = Literal["github", "mkdocs", "vitepress", "hugo"]
 """How anchors are made from headings."""
@@ -24,7 +24,7 @@ Rule = Literal["directory", "html", "docusaurus", "vitepress", "hugo", "github"]
 """How a page's address is made from its path."""
 
 
-def _within(key: str, value: float, low: float, high: float = LARGEST) -> None:
+def _within(key: str, value: float, low: float, high: float = MAX_NUMBER) -> None:
     """Raise :class:`ConfigError` unless ``value`` lies between the two; what is not a number does not."""
     if not low <= value <= high:
         raise ConfigError(f"{key} is {value}. Use a value from {low} to {high}.")
@@ -150,7 +150,7 @@ class FetchOptions:
     """A larger index is not fetched."""
 
     def __post_init__(self) -> None:
-        _within("fetch.refresh", self.refresh, 0, LONGEST)
+        _within("fetch.refresh", self.refresh, 0, MAX_INTERVAL_S)
         _within("fetch.max_bytes", self.max_bytes, 1)
 
 
@@ -238,7 +238,7 @@ class ContextOptions:
             _within("context.chunk_size", self.chunk_size, 200, 100_000)
         if self.chunk_overlap is not None and not 0 <= self.chunk_overlap <= (self.chunk_size or 800) // 2:
             raise ConfigError(f"context.chunk_overlap is {self.chunk_overlap}. Use a value from 0 to half a chunk.")
-        _within("context.refresh_interval_seconds", self.refresh_interval_seconds, 1, LONGEST)
+        _within("context.refresh_interval_seconds", self.refresh_interval_seconds, 1, MAX_INTERVAL_S)
         _within("context.max_file_size_bytes", self.max_file_size_bytes, 1)
 
     @property
@@ -280,7 +280,7 @@ class LibraryOptions:
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, float):
-                _within(f"library.{each.name}", value, 0.001, LONGEST)
+                _within(f"library.{each.name}", value, 0.001, MAX_INTERVAL_S)
             elif isinstance(value, int) and not isinstance(value, bool):
                 _within(f"library.{each.name}", value, 1)
         if self.index is not None and not self.index.strip():

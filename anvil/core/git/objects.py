@@ -18,8 +18,8 @@ from anvil.core.file_selection import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT
 _ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
 _FOLDER = b"40000"
 _NOTHING = (b"", b"")
-_REMEMBERED = 512
-_MOST_LINKS = 40  # as Linux
+_MAX_CACHED_TREES = 512
+_MAX_LINKS = 40  # as Linux
 
 _Raw = tuple[bytes, bytes, bytes]
 Kind = Literal["file", "symlink", "submodule", "conflict"]
@@ -61,7 +61,7 @@ def landing(path: str, target: Callable[[str], str | None]) -> tuple[str, str]:
         link = target("/".join(done))
         if link is not None:
             hops += 1
-            if hops > _MOST_LINKS:
+            if hops > _MAX_LINKS:
                 return "", LINK_NOWHERE
             if link.startswith("/") or link[1:2] == ":":
                 return "", LINK_ABSOLUTE
@@ -119,7 +119,7 @@ class Trees:
         """Name -> (mode, binary id) of everything directly in a folder."""
         names = self._children_by_tree.get(tree)
         if names is None:
-            if len(self._children_by_tree) >= _REMEMBERED:
+            if len(self._children_by_tree) >= _MAX_CACHED_TREES:
                 self._children_by_tree.clear()
             names = self._children_by_tree[tree] = {name: (mode, id_) for mode, name, id_ in self._entries(tree)}
         return names
@@ -127,7 +127,7 @@ class Trees:
     def _entries(self, tree: str) -> frozenset[_Raw]:
         parsed = self._parsed.get(tree)
         if parsed is None:
-            if len(self._parsed) >= _REMEMBERED:
+            if len(self._parsed) >= _MAX_CACHED_TREES:
                 self._parsed.clear()
             parsed = self._parsed[tree] = frozenset(_ENTRY.findall(self._read(tree)))
         return parsed

@@ -19,17 +19,17 @@ from anvil.core.file_selection import is_private
 
 VERSION = "1"
 """Goes up whenever the same files give other text: pages that include something are read again."""
-FILE_BYTES = 200_000
+MAX_FILE_BYTES = 200_000
 """A larger file is not included."""
-PAGE_CHARACTERS = 400_000
+MAX_PAGE_CHARACTERS = 400_000
 """What one page may include altogether."""
-MOST = 200
+MAX_INCLUDES = 200
 """Lines of a page that are followed."""
-DEPTH = 2
+MAX_INCLUDE_DEPTH = 2
 """A Markdown file that is included may include others; those include nothing more."""
-LINE = 400
+MAX_LINE_CHARACTERS = 400
 """A longer line names no file, and marks nothing in one: it need not be looked at."""
-ABOVE = 4
+MAX_PARENT_FOLDERS = 4
 """Folders above the documentation folder in which a path may begin."""
 
 _MARKS = (b"{*", b"{!", b"8<-", b"<<<", b"readfile", b"literalinclude")
@@ -138,8 +138,8 @@ class _Expansion:
     root: str
     look: Look
     files: dict[str, str] = field(default_factory=dict)
-    room: int = PAGE_CHARACTERS
-    left: int = MOST
+    room: int = MAX_PAGE_CHARACTERS
+    left: int = MAX_INCLUDES
 
     def whole(self, text: str) -> Expanded:
         from anvil.core.markdown import front_matter  # YAML is imported for pages that may include a file
@@ -160,7 +160,7 @@ class _Expansion:
             line = lines[at]
             out.append(line)
             at += 1
-            if not self.left or not self.room or len(line) > LINE or not _HINT.search(line):
+            if not self.left or not self.room or len(line) > MAX_LINE_CHARACTERS or not _HINT.search(line):
                 continue
             bare = line.rstrip("\r")
             made: list[str] | None = None
@@ -229,7 +229,7 @@ class _Expansion:
         return self._nested(lines, path, indent, depth, prose)
 
     def _nested(self, lines: list[str] | None, path: str, indent: str, depth: int, prose: bool) -> list[str] | None:
-        if lines and prose and depth + 1 < DEPTH and path.lower().endswith(_MARKDOWN):
+        if lines and prose and depth + 1 < MAX_INCLUDE_DEPTH and path.lower().endswith(_MARKDOWN):
             lines = self._lines(lines, depth + 1)[0]
         return _indented(lines, indent)
 
@@ -258,7 +258,7 @@ class _Expansion:
         if len(path) > 500 or "\\" in path or "\0" in path or "://" in path or path.startswith("~"):
             return
         above = [self.root]
-        while above[-1] and len(above) <= ABOVE:
+        while above[-1] and len(above) <= MAX_PARENT_FOLDERS:
             above.append(posixpath.dirname(above[-1]))
         own = posixpath.join(self.root, posixpath.dirname(self.page))
         if path.startswith(("@/", "/")):
@@ -275,13 +275,13 @@ class _Expansion:
 
 
 def _option(line: str) -> re.Match[str] | None:
-    return _OPTION.fullmatch(line.rstrip("\r")) if len(line) <= LINE else None
+    return _OPTION.fullmatch(line.rstrip("\r")) if len(line) <= MAX_LINE_CHARACTERS else None
 
 
 def _closing(lines: Sequence[str], start: int) -> int | None:
     """Where a block of snippets ends that begins before ``start``; None when it does not."""
-    for at in range(start, min(start + MOST, len(lines))):
-        if len(lines[at]) <= LINE and _BLOCK.fullmatch(lines[at]):
+    for at in range(start, min(start + MAX_INCLUDES, len(lines))):
+        if len(lines[at]) <= MAX_LINE_CHARACTERS and _BLOCK.fullmatch(lines[at]):
             return at
     return None
 
@@ -328,7 +328,7 @@ def _section(lines: list[str], part: str) -> list[str] | None:
     chosen: list[str] = []
     seen = not name
     for line in lines:
-        mark = _SECTION_MARK.search(line) if "8<-" in line and len(line) <= LINE else None
+        mark = _SECTION_MARK.search(line) if "8<-" in line and len(line) <= MAX_LINE_CHARACTERS else None
         if mark is None:
             if inside:
                 chosen.append(line)
@@ -343,7 +343,7 @@ def _region(lines: list[str], name: str) -> list[str] | None:
     chosen: list[str] = []
     depth = 0
     for line in lines:
-        mark = _REGION.match(line) if len(line) <= LINE and "region" in line.lower() else None
+        mark = _REGION.match(line) if len(line) <= MAX_LINE_CHARACTERS and "region" in line.lower() else None
         if mark is None:
             if depth:
                 chosen.append(line)

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from anvil.models.documents import ParsedPage, Section
 
-ALIKE = 0.5
+MIN_SIMILARITY = 0.5
 """Texts that share less than this (difflib's ratio) are not the same heading."""
-LARGEST_GAP = 4_000
+MAX_COMPARED_PAIRS = 4_000
 """Pairs weighed within one gap; a larger gap is only matched by equal texts."""
 _ICON = re.compile(r":[a-z0-9_+-]+:")
 
@@ -57,7 +57,7 @@ def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int
         if kind == "equal":
             for i, j in zip(range(a, b), range(c, d), strict=True):
                 found[sections[i].ordinal] = rendered[j]
-        elif kind == "replace" and (b - a) * (d - c) <= LARGEST_GAP:
+        elif kind == "replace" and (b - a) * (d - c) <= MAX_COMPARED_PAIRS:
             for i, j in _best(sections[a:b], rendered[c:d]):
                 found[sections[a + i].ordinal] = rendered[c + j]
     return found
@@ -94,6 +94,6 @@ def _alike(section: Section, heading: Heading) -> float:
     if section.anchor and section.anchor == heading.id:
         return 2.0
     likeness = SequenceMatcher(None, _bare(section.title), _bare(heading.text), autojunk=False).ratio()
-    if likeness < ALIKE:
+    if likeness < MIN_SIMILARITY:
         return 0.0
     return likeness + (0.5 if section.heading_level == heading.level else 0.0)

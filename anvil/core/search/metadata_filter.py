@@ -20,12 +20,12 @@ FIELDS = ("file_type", "page", "chunk_index", "last_modified", "created_at", "so
 """What can be filtered by, besides ``metadata.KEY``."""
 OPERATORS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 """Of ranges, and what they are in SQL."""
-METADATA_BYTES = 16_384
-DEEPEST = 64
+MAX_METADATA_BYTES = 16_384
+MAX_DEPTH = 64
 """Levels of metadata: it has to travel through other programs."""
-NAME_CHARACTERS = 200
-SOURCE_CHARACTERS = 4096
-LARGEST = 2**63 - 1
+MAX_NAME_CHARACTERS = 200
+MAX_SOURCE_CHARACTERS = 4096
+MAX_INTEGER = 2**63 - 1
 """Numbers that SQLite compares exactly."""
 _KEY = "metadata."
 
@@ -136,13 +136,13 @@ def _span(name: str, value: Any) -> tuple[str, str]:
 def _number(name: str, value: Any, wanted: str = "a whole number") -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ConfigError(f"filter.{_shown(name)} must be {wanted}.")
-    if not -LARGEST <= value <= LARGEST:
-        raise ConfigError(f"filter.{_shown(name)} must be a number from {-LARGEST} to {LARGEST}.")
+    if not -MAX_INTEGER <= value <= MAX_INTEGER:
+        raise ConfigError(f"filter.{_shown(name)} must be a number from {-MAX_INTEGER} to {MAX_INTEGER}.")
     return value
 
 
 def checked_metadata(given: Any) -> dict[str, Any]:
-    """A document's metadata: a JSON object of at most ``METADATA_BYTES``. Raises :class:`ConfigError`."""
+    """A document's metadata: a JSON object of at most ``MAX_METADATA_BYTES``. Raises :class:`ConfigError`."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
@@ -152,18 +152,18 @@ def checked_metadata(given: Any) -> dict[str, Any]:
         size = len(text.encode("utf-8"))
     except (TypeError, ValueError, RecursionError):
         raise ConfigError("metadata must be a JSON object, of strings, numbers, lists and objects.") from None
-    if size > METADATA_BYTES:
-        raise ConfigError(f"metadata has {size:,} bytes as JSON; the limit is {METADATA_BYTES:,}. Send less of it.")
+    if size > MAX_METADATA_BYTES:
+        raise ConfigError(f"metadata has {size:,} bytes as JSON; the limit is {MAX_METADATA_BYTES:,}. Send less of it.")
     if is_deep(given):
-        raise ConfigError(f"metadata nests deeper than {DEEPEST} levels. Send it flatter.")
+        raise ConfigError(f"metadata nests deeper than {MAX_DEPTH} levels. Send it flatter.")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def is_deep(value: Any) -> bool:
-    """Whether a JSON value nests deeper than ``DEEPEST`` levels."""
+    """Whether a JSON value nests deeper than ``MAX_DEPTH`` levels."""
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [
             inner
             for each in level
@@ -182,8 +182,8 @@ def labels_of(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def library_name(given: str) -> str:
     """A library's name. Raises :class:`ConfigError`."""
-    if not given.strip() or len(given) > NAME_CHARACTERS or not given.isprintable():
-        raise ConfigError(f"library must be a name of 1 to {NAME_CHARACTERS} printable characters.")
+    if not given.strip() or len(given) > MAX_NAME_CHARACTERS or not given.isprintable():
+        raise ConfigError(f"library must be a name of 1 to {MAX_NAME_CHARACTERS} printable characters.")
     return given
 
 
@@ -192,8 +192,8 @@ def source_name(given: str, parameter: str = "source") -> str:
     :class:`ConfigError`."""
     if not given.strip():
         raise ConfigError(f"{parameter} is empty. {_EXAMPLES.get(parameter, _EXAMPLES['source'])}")
-    if len(given) > SOURCE_CHARACTERS:
-        raise ConfigError(f"{parameter} has {len(given):,} characters; the limit is {SOURCE_CHARACTERS:,}.")
+    if len(given) > MAX_SOURCE_CHARACTERS:
+        raise ConfigError(f"{parameter} has {len(given):,} characters; the limit is {MAX_SOURCE_CHARACTERS:,}.")
     if not given.isprintable():
         raise ConfigError(f"{parameter} must be printable characters. Rename what it names.")
     return given

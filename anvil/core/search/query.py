@@ -25,10 +25,10 @@ PART_WEIGHT = 0.5
 """A part of a compound word, against a word."""
 PHRASE_WEIGHT = 1.0
 """A phrase in quotes, against a word."""
-MOST = 2000
+MAX_WORDS = 2000
 """Different runs of a question, and different words of it, that are looked at: far beyond a page, and a bound on what
 a pasted book costs."""
-LONGEST_QUESTION = 32_000
+MAX_QUERY_CHARACTERS = 32_000
 """Characters of a question that are looked at."""
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
@@ -93,22 +93,22 @@ def path_words(path: str) -> str:
 
 def bounded(question: str) -> str:
     """The part of a question that is read, however long it is."""
-    return question.strip()[:LONGEST_QUESTION]
+    return question.strip()[:MAX_QUERY_CHARACTERS]
 
 
 def parse_query(text: str, stem: Stem) -> Query:
     """A question in plain words, with or without ``"quoted phrases"`` and identifiers, taken apart.
 
     Identifiers such as ``DEC-0054``, ``snake_case``, ``--flag-name`` and ``a.b.c`` ask for their words, and as a
-    phrase for their words side by side. Of a question of more than ``MOST`` different runs or words, or more than
-    ``LONGEST_QUESTION`` characters, the rest is not read.
+    phrase for their words side by side. Of a question of more than ``MAX_WORDS`` different runs or words, or more than
+    ``MAX_QUERY_CHARACTERS`` characters, the rest is not read.
     """
     text = unicodedata.normalize("NFC", bounded(text)).replace("\0", " ")
     query, stopped = Query(), Query()
-    for quoted in islice(_QUOTED.findall(text), MOST):
+    for quoted in islice(_QUOTED.findall(text), MAX_WORDS):
         if len(inside := words(quoted)) > 1:
             query.phrases[" ".join(inside)] = PHRASE_WEIGHT
-    runs = list(dict.fromkeys(text.split()))[:MOST]
+    runs = list(dict.fromkeys(text.split()))[:MAX_WORDS]
     for run in runs:
         for word in words(run):
             for cjk in _RUN.findall(word):
@@ -129,7 +129,7 @@ def parse_query(text: str, stem: Stem) -> Query:
 
 
 def _add(query: Query, word: str, weight: float, stem: Stem) -> None:
-    if len(query.terms) >= MOST:
+    if len(query.terms) >= MAX_WORDS:
         return
     for token in stem(word):
         if query.terms.get(token, (0.0, ""))[0] < weight:

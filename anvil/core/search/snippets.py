@@ -12,7 +12,7 @@ from itertools import groupby
 
 from anvil.core.search.query import CJK, STOP, bounded, pairs
 
-LONGEST_WORD = 100
+MAX_WORD_CHARACTERS = 100
 """Characters of the longest word that is remembered."""
 _END = re.compile(r"\r\n?|\n")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
@@ -40,7 +40,7 @@ def query_stems(text: str) -> frozenset[str]:
 
 
 def _keys(word: str) -> tuple[str, ...]:
-    return _known_keys(word) if len(word) <= LONGEST_WORD else _known_keys.__wrapped__(word)
+    return _known_keys(word) if len(word) <= MAX_WORD_CHARACTERS else _known_keys.__wrapped__(word)
 
 
 @lru_cache(4096)  # a text has few different words, and the next text mostly the same ones

@@ -17,10 +17,10 @@ from anvil.core.search.scoring import PAGE_WEIGHT
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BLOCK = 1024
+BLOCK_ROWS = 1024
 """Rows widened at once: few enough for the processor's cache, and for its library of products to need no threads of
 its own, which cost more here than they bring."""
-SHARED = 16 * BLOCK
+TWO_THREADS_FROM_ROWS = 16 * BLOCK_ROWS
 """From so many rows on, two threads take half of them each."""
 
 
@@ -73,7 +73,7 @@ class VectorIndex:
         """The means of the ``wanted`` pages, whose rows lie between ``bounds``; some thousand rows at a time."""
         wanted = wanted[bounds[wanted + 1] > bounds[wanted]]
         sizes = np.cumsum(bounds[wanted + 1] - bounds[wanted])
-        for some in np.split(wanted, np.flatnonzero(np.diff(sizes // SHARED)) + 1):
+        for some in np.split(wanted, np.flatnonzero(np.diff(sizes // TWO_THREADS_FROM_ROWS)) + 1):
             if len(some):
                 lengths = bounds[some + 1] - bounds[some]
                 begins = np.cumsum(lengths) - lengths
@@ -100,8 +100,8 @@ class VectorIndex:
         mean of :meth:`similarity`."""
         found = np.zeros(self.rows.shape[1])
         weights = self._scale / np.repeat(self._lengths(), self._lengths())
-        for first in range(0, len(self.rows), BLOCK):
-            found += weights[first : first + BLOCK] @ self.rows[first : first + BLOCK].astype(np.float32)
+        for first in range(0, len(self.rows), BLOCK_ROWS):
+            found += weights[first : first + BLOCK_ROWS] @ self.rows[first : first + BLOCK_ROWS].astype(np.float32)
         pages = np.bincount(self._page, minlength=len(self._centroids)) @ self._centroids.astype(np.float64)
         return np.asarray((found + page_weight * pages) / max(self._chunks, 1))
 
@@ -151,10 +151,10 @@ def nearest_pairs(
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
     groups = [np.array([grouping[int(name)] for name in names]) for grouping in apart]
     found: list[tuple[float, int, int]] = []
-    for first in range(0, len(names), BLOCK):
-        cosines = means[first : first + BLOCK] @ means[first:].T
+    for first in range(0, len(names), BLOCK_ROWS):
+        cosines = means[first : first + BLOCK_ROWS] @ means[first:].T
         for group in groups:
-            cosines[group[first : first + BLOCK, None] == group[None, first:]] = -1.0
+            cosines[group[first : first + BLOCK_ROWS, None] == group[None, first:]] = -1.0
         left, right = np.nonzero(np.triu(cosines, 1) >= threshold)
         if len(left):
             values = cosines[left, right]
@@ -167,20 +167,20 @@ def nearest_pairs(
 def _dots(rows: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]:
     """The product of each row (n, dimensions) with ``query``, float32 (n,)."""
     count = len(rows)
-    end = -(-count // BLOCK) * BLOCK
+    end = -(-count // BLOCK_ROWS) * BLOCK_ROWS
     found = np.empty(end, np.float32)
 
     def part(first: int, last: int) -> None:
-        block = np.zeros((BLOCK, rows.shape[1]), np.float32)
-        for start in range(first, last, BLOCK):  # whole blocks only: a shorter one would be added up in another order
-            some = rows[start : start + BLOCK]
+        block = np.zeros((BLOCK_ROWS, rows.shape[1]), np.float32)
+        for start in range(first, last, BLOCK_ROWS):  # whole blocks: shorter ones are summed in another order
+            some = rows[start : start + BLOCK_ROWS]
             np.copyto(block[: len(some)], some)
-            np.dot(block, query, out=found[start : start + BLOCK])
+            np.dot(block, query, out=found[start : start + BLOCK_ROWS])
 
-    if count < SHARED:
+    if count < TWO_THREADS_FROM_ROWS:
         part(0, end)
     else:
-        middle = end // BLOCK // 2 * BLOCK
+        middle = end // BLOCK_ROWS // 2 * BLOCK_ROWS
         other = threading.Thread(target=part, args=(middle, end))
         other.start()
         part(0, middle)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from anvil.core.pluralize import counted, full_heading
 from anvil.interfaces.ci.hosts import visible
 from anvil.models.documents import BuildReport, Changes
-from anvil.services.reports.content_health import Bar, Health, Spot
+from anvil.services.reports.content_health import Bar, ContentHealth, Spot
 from anvil.services.reports.diff import Difference, PageChange
 
 ROWS = 25
@@ -54,7 +54,7 @@ class Told:
     after: Size
     before: Size | None
     difference: Difference | None
-    health: Health
+    health: ContentHealth
     report: BuildReport | None = None
     stale: Changes | None = None
     of_site: bool = False
@@ -197,14 +197,14 @@ def _sections(page: PageChange) -> str:
 # --- what is worth mending -----------------------------------------------------------------------------------
 
 
-def _findings(health: Health) -> Iterator[str]:
+def _findings(health: ContentHealth) -> Iterator[str]:
     found = [*_blocks(health)]
     if found:
         yield "### Worth a look"
         yield from found
 
 
-def _blocks(health: Health) -> Iterator[str]:
+def _blocks(health: ContentHealth) -> Iterator[str]:
     if health.long_sections:
         told = f"{counted(len(health.long_sections), 'section')} over {health.limit:,} characters, cut into parts"
         named = [(each, full_heading(each.title, each.heading_path)) for each in health.long_sections]

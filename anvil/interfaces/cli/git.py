@@ -70,7 +70,7 @@ def textconv(file: str) -> None:
 
     try:
         with verify.open_checked(Path(file)) as reader:
-            output.say("\n".join(dump.outline(reader)))
+            output.say("\n".join(dump.lines(reader)))
     except ArtifactError as error:  # said in its place: a failure would end the whole of 'git log -p'
         output.say(str(error).replace(file, "This file"))
 

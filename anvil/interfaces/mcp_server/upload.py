@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive
 
-from anvil.core.search.metadata_filter import METADATA_BYTES
+from anvil.core.search.metadata_filter import MAX_METADATA_BYTES
 from anvil.errors import AnvilError, ConfigError, DocumentTooLarge, UnsupportedFormat
 from anvil.interfaces.mcp_server.logs import log
 from anvil.interfaces.mcp_server.schemas import plain
@@ -60,7 +60,7 @@ class Upload:
         if length.isdigit() and int(length) > most + FORM_OVERHEAD_BYTES:
             raise _too_large(most)
         bounded = Request(request.scope, _counted(request.receive, most))
-        async with bounded.form(max_files=1, max_fields=8, max_part_size=4 * METADATA_BYTES) as form:
+        async with bounded.form(max_files=1, max_fields=8, max_part_size=4 * MAX_METADATA_BYTES) as form:
             file = form.get("file")
             if file is None or isinstance(file, str) or not file_name(file.filename or ""):
                 raise ConfigError("The form has no file. Send multipart/form-data with a field 'file'.")

@@ -47,7 +47,7 @@ def build(
     force: bool = False,
     shard: Shard | None = None,
     progress: Progress = silent,
-    patience: float = 600.0,
+    lock_timeout_s: float = lock.LOCK_TIMEOUT_S,
     executor: Executor | None = None,
     pageless: str = "",
     pages: SiteOptions | None = None,
@@ -57,12 +57,12 @@ def build(
     ``previous`` are further artifacts whose vectors may be taken over; one that cannot be used is named in
     the report's reasons. Where there is no index yet, the first of them is begun from. ``force`` reads and embeds
     everything again; a vector that cannot be made now stays as it was. ``shard``: its pages only; the index says so.
-    Another process that builds the same index is waited for up to ``patience`` seconds, then :class:`IndexBusy` is
-    raised. ``executor``: where texts are embedded. ``pages``: where they are published.
+    ``executor``: where texts are embedded. ``pages``: where they are published.
     ``pageless``: the reason to report when the source has no page; a shard may well have none.
     An index that was built with a site is replaced by one of plain files with ``force`` only: it would lose the site's
     addresses and gain the files that the site leaves out.
-    Raises :class:`BuildError` and :class:`SourceError`; then the file at ``index`` is what it was.
+    Raises :class:`IndexBusy` when another process still builds the same index after ``lock_timeout_s`` seconds, and
+    :class:`BuildError` and :class:`SourceError`. Then the file at ``index`` is what it was.
     """
     started = time.perf_counter()
     wanted = settings(provider, options, site_urls.recorded(pages) if pages else None)
@@ -86,7 +86,7 @@ def build(
         report = None if force else says_all(standing, index)
         if report:
             return report
-        opened.enter_context(lock.exclusive(index, patience))
+        opened.enter_context(lock.exclusive(index, lock_timeout_s))
         if signature(index) != seen:  # another build was quicker
             standing, reasons = _standing(index, read, force)
             _keep_site(standing, index, source, force)

@@ -21,6 +21,7 @@ from anvil.core import site_urls, staleness
 from anvil.core.canonical_json import canonical
 from anvil.core.chunking import chunker
 from anvil.core.chunking.chunker import Chunking
+from anvil.core.chunking.windows import cut_windows, window_header, window_text
 from anvil.core.config.schema import SiteOptions
 from anvil.core.markdown.includes import source_line
 from anvil.core.pluralize import full_heading
@@ -211,8 +212,8 @@ class Indexer:
             batch = []
             for window in part:
                 chunk = chunks[window.chunk_row]
-                header = chunker.header(chunk.title, chunk.metadata.heading_path)
-                batch.append((window.id, chunker.window_text(header, chunk.content[window.start : window.end])))
+                header = window_header(chunk.title, chunk.metadata.heading_path)
+                batch.append((window.id, window_text(header, chunk.content[window.start : window.end])))
             yield 0, batch
 
     def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
@@ -289,11 +290,11 @@ def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str
 
 def cut(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
     """The windows of each chunk: the texts that the model embeds."""
-    headers = [chunker.header(chunk.title, chunk.heading_path) for chunk in chunks]
+    headers = [window_header(chunk.title, chunk.heading_path) for chunk in chunks]
     header_spans = provider.token_spans(headers)
     spans = provider.token_spans([chunk.content for chunk in chunks])
     return [
-        tuple(chunker.windows(chunk.content, header, own_spans, len(of_header), provider.max_tokens, OVERLAP))
+        tuple(cut_windows(chunk.content, header, own_spans, len(of_header), provider.max_tokens, OVERLAP))
         for chunk, header, of_header, own_spans in zip(chunks, headers, header_spans, spans, strict=True)
     ]
 

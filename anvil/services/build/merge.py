@@ -30,7 +30,9 @@ ALIKE = (*SETTINGS, "anvil_version", "commit", "docs_root_path", "site")
 """Keys of the manifest in which the shards of one index agree."""
 
 
-def join(shards: Sequence[Path], out: Path, *, progress: Progress = silent, patience: float = 600.0) -> BuildReport:
+def join(
+    shards: Sequence[Path], out: Path, *, progress: Progress = silent, lock_timeout_s: float = lock.LOCK_TIMEOUT_S
+) -> BuildReport:
     """Make one index of all its shards, at ``out``: byte for byte what one build of all the pages would have made.
 
     Nothing is read, cut or embedded, and nothing is written when ``out`` holds it all already. Raises
@@ -48,7 +50,7 @@ def join(shards: Sequence[Path], out: Path, *, progress: Progress = silent, pati
             opened.callback(readers[-1][1].close)
         meta = _agreed(readers)
         entries = {path: each for _, reader in readers for path, each in reader.identities().items()}
-        opened.enter_context(lock.exclusive(out, patience))
+        opened.enter_context(lock.exclusive(out, lock_timeout_s))
         report = _standing(out, meta, entries, started)
         if report:
             return report

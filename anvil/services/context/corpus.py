@@ -106,7 +106,7 @@ class ContextCorpus:
             notes=(*self._notes, *self._missing_directories()),
             force=force,
             progress=progress,
-            patience=lock_timeout_s,
+            lock_timeout_s=lock_timeout_s,
             warn=warn,
         )
 

@@ -37,22 +37,22 @@ def ingest(
     notes: tuple[str, ...] = (),
     force: bool = False,
     progress: Progress = silent,
-    patience: float = 600.0,
+    lock_timeout_s: float = lock.LOCK_TIMEOUT_S,
     warn: Callable[[Skipped], None] = lambda skipped: None,
 ) -> Ingestion:
     """Bring the index in line with the files and write the run down, also when there was nothing to do.
 
-    One run at a time: another is waited for up to ``patience`` seconds, then :class:`IndexBusy` is raised. ``notes``
-    are kept with the run. ``warn`` is told of each file that is left out. Raises :class:`AnvilError`; then the index is
-    what it was.
+    ``notes`` are kept with the run. ``warn`` gets each file that is left out.
+    Raises :class:`IndexBusy` when another run still holds the lock after ``lock_timeout_s`` seconds, and other
+    :class:`AnvilError`. Then the index is what it was.
     """
     started = time.perf_counter()
     records.prepare()
-    with _alone(records, patience):
+    with _alone(records, lock_timeout_s):
         last = records.state()
         force = force or (records.index.exists() and last.version != STATE_VERSION)
         report = builder.build(
-            documents, records.index, provider, options, force=force, progress=progress, patience=patience
+            documents, records.index, provider, options, force=force, progress=progress, lock_timeout_s=lock_timeout_s
         )
         if provider.failure is not None:
             notes = (*notes, f"Vectors are missing; the next run tries again: {provider.failure}")
@@ -71,9 +71,9 @@ def ingest(
 
 
 @contextmanager
-def _alone(records: Records, patience: float) -> Iterator[None]:
+def _alone(records: Records, lock_timeout_s: float) -> Iterator[None]:
     try:
-        with lock.exclusive(records.folder / "ingestion", patience):
+        with lock.exclusive(records.folder / "ingestion", lock_timeout_s):
             yield
     except IndexBusy as error:
         raise IndexBusy(f"Another process is writing {records.folder}. Try again when it has finished.") from error

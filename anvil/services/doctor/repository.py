@@ -18,7 +18,7 @@ def examine(place: Place) -> Iterator[Finding]:
         head = repository.head() if repository else None
         commit = repository.short(head) if repository and head else None
     except NotOwned as error:
-        yield Finding("git", "wrong", str(error).partition(" If you trust")[0], error.mend)
+        yield Finding("git", "wrong", str(error).partition(" If you trust")[0], error.trust_command)
         return
     except GitError as error:
         yield Finding("git", "wrong", f"{error} Pages are indexed as files meanwhile, without the times of commits.")

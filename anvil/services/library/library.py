@@ -23,7 +23,7 @@ from anvil.backends.store.library.staging import DocumentInfo
 from anvil.backends.store.library.verify import guarded
 from anvil.backends.store.library.writer import LibraryWriter, doc_id_for, utc_now
 from anvil.core.cancellation import still_wanted
-from anvil.core.chunking.streaming import Piece, sliced
+from anvil.core.chunking.streaming import DocumentPart, sliced
 from anvil.core.config.layers import configured
 from anvil.core.config.schema import Config
 from anvil.core.pluralize import counted
@@ -211,8 +211,8 @@ class Library:
         except OSError as error:
             raise unreadable(file, error) from None
 
-        def pieces() -> Iterator[Piece]:
-            yield from self.converter.pieces(file, kind, file_name(source))
+        def parts() -> Iterator[DocumentPart]:
+            yield from self.converter.parts(file, kind, file_name(source))
             ensure_unchanged(file, fingerprint)
 
         info = DocumentInfo(
@@ -225,7 +225,7 @@ class Library:
             last_modified=last_modified or fingerprint.last_modified,
             metadata=metadata,
         )
-        return self._ingest(pieces(), info)
+        return self._ingest(parts(), info)
 
     def ingest_content(
         self,
@@ -363,9 +363,9 @@ class Library:
             last_modified=last_modified or utc_now(),
             metadata=metadata,
         )
-        return self._ingest((Piece(text) for text in sliced(data.decode("utf-8"))), info)
+        return self._ingest((DocumentPart(text) for text in sliced(data.decode("utf-8"))), info)
 
-    def _ingest(self, pieces: Iterable[Piece], info: DocumentInfo) -> Ingested:
+    def _ingest(self, parts: Iterable[DocumentPart], info: DocumentInfo) -> Ingested:
         doc_id = doc_id_for(info.source, info.library)
         with self._read() as reader:
             stored = reader.find(info.source, info.library)
@@ -373,7 +373,7 @@ class Library:
                 return Ingested("skipped", doc_id, info.source, info.library, stored.chunk_count)
             previous = reader.previous_version(stored.id) if stored else None
         prepared = prepare(
-            pieces,
+            parts,
             info,
             provider=self.provider,
             chunking=self.config.chunking,

@@ -1,6 +1,6 @@
 """From a source to a document that can be stored: converted, cut into chunks and embedded, in a scratch index.
 
-It works as a stream: one piece of the document and one batch of vectors are in memory at a time.
+It works as a stream: one part of the document and one batch of vectors are in memory at a time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from anvil.backends.embedding.executor import LocalExecutor
 from anvil.backends.store.library.staging import DocumentInfo, StagedDocument
-from anvil.core.chunking.streaming import Cutter, Piece
+from anvil.core.chunking.streaming import DocumentPart, IncrementalChunker
 from anvil.core.config.schema import ChunkingOptions
 from anvil.core.pluralize import counted
 from anvil.core.search.metadata_filter import source_name
@@ -109,7 +109,7 @@ class PreparedDocument:
 
 
 def prepare(
-    pieces: Iterable[Piece],
+    parts: Iterable[DocumentPart],
     info: DocumentInfo,
     *,
     provider: EmbeddingProvider,
@@ -130,13 +130,13 @@ def prepare(
 
     staged = StagedDocument(settings)
     try:
-        cutter = Cutter(chunking)
-        for number, piece in enumerate(pieces):
+        chunker = IncrementalChunker(chunking)
+        for number, part in enumerate(parts):
             check()
-            chunks = cutter.cut(piece.text)
+            chunks = chunker.cut(part.text)
             if number == 0:
-                info = replace(info, title=" ".join((cutter.title or "").split()) or info.title)
-            staged.add(chunks, info.source, info.title, piece.page)
+                info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
+            staged.add(chunks, info.source, info.title, part.page)
         staged.add_placeholder(info.source)
         indexer = Indexer(
             staged.rows,
@@ -154,4 +154,4 @@ def prepare(
     if failed := indexer.tally.failed:
         passages = counted(len(failed), "passage", "could")
         notes = (f"{passages} not be embedded, found by keyword only: {failed[0].reason}",)
-    return PreparedDocument(staged, info, cutter.head or "", notes)
+    return PreparedDocument(staged, info, chunker.head or "", notes)

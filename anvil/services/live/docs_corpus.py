@@ -148,7 +148,7 @@ class DocsCorpus:
             else None,
             pages=self.config.site,
             pageless=pluralize.no_page(self.folder or "the source", self.config.source.include),
-            patience=lock_timeout_s,
+            lock_timeout_s=lock_timeout_s,
         )
 
     def close(self) -> None:

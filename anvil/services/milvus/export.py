@@ -128,11 +128,11 @@ class _Export:
         self, document: StoredDocument, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int
     ) -> None:
         derived = text.terms[: len(text.terms) - len(path_words(document.file_path))]
-        words = schema.APART.join(
+        words = schema.COLUMN_SEPARATOR.join(
             " ".join(self._stem(each)) for each in (text.title, text.heading_path, text.content, derived)
         )
         texts = text.content, hidden, text.terms
-        long = any(len(each.encode("utf-8", "replace")) > schema.LONGEST for each in texts)
+        long = any(len(each.encode("utf-8", "replace")) > schema.MAX_TEXT_BYTES for each in texts)
         if long:
             self._target.put_text(schema.TEXT, chunk.row, json.dumps(texts, ensure_ascii=False))
         place = chunk.metadata
@@ -234,7 +234,7 @@ class _Export:
 
 def _fitting(words: str) -> str:
     """As many of the words as a field holds: they only name candidates."""
-    if len(words) <= schema.LONGEST // 4:
+    if len(words) <= schema.MAX_TEXT_BYTES // 4:
         return words
-    cut = words.encode("utf-8", "replace")[: schema.LONGEST].decode("utf-8", "ignore")
+    cut = words.encode("utf-8", "replace")[: schema.MAX_TEXT_BYTES].decode("utf-8", "ignore")
     return cut if len(cut) == len(words) else cut.rpartition(" ")[0]

@@ -67,8 +67,8 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
-    """Sizes of an index, and what is worth mending in its pages.
+class ContentHealth:
+    """Sizes of an index, and pages and sections that need work.
 
     ``limit`` is ``max_chunk_size``; ``long_sections`` have more characters of their own, longest first, as do the
     groups of ``duplicates``: sections with one text under their headings. ``near_duplicates`` is None where they were
@@ -94,24 +94,24 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
-class LookedOver:
-    """What was read of an index; judging it needs the index no more."""
+class UnfinishedReport:
+    """Health without near duplicates, and what their search needs; the index can be closed."""
 
-    health: Health
+    health: ContentHealth
     vectors: tuple[NDArray[np.int64], NDArray[np.int8], Mapping[int, StoredChunk]] | None = field(repr=False)
 
-    def judged(self) -> Health:
-        """With the near duplicates, whose search takes the longest."""
-        found = None if self.vectors is None else _near_duplicates(*self.vectors)
-        return replace(self.health, near_duplicates=found)
+    def finish(self) -> ContentHealth:
+        """Add the near duplicates, whose search takes the longest."""
+        pairs = None if self.vectors is None else _near_duplicates(*self.vectors)
+        return replace(self.health, near_duplicates=pairs)
 
 
-def examine(reader: Reader) -> Health:
-    """Look an index over, and judge it."""
-    return look_over(reader).judged()
+def examine(reader: Reader) -> ContentHealth:
+    """The whole report of an index."""
+    return read_index(reader).finish()
 
 
-def look_over(reader: Reader) -> LookedOver:
+def read_index(reader: Reader) -> UnfinishedReport:
     """Read all the text of an index once, and the vectors where chunks are to be compared by them."""
     meta, counts = reader.meta(), reader.counts()
     limit = int(json.loads(meta["chunking"])["max_chunk_size"])
@@ -141,7 +141,7 @@ def look_over(reader: Reader) -> LookedOver:
     twice = [tuple(spots) for spots in bodies.values() if len(spots) > 1]
     pages.sort(key=lambda page: (-page.chars, page.file_path))
     few = min(EXTREMES, len(pages) // 2)
-    health = Health(
+    health = ContentHealth(
         pages=counts["documents"],
         sections=counts["sections"],
         chunks=counts["chunks"],
@@ -159,9 +159,9 @@ def look_over(reader: Reader) -> LookedOver:
         smallest_pages=tuple(reversed(pages[len(pages) - few :])),
     )
     if not counts["vectors"] or counts["chunks"] > COMPARED:
-        return LookedOver(health, None)
+        return UnfinishedReport(health, None)
     owners, rows = reader.matrix()
-    return LookedOver(health, (owners, rows, reader.chunks(set(owners.tolist()))))
+    return UnfinishedReport(health, (owners, rows, reader.chunks(set(owners.tolist()))))
 
 
 def _longest_first(spot: Spot) -> tuple[int, str, int]:

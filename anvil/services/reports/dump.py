@@ -13,7 +13,7 @@ from anvil.backends.store.reader import Reader
 from anvil.services.search.pages import page_text
 
 
-def outline(reader: Reader) -> Iterator[str]:
+def lines(reader: Reader) -> Iterator[str]:
     """The lines: the manifest, then each page and, indented, its sections."""
     meta, counts = reader.meta(), reader.counts()
     yield f"Anvil index, format {meta['format_version']}, built by {meta['anvil_version']}"

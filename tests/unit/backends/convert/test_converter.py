@@ -31,7 +31,7 @@ def converter() -> Iterator[Converter]:
 
 
 def converted(converter: Converter, path: Path) -> str:
-    return "".join(piece.text for piece in converter.pieces(path, path.suffix[1:], path.name))
+    return "".join(piece.text for piece in converter.parts(path, path.suffix[1:], path.name))
 
 
 def process_ids(converter: Converter) -> set[int]:
@@ -82,12 +82,12 @@ def test_the_title_of_a_web_page_is_its_heading(converter: Converter, tmp_path: 
 
 def test_pages_of_a_pdf_and_slides_keep_their_numbers(converter: Converter, tmp_path: Path) -> None:
     path = documents.pdf(tmp_path / "a.pdf", ["first page", "", "third page"])
-    assert [(piece.page, piece.text) for piece in converter.pieces(path, "pdf", "a.pdf")] == [
+    assert [(piece.page, piece.text) for piece in converter.parts(path, "pdf", "a.pdf")] == [
         (1, "first page\n\n"),
         (3, "third page\n\n"),
     ]
     path = documents.pptx(tmp_path / "a.pptx", [("One", "alpha"), ("Two", "beta")])
-    pieces = list(converter.pieces(path, "pptx", "a.pptx"))
+    pieces = list(converter.parts(path, "pptx", "a.pptx"))
     assert [piece.page for piece in pieces] == [1, 2] and "beta" in pieces[1].text
 
 
@@ -110,7 +110,7 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
     converter = Converter(OPTIONS, 1)
     assert converted(converter, tmp_path / "a.md") == text
     with pytest.raises(UnsupportedFormat, match=r"pip install 'anvil-docs\[library\]'"):
-        converter.pieces(tmp_path / "a.pdf", "pdf", "a.pdf")
+        converter.parts(tmp_path / "a.pdf", "pdf", "a.pdf")
     assert formats.available(OPTIONS) == formats.TEXT.endings
 
 
@@ -319,7 +319,7 @@ def test_a_process_that_dies_is_one_error(converter: Converter, tmp_path: Path) 
     assert converted(converter, tmp_path / "good.docx")
     path = documents.pdf(tmp_path / "a.pdf", [f"page {n}\n" * 40 for n in range(100)])
     with pytest.raises(DocumentRejected, match="broke the converter"):
-        for number, _ in enumerate(converter.pieces(path, "pdf", "a.pdf")):
+        for number, _ in enumerate(converter.parts(path, "pdf", "a.pdf")):
             if number == 0:
                 (process,) = converter._pool._busy
                 process._process.kill()
@@ -334,7 +334,7 @@ def test_nobody_is_left_when_it_is_closed(tmp_path: Path) -> None:
 
     def work() -> None:
         try:
-            for _ in converter.pieces(path, "pdf", "a.pdf"):
+            for _ in converter.parts(path, "pdf", "a.pdf"):
                 begun.set()
         except DocumentRejected as error:
             failed.append(error)

@@ -564,7 +564,7 @@ def test_an_edit_through_a_mapped_page_is_seen(plain: Path) -> None:
 def test_of_many_files_written_lately_each_is_read_again_when_it_is_old_enough(
     plain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.backends.sources.working_tree._YOUNG", 2)
+    monkeypatch.setattr("anvil.backends.sources.working_tree._MAX_REREAD_FILES", 2)
     for number in range(5):
         write(plain / f"{number}.md", f"{number}\n")
     age(*plain.iterdir())

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.core.chunking.streaming import Cutter, packed, sliced
+from anvil.core.chunking.streaming import IncrementalChunker, packed, sliced
 from anvil.core.config.schema import ChunkingOptions
 from anvil.models.documents import Chunk
 
@@ -31,8 +31,8 @@ LINES = st.lists(
 ).map("\n".join)
 
 
-def cut(text: str, size: int, **options: int) -> tuple[Cutter, list[Chunk]]:
-    cutter = Cutter(ChunkingOptions(**{"max_chunk_size": 400, "min_chunk_size": 50, **options}))  # type: ignore[arg-type]
+def cut(text: str, size: int, **options: int) -> tuple[IncrementalChunker, list[Chunk]]:
+    cutter = IncrementalChunker(ChunkingOptions(**{"max_chunk_size": 400, "min_chunk_size": 50, **options}))  # type: ignore[arg-type]
     return cutter, [chunk for piece in sliced(text, size) for chunk in cutter.cut(piece)]
 
 
@@ -78,7 +78,7 @@ def test_no_fence_is_torn_that_fits() -> None:
 
 
 def test_long_documents_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anvil.core.chunking.streaming.PACKED_FROM", 1000)
+    monkeypatch.setattr("anvil.core.chunking.streaming.PACK_FROM_CHARACTERS", 1000)
     text = "".join(f"## H{n}\n\n{'w ' * 30}\n\n" for n in range(100))
     loose, tight = cut(text, 100_000)[1], cut(text, 2000)[1]
     assert len(tight) < len(loose)

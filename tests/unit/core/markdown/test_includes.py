@@ -126,9 +126,9 @@ def test_markdown_that_is_included_may_include_once_more() -> None:
 
 def test_a_page_includes_no_more_than_its_bounds() -> None:
     text = '--8<-- "x.txt"\n' * 500
-    assert len(expanded(text, xDOTtxt="x\n").inserted) == includes.MOST
+    assert len(expanded(text, xDOTtxt="x\n").inserted) == includes.MAX_INCLUDES
     large = expanded(text, xDOTtxt="x" * 99_999 + "\n")
-    assert len(large.text) < includes.PAGE_CHARACTERS + len(text) + 1000
+    assert len(large.text) < includes.MAX_PAGE_CHARACTERS + len(text) + 1000
 
 
 def test_time_grows_with_the_text_alone() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anvil.core import iso_time
 from anvil.core.search.metadata_filter import (
-    METADATA_BYTES,
+    MAX_METADATA_BYTES,
     Filter,
     checked_metadata,
     document_filter,
@@ -150,9 +150,9 @@ def test_metadata_is_a_json_object(wrong: Any) -> None:
 
 
 def test_metadata_is_bounded_in_size_and_depth() -> None:
-    assert checked_metadata({"a": "x" * (METADATA_BYTES - 9)})
+    assert checked_metadata({"a": "x" * (MAX_METADATA_BYTES - 9)})
     with pytest.raises(ConfigError, match="the limit is 16,384"):
-        checked_metadata({"a": "x" * METADATA_BYTES})
+        checked_metadata({"a": "x" * MAX_METADATA_BYTES})
     deep: dict[str, Any] = {}
     for _ in range(100_000):
         deep = {"a": deep}

@@ -58,7 +58,13 @@ def test_scores_are_what_plain_numpy_says(seed: int, chunks: int, dimensions: in
 
 
 @pytest.mark.parametrize(
-    "count", [vector_index.BLOCK - 1, vector_index.BLOCK, vector_index.BLOCK + 1, 3 * vector_index.BLOCK + 5]
+    "count",
+    [
+        vector_index.BLOCK_ROWS - 1,
+        vector_index.BLOCK_ROWS,
+        vector_index.BLOCK_ROWS + 1,
+        3 * vector_index.BLOCK_ROWS + 5,
+    ],
 )
 def test_rows_beyond_a_block_are_scored_too(count: int) -> None:
     chance = np.random.default_rng(count)

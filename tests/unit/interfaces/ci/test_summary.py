@@ -14,20 +14,20 @@ from markdown_it import MarkdownIt
 from anvil.interfaces.ci import summary
 from anvil.interfaces.ci.summary import Size, Told
 from anvil.models.documents import BuildReport, Changes
-from anvil.services.reports.content_health import Bar, Health, Pair, Spot
+from anvil.services.reports.content_health import Bar, ContentHealth, Pair, Spot
 from anvil.services.reports.diff import Difference, PageChange, SectionChange
 
 DATA = Path(__file__).parents[3] / "data"
 NASTY = "a|b\n::error::`x`` <script>*_[l](u)&amp;.md"
 BARS = tuple(Bar(up_to, count) for up_to, count in ((250, 3), (500, 160), (1000, 90), (2000, 1), (4000, 0), (6000, 41)))
-HEALTHY = Health(40, 310, 295, 330, 260_000, 0, 6000, (), (), (), (), (), BARS)
+HEALTHY = ContentHealth(40, 310, 295, 330, 260_000, 0, 6000, (), (), (), (), (), BARS)
 
 
 def spot(path: str, heading: str, line: int, chars: int = 400) -> Spot:
     return Spot(path, heading, line, chars)
 
 
-POORLY = Health(
+POORLY = ContentHealth(
     41,
     312,
     296,

@@ -23,7 +23,7 @@ from anvil.backends.store.library.connection import open_library as open_file
 from anvil.backends.store.library.connection import writing
 from anvil.backends.store.library.staging import DocumentInfo
 from anvil.backends.store.library.writer import LibraryWriter
-from anvil.core.chunking.streaming import Piece
+from anvil.core.chunking.streaming import DocumentPart
 from anvil.core.config.schema import Config, EmbeddingSettings, LibraryOptions
 from anvil.errors import (
     AnvilError,
@@ -528,7 +528,7 @@ def staged(library: Library, source: str) -> PreparedDocument:
     """A document that is ready to be kept in a library."""
     info = DocumentInfo(source, "default", "T", "md", "h", 4, "2026-01-01T00:00:00Z", {})
     return prepare(
-        [Piece("# T\n\ntext\n")],
+        [DocumentPart("# T\n\ntext\n")],
         info,
         provider=library.provider,
         chunking=library.config.chunking,

@@ -83,7 +83,9 @@ def test_all_that_a_file_says_is_said_by_milvus(tmp_path: Path, client: Client) 
         order = ids.argsort()
         assert (owners == ids[order] >> 12).all() and (vectors == own[order]).all() and len(vectors) > len(rows)
         assert there.document("nowhere.md") is None and there.average_length() == file.average_length()
-    assert any(len(chunk.content.encode()) > schema.LONGEST for chunk in there.page_chunks(there.pages["long.md"].id))
+    assert any(
+        len(chunk.content.encode()) > schema.MAX_TEXT_BYTES for chunk in there.page_chunks(there.pages["long.md"].id)
+    )
     assert told
 
 

@@ -18,7 +18,7 @@ from anvil.core.search.vector_index import nearest_pairs
 from anvil.services.build import builder
 from anvil.services.live.working_copy import WorkingCopy
 from anvil.services.reports import content_health
-from anvil.services.reports.content_health import Health
+from anvil.services.reports.content_health import ContentHealth
 from tests.conftest import PAGES, write
 
 SAME = "This paragraph stands in more than one place, word for word, and is long enough to be worth the telling.\n"
@@ -26,7 +26,7 @@ QUIET = "\n".join(PAGES["guides/alerts.md"].splitlines()[10:14])
 """A section on quiet windows; said in a few other words below."""
 
 
-def looked_over(docs: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None) -> Health:
+def looked_over(docs: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None) -> ContentHealth:
     index = docs.parent / "i.db"
     options = options or ChunkingOptions()
     builder.build(git_tree.working_tree(docs, SourceOptions()), index, provider, options, force=True)

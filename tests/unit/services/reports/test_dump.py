@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anvil
 from anvil.backends.store import verify
-from anvil.services.reports.dump import outline
+from anvil.services.reports.dump import lines
 from tests.conftest import PAGES, write
 
 
@@ -15,7 +15,7 @@ def text(docs: Path) -> list[str]:
     with anvil.open(docs, provider="none") as opened:
         opened.index()
         with verify.open_checked(opened.index_path) as reader:
-            return list(outline(reader))
+            return list(lines(reader))
 
 
 def test_an_edit_changes_its_own_lines_only(docs: Path) -> None:
@@ -32,8 +32,8 @@ def test_an_edit_changes_its_own_lines_only(docs: Path) -> None:
 
 def test_what_a_terminal_would_act_on_is_not_printed(docs: Path) -> None:
     write(docs, {"bad.md": "# \x1b[31mRed\x07\n\ntext\n"})
-    lines = text(docs)
-    assert all(line.isprintable() for line in lines) and any("[31mRed" in line for line in lines)
+    dumped = text(docs)
+    assert all(line.isprintable() for line in dumped) and any("[31mRed" in line for line in dumped)
 
 
 def test_front_matter_alone_shows_too(docs: Path) -> None:

@@ -418,9 +418,9 @@ def test_a_semantic_score_is_the_cosine(lighthouse: Searcher, local: EmbeddingPr
     ):
         windows = lighthouse.index.reader.window_spans(row)
         assert len(windows) == 1, "one window each, so that its text is known"
-        from anvil.core.chunking import chunker
+        from anvil.core.chunking.windows import window_header, window_text
 
-        text = chunker.window_text(chunker.header(title, heading), content[windows[0][1] : windows[0][2]])
+        text = window_text(window_header(title, heading), content[windows[0][1] : windows[0][2]])
         exact = float(local.embed([text]).vectors[0] @ vector)
         assert owners[heading] == pytest.approx(exact, abs=2e-3)
 
