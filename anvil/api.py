@@ -19,6 +19,7 @@ from anvil.backends.config_files import index_file, load_config
 from anvil.core import index_url
 from anvil.core.config.schema import Config
 from anvil.errors import ConfigError, NotFound, SourceError
+from anvil.models.doc_tests import Suite, TestReport
 from anvil.models.documents import (
     BuildReport,
     Changes,
@@ -96,6 +97,7 @@ class Anvil:
     ) -> None:
         """``base`` is where relative paths in ``config`` start; ``index_only``: docs may be missing or another's."""
         self.config = config
+        self._base = base
         self._progress = progress
         self._started_at = time.monotonic()
         self._background = background
@@ -242,6 +244,58 @@ class Anvil:
         with self._live.query() as copy:
             contents = content_health.read_index(copy.reader)
         return contents.finish()
+
+    def test(
+        self,
+        suite: str | os.PathLike[str] | Suite | None = None,
+        baseline: str | None = None,
+        mode: Mode | None = None,
+        progress: Progress | None = None,
+    ) -> TestReport:
+        """Ask the questions of a suite, and say which of them the documents answer.
+
+        ``suite``: a file, or a :class:`anvil.models.doc_tests.Suite`; by default the nearest ``anvil-tests.toml``.
+        ``baseline``: a branch, tag or commit, or another index, to compare with. ``mode``: instead of what the
+        questions say. Raises :class:`AnvilError`.
+        """
+        from anvil.services.doc_tests import testing
+
+        questions = suite if isinstance(suite, Suite) else self.test_suite(suite)
+        with self._live.query(mode or "hybrid") as copy:
+            return testing.run(
+                copy,
+                questions,
+                self.docs_root,
+                mode=mode,
+                baseline=baseline,
+                options=self.config.source,
+                fetch=self._fetch_index,
+                progress=progress or self._progress,
+            )
+
+    def test_suite(self, path: str | os.PathLike[str] | None = None) -> Suite:
+        """The suite in a file; by default the nearest ``anvil-tests.toml``. Raises :class:`ConfigError`."""
+        from anvil.backends import suite_file
+        from anvil.core.doc_tests.suite import parse
+
+        file = self.test_file(path)
+        return parse(suite_file.read(file), str(file))
+
+    def test_file(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Where a suite is: ``path``, else the ``anvil-tests.toml`` in the documentation folder or in a folder above it
+        up to the repository's root. Where there is none, the path at which one belongs."""
+        from anvil.backends import suite_file
+
+        if path is not None:
+            return Path(path)
+        return suite_file.find(self.folder, self._base) or suite_file.expected(self.folder, self._base)
+
+    def _fetch_index(self, named: str) -> Path:
+        """The file of a published index. Raises :class:`FetchError`."""
+        from anvil.backends.fetch.fetch_index import fetch
+        from anvil.backends.fetch.http_client import Limits
+
+        return fetch(named, head=self.folder, limits=Limits(size=self.config.fetch.max_bytes)).path
 
     # --- building ----------------------------------------------------------------------------------------
 

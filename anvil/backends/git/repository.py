@@ -125,9 +125,55 @@ class Repository:
         try:
             return str(self._git.revparse_single(revision).peel(pygit2.Commit).id)
         except (KeyError, ValueError, pygit2.GitError):
-            raise SourceError(
-                f"There is no commit {revision!r} in {self.root}. Fetch it, or name another one."
-            ) from None
+            step = "Fetch it, or name another one."
+            if self.is_shallow:
+                step = (
+                    "This clone is shallow, so it may lack it: run 'git fetch --unshallow', or set fetch-depth: 0 for "
+                    "actions/checkout."
+                )
+            raise SourceError(f"There is no commit {revision!r} in {self.root}. {step}") from None
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether the history was cut off when this repository was cloned."""
+        return (self.common_dir / "shallow").exists()
+
+    def branch(self, name: str) -> str | None:
+        """The commit of a branch: a local one, ``origin/main``, or ``main`` as last fetched from origin; None for what
+        is no branch."""
+        with failures("The branches cannot be read"):
+            for full in (f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}"):
+                try:
+                    reference = self._git.references.get(full)
+                    if reference is not None:
+                        return str(reference.resolve().target)
+                except (KeyError, ValueError):  # a name that no reference can have
+                    continue
+        return None
+
+    def merge_base(self, first: str, second: str) -> str | None:
+        """The best common ancestor of two commits; None when this clone knows none."""
+        with failures("The history cannot be read"):
+            base = self._git.merge_base(first, second)
+            return None if base is None else str(base)
+
+    def last_with(self, paths: Collection[str], limit: int) -> dict[str, tuple[str, str]]:
+        """Path -> the newest commit that holds it and its blob there, from HEAD down the first parents of at most
+        ``limit`` commits. ``paths`` are relative to ``root``; those that no commit holds are left out."""
+        commit, missing = self.head(), set(paths)
+        last: dict[str, tuple[str, str]] = {}
+        with failures("The history cannot be read"):
+            for _ in range(limit):
+                if commit is None or not missing:
+                    break
+                _, parents, tree = self._commit(commit)
+                for path in tuple(missing):
+                    entry = self._trees.entry(tree, path)
+                    if entry is not None and entry.kind == "file":
+                        last[path] = (commit, entry.id)
+                        missing.discard(path)
+                commit = parents[0] if parents and self._git.get(parents[0]) is not None else None
+        return last
 
     def short(self, commit: str) -> str:
         """The shortest unique form of an id, as git prints it; its first seven digits when it is not here."""

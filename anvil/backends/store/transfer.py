@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from anvil.backends.store import connection, row_ids
 from anvil.backends.store.reader import Reader
+from anvil.backends.store.rows import StoredDocument
 from anvil.backends.store.writer import Writer
 
 
@@ -13,37 +14,50 @@ def take_over(writer: Writer, reader: Reader) -> None:
 
     Documents may get other ids there. The keyword index is left alone: publishing makes it anew from the chunks.
     """
-    into, of = writer.connection, reader.connection
-    vectors = reader.has_vectors()
     for document in list(reader.documents()):
-        new = writer.new_id(document.library, document.file_path)
-        shift = (new - document.id) << row_ids.CHUNK_BITS
-        moved = shift << row_ids.WINDOW_BITS
-        chunks = row_ids.chunk_range(document.id)
-        windows = row_ids.window_range(*chunks)
-        for _, *row in of.execute("SELECT * FROM documents WHERE id = ?", (document.id,)):
-            into.execute(_insert("documents", 1 + len(row)), (new, *row))
-        into.executemany(
-            _insert("sections", 9),
-            ((new, *row) for _, *row in of.execute("SELECT * FROM sections WHERE document_id = ?", (document.id,))),
-        )
-        into.executemany(
-            _insert("chunks", 15),
-            (
-                (id_ + shift, key, new, *row)
-                for id_, key, _, *row in of.execute("SELECT * FROM chunks WHERE id BETWEEN ? AND ?", chunks)
-            ),
-        )
-        into.executemany(
-            _insert("windows", 4),
-            (
-                (id_ + moved, *row)
-                for id_, *row in of.execute("SELECT * FROM windows WHERE id BETWEEN ? AND ?", windows)
-            ),
-        )
-        if vectors:
-            rows = list(of.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
-            writer.put_vectors((row + moved, reader.vector(row)) for (row,) in rows)
+        _copy(writer, reader, document)
+
+
+def put_back(writer: Writer, reader: Reader, file_path: str) -> None:
+    """Make a document in a working copy what it is in ``reader``: replaced, added, or removed where there is none.
+
+    Both are laid out under the same settings. The working copy is searchable, and its keyword index follows.
+    """
+    writer.remove(file_path)
+    document = reader.document(file_path)
+    if document is not None:
+        writer.make_searchable(_copy(writer, reader, document))
+
+
+def _copy(writer: Writer, reader: Reader, document: StoredDocument) -> int:
+    """Add a document of ``reader`` without its entries in the keyword index; its id in ``writer``."""
+    into, of = writer.connection, reader.connection
+    new = writer.new_id(document.library, document.file_path)
+    shift = (new - document.id) << row_ids.CHUNK_BITS
+    moved = shift << row_ids.WINDOW_BITS
+    chunks = row_ids.chunk_range(document.id)
+    windows = row_ids.window_range(*chunks)
+    for _, *row in of.execute("SELECT * FROM documents WHERE id = ?", (document.id,)):
+        into.execute(_insert("documents", 1 + len(row)), (new, *row))
+    into.executemany(
+        _insert("sections", 9),
+        ((new, *row) for _, *row in of.execute("SELECT * FROM sections WHERE document_id = ?", (document.id,))),
+    )
+    into.executemany(
+        _insert("chunks", 15),
+        (
+            (id_ + shift, key, new, *row)
+            for id_, key, _, *row in of.execute("SELECT * FROM chunks WHERE id BETWEEN ? AND ?", chunks)
+        ),
+    )
+    into.executemany(
+        _insert("windows", 4),
+        ((id_ + moved, *row) for id_, *row in of.execute("SELECT * FROM windows WHERE id BETWEEN ? AND ?", windows)),
+    )
+    if reader.has_vectors():
+        rows = list(of.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
+        writer.put_vectors((row + moved, reader.vector(row)) for (row,) in rows)
+    return new
 
 
 def detached(reader: Reader, path: str = "") -> Reader:

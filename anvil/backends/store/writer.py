@@ -163,6 +163,14 @@ class Writer:
             self.connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, id_))
         return id_
 
+    def make_searchable(self, document_id: int) -> None:
+        """Add the chunks of a document to the keyword index, which has none of them."""
+        self.connection.execute(
+            "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) "
+            "SELECT id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
+            row_ids.chunk_range(document_id),
+        )
+
     def remove(self, file_path: str, library: str = DEFAULT_LIBRARY) -> int | None:
         """Take a document out with all that hangs on it; its former id, or None when it was not there."""
         id_: int | None = self.connection.execute(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from anvil.core.markdown import parser
 from anvil.core.markdown.includes import source_line
+from anvil.core.text_changes import first_difference
 from anvil.models.documents import Changes, Document
 from anvil.services.search.pages import page_text
 
@@ -54,19 +55,3 @@ def _line(path: str, opened: Anvil, reader: Reader) -> int:
     page = parser.parse(document.text)
     line = first_difference(page_text(reader.page_chunks(indexed.id)), page.text, page.first_line)
     return source_line(line, document.inserted)
-
-
-def first_difference(old: str, new: str, first_line: int = 1) -> int:
-    """The 1-based line at which ``new``, which begins at ``first_line``, stops saying what ``old`` says.
-
-    Equal texts differ above: in the front matter, at line 1.
-    """
-    if old == new:
-        return 1
-    lines = new.splitlines() or [""]
-    same = 0
-    for left, right in zip(old.splitlines(), lines, strict=False):
-        if left != right:
-            break
-        same += 1
-    return first_line + min(same, len(lines) - 1)

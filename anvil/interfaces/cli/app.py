@@ -34,6 +34,7 @@ COMMANDS = {
     "doctor": "doctor",
     "verify": "verify",
     "diff": "diff",
+    "test": "test",
     "merge": "merge",
     "pull": "pull",
     "export": "export",

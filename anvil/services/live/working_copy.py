@@ -24,7 +24,7 @@ from anvil.core.chunking.chunker import Chunking, recorded
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.models.documents import Changes, Progress, Window, silent
 from anvil.services.build import site_view
-from anvil.services.build.indexer import Indexer, settings, without
+from anvil.services.build.indexer import Cache, Indexer, settings, without
 from anvil.services.search.file_index import FileIndex
 from anvil.services.search.searcher import Searcher
 
@@ -48,7 +48,8 @@ class WorkingCopy:
     """One index, kept in line with ``source`` (None: there is no tree to compare with).
 
     ``defer_vectors``: vectors of changed text are made later, by way of :meth:`pending_chunks` and
-    :meth:`save_vectors`; else :meth:`refresh` makes them. Not thread-safe: the caller holds a lock during each call and
+    :meth:`save_vectors`; else :meth:`refresh` makes them. ``caches``: further indexes whose vectors may be taken over
+    then. Not thread-safe: the caller holds a lock during each call and
     the reads after it.
     """
 
@@ -60,12 +61,14 @@ class WorkingCopy:
         progress: Progress = silent,
         *,
         defer_vectors: bool = False,
+        caches: Sequence[Cache] = (),
     ) -> None:
         self.index = index
         self.source = self._tree = source
         self.provider = provider
         self.progress = progress
         self.defer_vectors = defer_vectors
+        self._caches = caches
         self.stale = Changes()
         self.refused: str | None = None
         """Why a file that replaced the artifact is not answered from."""
@@ -280,7 +283,7 @@ class WorkingCopy:
         self._searcher = self._pending = None
 
     def _indexer(self) -> Indexer:
-        caches = [] if self.defer_vectors or self._artifact is None else [self._artifact]
+        caches = [] if self.defer_vectors or self._artifact is None else [self._artifact, *self._caches]
         return Indexer(self._writable(), self.provider, self._cut_as_before(), caches, self.progress)
 
     def _embed(self, indexer: Indexer) -> None:

@@ -1,0 +1,54 @@
+"""The file of a suite of questions: where it is found, how it is read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from anvil.backends import safe_write
+from anvil.core.doc_tests.suite import FILE_NAME, MAX_FILE_BYTES
+from anvil.errors import ConfigError
+
+
+def find(docs: Path | None, base: Path) -> Path | None:
+    """The suite of a documentation folder: in it, or in a folder above it, up to the repository's root. ``base``: where
+    to begin without a folder."""
+    return next((path for path in _places(docs, base) if path.is_file()), None)
+
+
+def expected(docs: Path | None, base: Path) -> Path:
+    """Where a suite that does not exist yet belongs: next to the documentation folder."""
+    return (docs.absolute().parent if docs is not None else base) / FILE_NAME
+
+
+def _places(docs: Path | None, base: Path) -> Iterator[Path]:
+    start = (docs or base).absolute()
+    for folder in (start, *start.parents):
+        yield folder / FILE_NAME
+        if (folder / ".git").exists() or (folder / ".hg").exists():
+            return
+        if folder == start.parent and not any((above / ".git").exists() for above in folder.parents):
+            return  # in no repository: not further than the folder of the documents
+
+
+def read(path: Path) -> str:
+    """The text of a suite. Raises :class:`ConfigError`."""
+    try:
+        if path.is_file() and path.stat().st_size > MAX_FILE_BYTES:
+            raise ConfigError(f"{path} has {path.stat().st_size:,} bytes. A suite has at most {MAX_FILE_BYTES:,}.")
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        raise ConfigError(
+            f"There is no {path}. Write questions into it, or begin with: anvil test --suggest > {FILE_NAME}"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}. Correct the file, or name another.") from None
+
+
+def write(path: Path, text: str) -> None:
+    """Replace the text of a suite. Raises :class:`ConfigError`."""
+    try:
+        safe_write.write_file(path, text)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}. Change its permissions.") from error

@@ -1,0 +1,131 @@
+"""How a question turned out, how two runs differ, and the smallest set of pages that makes the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Literal, TypeVar
+
+from anvil.models.doc_tests import Answer, Outcome, Question, Status
+
+Item = TypeVar("Item")
+MIN_LOOKED_AT = 10
+"""Results looked at, also where fewer count: a report says how far down the right page is."""
+SHOWN_ANSWERS = 3
+"""First results that an outcome keeps."""
+
+
+def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool], line: float) -> Outcome:
+    """How a question turned out. ``fits``: whether each answer is an expected one. ``line``: the confidence from which
+    a result is likely to answer."""
+    rank = next((place for place, fit in enumerate(fits, 1) if fit), None)
+    top = answers[0] if answers else None
+    confidence = top.confidence if top else None
+    status: Status
+    note = ""
+    if question.new:
+        status = "new"
+    elif question.nothing:
+        if top is not None and confidence is None:
+            status, note = "unjudged", "There is no confidence for this model, so nobody can tell that nothing answers."
+        else:
+            status = "pass" if confidence is None or confidence < line else "fail"
+    else:
+        status = "pass" if rank is not None and rank <= question.within else "fail"
+        if rank is not None:
+            confidence = answers[rank - 1].confidence
+    return Outcome(
+        question.ask,
+        question.expected,
+        status,
+        rank,
+        question.within,
+        confidence,
+        tuple(answers[:SHOWN_ANSWERS]),
+        question.line,
+        note,
+    )
+
+
+def noted(outcome: Outcome, note: str) -> Outcome:
+    """The same with a sentence that explains it."""
+    return replace(outcome, note=note)
+
+
+def hit_rate(outcomes: Iterable[Outcome]) -> float:
+    """The share that passed of the questions that were judged; 1 when there are none."""
+    judged = [outcome.status == "pass" for outcome in outcomes if outcome.status in ("pass", "fail")]
+    return sum(judged) / len(judged) if judged else 1.0
+
+
+def mean_reciprocal_rank(outcomes: Iterable[Outcome]) -> float | None:
+    """The mean of 1/rank over questions that expect a page, 0 for one that was not found; None without any."""
+    ranks = [
+        1 / outcome.rank if outcome.rank else 0.0
+        for outcome in outcomes
+        if outcome.status in ("pass", "fail") and outcome.expected != "nothing"
+    ]
+    return sum(ranks) / len(ranks) if ranks else None
+
+
+def change(before: Outcome, after: Outcome) -> Literal["better", "worse"] | None:
+    """How a question changed: whether it passes decides, then the place of the expected page."""
+    if before.status not in ("pass", "fail") or after.status not in ("pass", "fail"):
+        return None
+    old, new = _standing(before), _standing(after)
+    return None if old == new else "better" if new > old else "worse"
+
+
+def restored(wanted: Outcome, outcome: Outcome) -> bool:
+    """Whether an outcome is as good as the one that is wanted."""
+    return _standing(outcome) >= _standing(wanted)
+
+
+def _standing(outcome: Outcome) -> tuple[bool, float]:
+    """How good an outcome is: higher is better."""
+    return outcome.status == "pass", 1 / outcome.rank if outcome.rank else 0.0
+
+
+def smallest_set(items: Sequence[Item], suffices: Callable[[Sequence[Item]], bool], limit: int) -> tuple[Item, ...]:
+    """A smallest set of ``items`` that suffices: without any one of its members it does not.
+
+    The first single item that suffices, in the order given; else the whole is halved as in delta debugging (Zeller and
+    Hildebrandt 2002, ddmin). Empty when even all do not suffice, or when this needs more than ``limit`` calls of
+    ``suffices``.
+    """
+    calls = 0
+
+    def ask(some: Sequence[Item]) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls > limit:
+            raise _TooManyError
+        return suffices(some)
+
+    try:
+        for item in items:
+            if ask([item]):
+                return (item,)
+        if len(items) < 2 or not ask(items):
+            return ()
+        return tuple(_reduced(list(items), ask))
+    except _TooManyError:
+        return ()
+
+
+def _reduced(items: list[Item], suffices: Callable[[Sequence[Item]], bool]) -> list[Item]:
+    size = len(items) // 2
+    while size:
+        for start in range(0, len(items), size):
+            rest = items[:start] + items[start + size :]
+            if rest and suffices(rest):
+                items = rest
+                size = min(size, max(len(items) // 2, 1))
+                break
+        else:
+            size = size // 2
+    return items
+
+
+class _TooManyError(Exception):
+    """More sets were tried than allowed."""

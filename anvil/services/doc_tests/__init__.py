@@ -1,0 +1,1 @@
+"""`anvil test`: a suite asked of an index, compared with another, and written"""

@@ -1,0 +1,182 @@
+"""Asking the questions of a suite, and finding the sections that they expect."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from anvil.backends.store import row_ids
+from anvil.backends.store.reader_protocol import IndexReader
+from anvil.core.doc_tests import judging
+from anvil.core.doc_tests.suite import shown
+from anvil.core.pluralize import full_heading
+from anvil.errors import ConfigError
+from anvil.models.doc_tests import Answer, Expectation, Outcome, Question, Suite
+from anvil.models.documents import Hit, Progress, Section, silent
+from anvil.services.search import pages
+from anvil.services.search.searcher import Searcher
+
+LINE = 0.5
+MAX_CHARS = 1_000_000
+"""Budget of a search: results are not cut, so that each says where it is from."""
+MAX_PROBLEMS = 10
+"""Expectations that name nothing, which one message lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A page of an index, or the part of its text that a section and those below it have. Offsets count characters of
+    the page's text."""
+
+    document_id: int
+    file_path: str
+    start: int
+    end: int
+    headings: frozenset[str] | None
+    """Breadcrumbs of the section and of those below it; None for a whole page."""
+
+
+class Targets:
+    """What expectations mean in one index. ``moved``: path in the suite -> path here, of pages that were renamed."""
+
+    def __init__(self, reader: IndexReader, moved: Mapping[str, str] | None = None) -> None:
+        self._reader = reader
+        self.moved = moved or {}
+        self._found: dict[Expectation, Target | str] = {}
+
+    def get(self, expectation: Expectation) -> Target | None:
+        """The page or section; None where there is none."""
+        found = self._find(expectation)
+        return found if isinstance(found, Target) else None
+
+    def problem(self, expectation: Expectation) -> str:
+        """Why there is none, with the closest names: a sentence without its end; empty where there is one."""
+        found = self._find(expectation)
+        return found if isinstance(found, str) else ""
+
+    def _find(self, expectation: Expectation) -> Target | str:
+        if expectation not in self._found:
+            self._found[expectation] = self._look_up(expectation)
+        return self._found[expectation]
+
+    def _look_up(self, expectation: Expectation) -> Target | str:
+        reader = self._reader
+        path = self.moved.get(expectation.page, expectation.page)
+        document = reader.document(path)
+        if document is None:
+            close = _closest_pages(expectation.page, reader)
+            return f"names {shown(expectation.page)}, which is no page. {close}"
+        sections = reader.sections(document.id)
+        end = sections[-1].end if sections else 0
+        if not expectation.section:
+            return Target(document.id, path, 0, end, None)
+        section = pages.find_section(expectation.section, document.title, sections)
+        if section is None:
+            close = "; ".join(_address(each) for each in _closest_sections(expectation.section, sections))
+            hint = f"Closest: {close}." if close else "It has no headings."
+            return f"names {shown(str(expectation))}, but the page has no one such heading. {hint}"
+        last = pages.last_of(section, sections)
+        headings = frozenset(each.heading_path for each in sections[section.ordinal : last.ordinal + 1])
+        return Target(document.id, path, section.start, last.end, headings)
+
+
+def _closest_pages(page: str, reader: IndexReader) -> str:
+    paths = list(reader.identities())
+    name = PurePosixPath(page).name
+    same_name = sorted((path for path in paths if PurePosixPath(path).name == name), key=len)
+    close = [*same_name, *difflib.get_close_matches(page[:200], paths, n=2, cutoff=0.5)]
+    without_folder = [path for path in paths if page.endswith(f"/{path}")]  # written from the repository's root
+    names = list(dict.fromkeys([*without_folder, *close]))[:2]
+    return f"Closest: {', '.join(names)}." if names else "'anvil list' names the pages."
+
+
+def _closest_sections(wanted: str, sections: tuple[Section, ...]) -> list[Section]:
+    by_anchor = {section.anchor: section for section in sections if section.anchor}
+    by_path = {section.heading_path: section for section in sections}
+    close = [by_anchor[each] for each in difflib.get_close_matches(wanted[:200], by_anchor, n=2, cutoff=0.5)]
+    close += [by_path[path] for path in pages.closest_headings(wanted[:200], sections)]
+    return list(dict.fromkeys(close))[:2]
+
+
+def _address(section: Section) -> str:
+    return f"#{section.anchor}" if section.anchor else section.heading_path
+
+
+def ensure_named(suite: Suite, everywhere: Sequence[Targets]) -> None:
+    """Raise :class:`ConfigError` for expectations that name nothing in any of the indexes."""
+    problems = []
+    for number, question in enumerate(suite.questions, 1):
+        for expectation in question.expect:
+            if not any(targets.get(expectation) for targets in everywhere):
+                place = f"line {question.line}" if question.line else f"question {number}"
+                problems.append(f"{suite.origin}, {place}: expect {everywhere[0].problem(expectation)}")
+    if problems:
+        more = len(problems) - MAX_PROBLEMS
+        raise ConfigError("\n".join([*problems[:MAX_PROBLEMS], *([f"And {more} more like it."] if more > 0 else [])]))
+
+
+class Asker:
+    """Asks questions of one index."""
+
+    def __init__(self, searcher: Searcher, targets: Targets, line: float) -> None:
+        self._searcher = searcher
+        self._targets = targets
+        self._line = line
+        self._anchors: dict[str, dict[str, str]] = {}
+        self.notes: list[str] = []
+        """Sentences on how the questions were answered, such as why vectors are not used."""
+
+    def ask_all(self, questions: Sequence[Question], progress: Progress = silent) -> tuple[Outcome, ...]:
+        """The outcome of each question, in order."""
+        outcomes = []
+        for done, question in enumerate(questions):
+            progress("asking", done, len(questions))
+            outcomes.append(self.ask(question))
+        progress("asking", len(questions), len(questions))
+        return tuple(outcomes)
+
+    def ask(self, question: Question) -> Outcome:
+        """How one question turns out. Raises :class:`ConfigError` for a mode that the index does not offer."""
+        count = max(question.within, judging.MIN_LOOKED_AT)
+        found = self._searcher.search(question.ask, count, question.filter, MAX_CHARS, question.mode, 0.0)
+        self.notes += [note for note in found.notes if note not in self.notes]
+        targets = [target for each in question.expect if (target := self._targets.get(each)) is not None]
+        fits = [
+            any(self._fits(target, hit, row) for target in targets)
+            for hit, row in zip(found.hits, found.rows, strict=True)
+        ]
+        outcome = judging.judge(question, [self._answer(hit) for hit in found.hits], fits, self._line)
+        if question.filter is not None and not found.total_chunks and not outcome.note:
+            return judging.noted(outcome, f"No page fits the filter {shown(question.filter)}.")
+        return outcome
+
+    def _fits(self, target: Target, hit: Hit, row: int) -> bool:
+        """Whether a result is the page, names the section or one below it, or holds the section's heading."""
+        if row >> row_ids.CHUNK_BITS != target.document_id:
+            return False
+        if target.headings is None or hit.metadata.heading_path in target.headings:
+            return True
+        chunk = self._searcher.index.reader.chunks([row])[row]
+        return chunk.start <= target.start < chunk.start + len(chunk.content)
+
+    def _answer(self, hit: Hit) -> Answer:
+        place = hit.metadata
+        return Answer(
+            place.file_path,
+            place.heading_path,
+            full_heading(hit.title, place.heading_path),
+            self._anchor(place.file_path, place.heading_path),
+            place.start_line,
+            hit.score,
+            getattr(hit, 'confidence', None),
+        )
+
+    def _anchor(self, path: str, heading_path: str) -> str:
+        if path not in self._anchors:
+            reader = self._searcher.index.reader
+            document = reader.document(path)
+            sections = reader.sections(document.id) if document else ()
+            self._anchors[path] = {section.heading_path: section.anchor for section in sections}
+        return self._anchors[path].get(heading_path, "")

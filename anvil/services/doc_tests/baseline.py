@@ -1,0 +1,99 @@
+"""The other side of a comparison: the documents of a commit, or another index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.backends.git.repository import Repository
+from anvil.backends.git.tracked_file import TrackedIndex
+from anvil.backends.sources import git_tree
+from anvil.backends.store import verify
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.writer import SETTINGS
+from anvil.core import index_url
+from anvil.core.config.schema import SourceOptions
+from anvil.errors import AnvilError, ConfigError, SourceError
+from anvil.models.documents import Progress
+from anvil.services.live.working_copy import WorkingCopy
+from anvil.services.search.searcher import Searcher
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.provider import EmbeddingProvider
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """``name``: what it is, in words. ``documents_of_commit``: whether it is a state of the same repository."""
+
+    name: str
+    reader: Reader
+    searcher: Searcher
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def opened(
+    named: str,
+    current: WorkingCopy,
+    folder: Path | None,
+    options: SourceOptions,
+    fetch: Callable[[str], Path],
+    progress: Progress,
+) -> Iterator[Baseline]:
+    """The baseline that ``named`` names: an index file, an index that is published, or a branch, tag or commit.
+
+    The documents of a commit are read from git. Their vectors come from ``current`` and from the index in that commit,
+    if there is one, so that only pages that differ are embedded. ``fetch``: the file of a published index.
+    Raises :class:`AnvilError`.
+    """
+    if index_url.is_milvus(named):
+        raise ConfigError(f"{named} cannot be a baseline. Name a commit, or an index file.")
+    if index_url.is_remote(named) or Path(named).is_file():
+        path = fetch(named) if index_url.is_remote(named) else Path(named)
+        with closing(WorkingCopy(path, None, current.provider)) as copy:
+            copy.refresh()
+            yield Baseline(f"the index {named}", copy.reader, copy.searcher)
+        return
+    if folder is None:
+        raise SourceError(f"There is no documentation folder, so {named!r} names no commit of it. Name it with --docs.")
+    commit, name = _commit(named, folder)
+    with ExitStack() as stack:
+        start = stack.enter_context(_committed(current, folder, commit)) or current.index
+        tree = git_tree.commit_tree(folder, commit, options)
+        copy = stack.enter_context(
+            closing(WorkingCopy(start, tree, current.provider, progress, caches=[current.reader]))
+        )
+        copy.refresh()
+        notes = (f"Vectors of {name} are missing: {copy.failure}",) if copy.failure else ()
+        yield Baseline(name, copy.reader, copy.searcher, notes)
+
+
+def _commit(named: str, folder: Path) -> tuple[str, str]:
+    """The commit that is compared with, and its name: of a branch that went on since, where HEAD left it."""
+    repository = Repository.discover(folder)
+    if repository is None:
+        raise SourceError(f"{folder} is in no git repository. Name an index file as the baseline.")
+    tip, head = repository.branch(named), repository.head()
+    commit = tip or repository.resolve(named)
+    base = repository.merge_base(tip, head) if tip and head else None
+    name = f"{named} ({repository.short(base or commit)})"
+    if base is not None and base != tip:
+        return base, f"{named} where this branch left it ({repository.short(base)})"
+    return commit, name
+
+
+@contextmanager
+def _committed(current: WorkingCopy, folder: Path, commit: str) -> Iterator[Path | None]:
+    """The index that lies in the commit, if it is laid out as the current one is."""
+    with ExitStack() as stack:
+        path = None
+        with suppress(AnvilError):
+            file = stack.enter_context(TrackedIndex(current.index, folder).file(commit))
+            with verify.open_checked(file) as reader:
+                alike = all(reader.meta()[key] == current.reader.meta()[key] for key in (*SETTINGS,))
+            path = file if alike else None
+        yield path

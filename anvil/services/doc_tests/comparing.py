@@ -1,0 +1,218 @@
+"""Two runs of a suite side by side, and the edited pages that make the difference.
+
+Which page is to blame is found by replay: in a copy of the current index pages are put back as they were in the
+baseline, and the question is asked again. A page is to blame when putting back this page alone gives the former answer.
+Where no single page does, the smallest set that does is searched for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from anvil.backends.store import connection, transfer
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.writer import SETTINGS, Writer
+from anvil.core import staleness, text_changes
+from anvil.core.doc_tests import judging
+from anvil.core.pluralize import counted
+from anvil.models.doc_tests import ChangedPage, Comparison, Difference, Outcome, Question
+from anvil.models.documents import Progress, silent
+from anvil.services.doc_tests.asking import Asker, Targets
+from anvil.services.search.file_index import FileIndex
+from anvil.services.search.pages import page_text
+from anvil.services.search.searcher import Searcher
+
+MAX_REPLAYS = 64
+"""Sets of pages that are put back in one comparison; each costs a fraction of a second."""
+MAX_BLAMED = 50
+"""Questions whose cause is searched for, worse ones first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two indexes, what the expectations mean in it, and how the questions turned out."""
+
+    reader: Reader
+    targets: Targets
+    outcomes: tuple[Outcome, ...]
+
+
+def changed_pages(before: Reader, after: Reader, moved: dict[str, str]) -> tuple[ChangedPage, ...]:
+    """How the pages of two indexes differ, sorted by path. ``moved``: new path -> old path."""
+    changes = staleness.compare(before.identities(), after.identities())
+    gone = set(moved.values())
+    pages = [ChangedPage("changed", path, line=_line(before, path, after, path)) for path in changes.changed]
+    pages += [ChangedPage("added", path) for path in changes.added if path not in moved]
+    pages += [ChangedPage("removed", path) for path in changes.removed if path not in gone]
+    pages += [ChangedPage("moved", path, old, _line(before, old, after, path)) for path, old in moved.items()]
+    return tuple(sorted(pages, key=lambda page: page.file_path))
+
+
+def _line(before: Reader, old: str, after: Reader, new: str) -> int:
+    first, second = before.document(old), after.document(new)
+    if first is None or second is None:
+        return 1
+    sections = after.sections(second.id)
+    return text_changes.first_difference(
+        page_text(before.page_chunks(first.id)),
+        page_text(after.page_chunks(second.id)),
+        sections[0].start_line if sections else 1,
+    )
+
+
+def compare(
+    name: str,
+    questions: Sequence[Question],
+    before: Side,
+    after: Side,
+    moved: dict[str, str],
+    searcher: Searcher,
+    line: float,
+    progress: Progress = silent,
+) -> Comparison:
+    """What got better and worse, and because of which pages. ``searcher``: of ``after``; ``moved``: new -> old path."""
+    pages = changed_pages(before.reader, after.reader, moved)
+    differences = []
+    for number, (old, new) in enumerate(zip(before.outcomes, after.outcomes, strict=True)):
+        kind = judging.change(old, new)
+        if kind is not None:
+            decisive = old.status != new.status
+            differences.append(
+                (number, Difference(new.ask, new.expected, kind, decisive, before=old, after=new)),
+            )
+    differences.sort(key=lambda pair: (pair[1].kind != "worse", not pair[1].decisive, pair[0]))
+    notes = _settings(before.reader, after.reader)
+    if notes:
+        explained = [replace(difference, reason=notes[0]) for _, difference in differences]
+    else:
+        with closing(_Replay(before.reader, after, pages, searcher, line)) as replay:
+            explained = []
+            for done, (number, difference) in enumerate(differences):
+                progress("comparing", done, len(differences))
+                explained.append(replay.explained(questions[number], difference) if done < MAX_BLAMED else difference)
+    return Comparison(
+        name,
+        judging.hit_rate(before.outcomes),
+        judging.mean_reciprocal_rank(before.outcomes),
+        pages,
+        tuple(explained),
+        notes,
+    )
+
+
+def _settings(before: Reader, after: Reader) -> tuple[str, ...]:
+    """Why the indexes differ although no page does; a page can only be blamed where they are laid out alike."""
+    old, new = before.meta(), after.meta()
+    differing = [key for key in SETTINGS if old[key] != new[key]]
+    if not differing:
+        return ()
+    return (f"The two indexes were built with other settings ({', '.join(differing)}), so no page is to blame.",)
+
+
+class _Replay:
+    """The current index with some pages put back as they were before."""
+
+    def __init__(
+        self, before: Reader, after: Side, pages: Sequence[ChangedPage], searcher: Searcher, line: float
+    ) -> None:
+        self._before, self._after = before, after
+        self._pages = pages
+        self._provider = searcher.provider
+        self._line = line
+        self._writer: Writer | None = None
+        self._back: frozenset[ChangedPage] = frozenset()
+        self._asker: Asker | None = None
+        self._replays = 0
+        self._answers: dict[tuple[frozenset[ChangedPage], Question], Outcome] = {}
+
+    def explained(self, question: Question, difference: Difference) -> Difference:
+        """The difference with the pages that make it."""
+        before, after = difference.before, difference.after
+        worse = difference.kind == "worse"
+
+        def undone(pages: Sequence[ChangedPage]) -> bool:
+            outcome = self._ask(question, frozenset(pages))
+            return judging.restored(before, outcome) if worse else judging.restored(outcome, before)
+
+        related = self._related(question, before, after)
+        blame = judging.smallest_set(related, undone, self._left(related))
+        if not blame:
+            everything = [*related, *(page for page in self._pages if page not in related)]
+            blame = judging.smallest_set(everything, undone, self._left(everything))
+        return replace(difference, blame=blame, reason=_reason(difference, blame, self._pages, question))
+
+    def _left(self, pages: Sequence[ChangedPage]) -> int:
+        """How many sets may still be tried. What was tried before costs nothing."""
+        return max(MAX_REPLAYS - self._replays, len(pages) + 1 if self._replays < MAX_REPLAYS else 0)
+
+    def _related(self, question: Question, before: Outcome, after: Outcome) -> list[ChangedPage]:
+        """The changed pages that the question is likely to be about: those it expects, then those it is answered by."""
+        names = [expectation.page for expectation in question.expect]
+        names += [answer.file_path for answer in (*after.answers, *before.answers)]
+        order = {name: place for place, name in reversed(list(enumerate(names)))}
+        places = {page: min(order.get(path, len(names)) for path in _paths(page)) for page in self._pages}
+        return sorted((page for page in self._pages if places[page] < len(names)), key=lambda page: places[page])
+
+    def _ask(self, question: Question, back: frozenset[ChangedPage]) -> Outcome:
+        key = (back, question)
+        if key not in self._answers:
+            self._answers[key] = self._with(back).ask(question)
+        return self._answers[key]
+
+    def _with(self, back: frozenset[ChangedPage]) -> Asker:
+        if self._writer is None:
+            self._writer = Writer(connection.open_scratch(":memory:"))
+            connection.fill(self._writer.connection, self._after.reader.connection)
+        if self._asker is None or back != self._back:
+            with self._writer.atomic():
+                for page in sorted(self._back ^ back, key=lambda page: page.file_path):
+                    source = self._before if page in back else self._after.reader
+                    for path in _paths(page):
+                        transfer.put_back(self._writer, source, path)
+            self._back = back
+            self._replays += 1
+            targets = Targets(self._writer, self._moved_back(back))
+            self._asker = Asker(Searcher(FileIndex(self._writer), self._provider), targets, self._line)
+        return self._asker
+
+    def _moved_back(self, back: Collection[ChangedPage]) -> dict[str, str]:
+        """Page in the suite -> page in the copy, where they differ."""
+        old = {page.file_path: page.old_path for page in back if page.old_path}
+        return {**old, **{page: old.get(path, path) for page, path in self._after.targets.moved.items()}}
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _paths(page: ChangedPage) -> tuple[str, ...]:
+    return (page.file_path,) if page.old_path is None else (page.file_path, page.old_path)
+
+
+_EDITED = {"added": "was added", "changed": "was edited", "removed": "was removed", "moved": "was moved"}
+
+
+def _reason(
+    difference: Difference, blame: Sequence[ChangedPage], pages: Sequence[ChangedPage], question: Question
+) -> str:
+    """Why a question is answered otherwise, in words."""
+    if not blame:
+        if not pages:
+            return "No page differs between the two."
+        return f"No small set of the {counted(len(pages), 'page')} that changed explains it."
+    expected = {expectation.page for expectation in question.expect}
+    if len(blame) > 1:
+        return f"Because of {_listed([page.file_path for page in blame])} together."
+    page = blame[0]
+    what = f"{page.file_path} {_EDITED[page.kind]}" + (f" from {page.old_path}" if page.old_path else "")
+    if expected & set(_paths(page)):
+        return f"Because {what}."
+    place = next((n for n, answer in enumerate(difference.after.answers, 1) if answer.file_path == page.file_path), 0)
+    overtook = difference.kind == "worse" and place and (not difference.after.rank or place < difference.after.rank)
+    return f"Because {what}" + (f" and is now result {place}." if overtook else ".")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
