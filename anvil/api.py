@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -289,6 +289,14 @@ class Anvil:
         if path is not None:
             return Path(path)
         return suite_file.find(self.folder, self._base) or suite_file.expected(self.folder, self._base)
+
+    def test_suggestions(self, suite: Suite | None = None, asked: Collection[str] = ()) -> tuple[str, ...]:
+        """Questions that the pages raise, as TOML for a suite: headings that end in a question mark, entries of FAQs,
+        and those ``asked``, such as the ones of the question log. Those in ``suite`` are left out."""
+        from anvil.services.doc_tests import writing
+
+        with self._live.query() as copy:
+            return tuple(writing.suggestions(copy.reader, suite, asked))
 
     def _fetch_index(self, named: str) -> Path:
         """The file of a published index. Raises :class:`FetchError`."""

@@ -32,6 +32,8 @@ MAX_ASK_CHARS = 2000
 """Characters of a question: more than the bundled model reads."""
 MAX_WITHIN = 20
 """The most results that a search returns."""
+MAX_DOTS = 200
+"""Dots in a line: the time to parse a key such as ``a.b.c`` grows with the square of its parts."""
 SHOWN_CHARS = 80
 """Characters of a question or value that a message repeats."""
 
@@ -75,6 +77,9 @@ def read_table(text: str, origin: str) -> dict[str, Any]:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_FILE_BYTES:
         raise ConfigError(f"{origin} has {size:,} bytes. A suite has at most {MAX_FILE_BYTES:,}.")
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MAX_DOTS and not line.lstrip().startswith("#"):
+            raise ConfigError(f"{origin}, line {number} has more than {MAX_DOTS} dots. Split it into several lines.")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -277,7 +282,6 @@ def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
     before = read_table(text, origin)
     headers = question_lines(text)
     entries = before.get("question", [])
-    ending = "\r\n" if "\r\n" in text else "\n"
     lines = text.split("\n")
     if len(headers) == len(entries):
         for number, expect in sorted(answers.items(), reverse=True):
@@ -288,10 +292,10 @@ def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
             if _open_string(lines[place], ""):
                 place = header  # a text of several lines: written before it
             indent = re.match(r"\s*", lines[place])
-            if not lines[place].endswith("\r") and ending == "\r\n":
+            carriage_return = "\r" if lines[place].endswith("\r") else ""
+            if place == len(lines) - 1 and "\r\n" in text:  # the last line, without an end
                 lines[place] += "\r"
-            tail = "\r" if ending == "\r\n" else ""
-            lines.insert(place + 1, f"{indent[0] if indent else ''}expect = {quoted(expect)}{tail}")
+            lines.insert(place + 1, f"{indent[0] if indent else ''}expect = {quoted(expect)}{carriage_return}")
     written = "\n".join(lines)
     wanted = [
         {**entry, "expect": answers[number]} if number in answers else entry for number, entry in enumerate(entries)

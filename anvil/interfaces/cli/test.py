@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
 
 if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.models.doc_tests import TestReport
     from anvil.models.documents import Mode
 
 
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 @click.option(
     "--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), help="How to search, whatever the questions say."
 )
+@click.option("--update", is_flag=True, help="Write what answers today to the questions that have no expect.")
+@click.option("--suggest", is_flag=True, help="Print questions that the pages raise, such as those of a FAQ, as TOML.")
 @click.option("--junit", metavar="FILE", help="Write the outcomes as JUnit XML, too.")
 @options.as_json
 @options.quiet
@@ -31,12 +37,14 @@ def command(
     provider: str | None,
     baseline: str | None,
     mode: Mode | None,
+    update: bool,
+    suggest: bool,
     junit: str | None,
     as_json: bool,
     quiet: bool,
     suite: str | None,
 ) -> int:
-    """Ask the questions in anvil-tests.toml: do the documents answer them? Exit code 0: yes, 1: no, 2: error.
+    """Do the documents answer these questions? Exit code 0: yes, 1: no, 2: error.
 
     FILE is by default the anvil-tests.toml in the documentation folder, or in a folder above it up to the repository's
     root. --quiet prints what failed only.
@@ -45,13 +53,56 @@ def command(
     from anvil.interfaces import doc_test_report
 
     with output.progress(quiet) as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
-        report = opened.test(suite, baseline, mode)
+        if suggest:
+            _suggest(opened, suite)
+            return OK
+        file = opened.test_file(suite)
+        questions = opened.test_suite(file)
+        report = opened.test(questions, baseline, mode)
     if junit is not None:
-        Path(junit).write_text(doc_test_report.junit(report), encoding="utf-8")
+        _write(Path(junit), doc_test_report.junit(report))
     if as_json:
         output.print_json(report)
     else:
         for note in report.notes:
             output.warn(note)
         output.say(doc_test_report.table(report, output.style, quiet=quiet), nl=False)
+    if update:
+        _update(file, report)
     return OK if report.passed else NO
+
+
+def _suggest(opened: Anvil, suite: str | None) -> None:
+    file = opened.test_file(suite)
+    found = opened.test_suggestions(opened.test_suite(file) if file.exists() else None)
+    for entry in found:
+        output.say(entry)
+    if not found:
+        output.warn("No heading is a question that the suite lacks.")
+
+
+def _update(file: Path, report: TestReport) -> None:
+    """Write today's answers of new questions into the suite, after showing them."""
+    from anvil.backends import suite_file
+    from anvil.services.doc_tests import writing
+
+    answers = writing.answers_of_today(report)
+    if not answers:
+        output.say("Every question has its expect: nothing to write.", err=True)
+        return
+    for answer in answers:
+        output.say(f'{answer.ask}\n      expect = "{answer.expect}"', err=True)
+    count = counted(len(answers), "answer")
+    if sys.stdin.isatty() and not click.confirm(f"Write {count} to {output.relative(file)}?", err=True):
+        return
+    suite_file.write(file, writing.recorded(suite_file.read(file), answers, str(file)))
+    output.say(f"{count} written to {output.relative(file)}.", err=True)
+
+
+def _write(path: Path, text: str) -> None:
+    from anvil.errors import ConfigError
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}. Name another file with --junit.") from None

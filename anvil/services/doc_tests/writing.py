@@ -1,0 +1,61 @@
+"""What is written into a suite: today's answers to new questions, and questions that the pages raise."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from anvil.backends.store.reader_protocol import IndexReader
+from anvil.core.doc_tests import suggesting
+from anvil.core.doc_tests.suite import MAX_ASK_CHARS, NOTHING, entry, with_answers
+from anvil.models.doc_tests import Answer, Suite, TestReport
+
+
+class Recorded(NamedTuple):
+    """An answer of today: the number of its question in the suite (from 0), the question, and what it is to expect."""
+
+    number: int
+    ask: str
+    expect: str
+
+
+def answers_of_today(report: TestReport, line: float) -> list[Recorded]:
+    """What each question that expects nothing in particular yet is answered by: its first result, or ``nothing`` where
+    no result is likely to answer (its confidence is below ``line``)."""
+    return [
+        Recorded(number, outcome.ask, expected_of(outcome.answers[0] if outcome.answers else None, line))
+        for number, outcome in enumerate(report.outcomes)
+        if outcome.status == "new"
+    ]
+
+
+def expected_of(answer: Answer | None, line: float) -> str:
+    """A result as an expectation."""
+    if answer is None or (answer.confidence is not None and answer.confidence < line):
+        return NOTHING
+    return f"{answer.file_path}#{answer.anchor}" if answer.anchor else answer.file_path
+
+
+def recorded(text: str, answers: Iterable[Recorded], origin: str) -> str:
+    """The suite's text with these answers. Raises :class:`ConfigError` where they cannot be added."""
+    return with_answers(text, {answer.number: answer.expect for answer in answers}, origin)
+
+
+def suggestions(reader: IndexReader, suite: Suite | None, asked: Collection[str] = ()) -> Iterator[str]:
+    """TOML of questions that are not in ``suite`` yet: headings that are questions, FAQs, and those that were
+    ``asked``, which expect nothing in particular yet."""
+    seen = {_folded(question.ask) for question in suite.questions} if suite else set()
+    for document in reader.documents():
+        for ask, section in suggesting.questions_in(document.file_path, document.title, reader.sections(document.id)):
+            if len(ask) <= MAX_ASK_CHARS and _folded(ask) not in seen:
+                seen.add(_folded(ask))
+                address = f"#{section.anchor}" if section.anchor else ""
+                yield entry(ask, document.file_path + address)
+    for ask in asked:
+        if len(ask) <= MAX_ASK_CHARS and _folded(ask) not in seen:
+            seen.add(_folded(ask))
+            yield entry(ask, None, "from the question log")
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip("?")
