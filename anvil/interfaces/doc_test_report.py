@@ -19,7 +19,7 @@ _MARKS = {"pass": ("ok", "green"), "fail": ("FAIL", "red"), "new": ("new", "cyan
 
 
 def table(report: TestReport, style: Style, *, quiet: bool = False) -> str:
-    """The outcomes as lines, what failed last, then the comparison and the sums. ``quiet``: what failed, and the sums."""
+    """The outcomes as lines, what failed last, then the comparison and the sums. ``quiet``: without what passed."""
     lines = []
     if not quiet:
         lines += ["      rank  conf.  question"]

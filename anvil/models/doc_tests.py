@@ -73,7 +73,8 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a question turned out. ``rank``: 1-based place of the first result that was expected, None when there is none
-    among those looked at. ``confidence``: of that result, else of the first one. ``answers``: the first results."""
+    among those looked at. ``confidence``: of that result, else the highest of those that count. ``answers``: the
+    first results."""
 
     ask: str
     expected: str

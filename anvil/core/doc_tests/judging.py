@@ -11,25 +11,26 @@ from anvil.models.doc_tests import Answer, Outcome, Question, Status
 Item = TypeVar("Item")
 MIN_LOOKED_AT = 10
 """Results looked at, also where fewer count: a report says how far down the right page is."""
+LIKELY = 0.5
+"""The confidence from which a result is likely to answer. Below it nothing does."""
 SHOWN_ANSWERS = 3
 """First results that an outcome keeps."""
 
 
-def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool], line: float) -> Outcome:
-    """How a question turned out. ``fits``: whether each answer is an expected one. ``line``: the confidence from which
-    a result is likely to answer."""
+def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool]) -> Outcome:
+    """How a question turned out. ``fits``: whether each answer is an expected one."""
     rank = next((place for place, fit in enumerate(fits, 1) if fit), None)
-    top = answers[0] if answers else None
-    confidence = top.confidence if top else None
+    within = answers[: question.within]
+    confidence = max((answer.confidence for answer in within if answer.confidence is not None), default=None)
     status: Status
     note = ""
     if question.new:
         status = "new"
     elif question.nothing:
-        if top is not None and confidence is None:
+        if answers and confidence is None:
             status, note = "unjudged", "There is no confidence for this model, so nobody can tell that nothing answers."
         else:
-            status = "pass" if confidence is None or confidence < line else "fail"
+            status = "pass" if confidence is None or confidence < LIKELY else "fail"
     else:
         status = "pass" if rank is not None and rank <= question.within else "fail"
         if rank is not None:

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any, cast, get_args
 
 from anvil.errors import ConfigError
-from anvil.models.documents import Mode
 from anvil.models.doc_tests import Expectation, Question, Suite
+from anvil.models.documents import Mode
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -81,11 +81,12 @@ def read_table(text: str, origin: str) -> dict[str, Any]:
         if line.count(".") > MAX_DOTS and not line.lstrip().startswith("#"):
             raise ConfigError(f"{origin}, line {number} has more than {MAX_DOTS} dots. Split it into several lines.")
     try:
-        return tomllib.loads(text)
+        table: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{origin} is not TOML: {error}. Correct the file.") from None
     except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
         raise ConfigError(f"{origin} cannot be read ({type(error).__name__}). Correct the file.") from None
+    return table
 
 
 def question_lines(text: str) -> list[int]:
@@ -131,7 +132,7 @@ def _string_end(line: str, start: int) -> int:
 def _question(entry: Mapping[str, Any], defaults: Question, place: str, line: int) -> Question:
     _check_keys(entry, _QUESTION, place, "")
     if "ask" not in entry:
-        raise ConfigError(f"{place}: the question has no ask. Write its text as ask = \"...\".")
+        raise ConfigError(f'{place}: the question has no ask. Write its text as ask = "...".')
     ask = _string(entry["ask"], "ask", place).strip()
     if not ask:
         raise ConfigError(f"{place}: ask is empty. Write the question as a user would ask it.")
@@ -161,7 +162,7 @@ def _expected(value: Any, place: str) -> tuple[tuple[Expectation, ...], bool]:
         raise ConfigError(f'{place}: expect lists "{NOTHING}" with others. Write expect = "{NOTHING}" alone.')
     if not texts or not all(texts):
         raise ConfigError(
-            f"{place}: expect is empty. Name a page, such as \"guide.md\" or \"guide.md#heading\", or leave the key "
+            f'{place}: expect is empty. Name a page, such as "guide.md" or "guide.md#heading", or leave the key '
             "out and run 'anvil test --update'."
         )
     return tuple(dict.fromkeys(expectation(text) for text in texts)), False

@@ -91,8 +91,12 @@ def _update(file: Path, report: TestReport) -> None:
         output.say("Every question has its expect: nothing to write.", err=True)
         return
     for answer in answers:
-        output.say(f'{answer.ask}\n      expect = "{answer.expect}"', err=True)
-    count = counted(len(answers), "answer")
+        expect = "nothing is likely to answer: name a page" if answer.expect is None else f'expect = "{answer.expect}"'
+        output.say(f"{answer.ask}\n      {expect}", err=True)
+    number = sum(answer.expect is not None for answer in answers)
+    if not number:
+        return
+    count = counted(number, "answer")
     if sys.stdin.isatty() and not click.confirm(f"Write {count} to {output.relative(file)}?", err=True):
         return
     suite_file.write(file, writing.recorded(suite_file.read(file), answers, str(file)))

@@ -18,7 +18,6 @@ from anvil.models.documents import Hit, Progress, Section, silent
 from anvil.services.search import pages
 from anvil.services.search.searcher import Searcher
 
-LINE = 0.5
 MAX_CHARS = 1_000_000
 """Budget of a search: results are not cut, so that each says where it is from."""
 MAX_PROBLEMS = 10
@@ -120,10 +119,9 @@ def ensure_named(suite: Suite, everywhere: Sequence[Targets]) -> None:
 class Asker:
     """Asks questions of one index."""
 
-    def __init__(self, searcher: Searcher, targets: Targets, line: float) -> None:
+    def __init__(self, searcher: Searcher, targets: Targets) -> None:
         self._searcher = searcher
         self._targets = targets
-        self._line = line
         self._anchors: dict[str, dict[str, str]] = {}
         self.notes: list[str] = []
         """Sentences on how the questions were answered, such as why vectors are not used."""
@@ -147,7 +145,7 @@ class Asker:
             any(self._fits(target, hit, row) for target in targets)
             for hit, row in zip(found.hits, found.rows, strict=True)
         ]
-        outcome = judging.judge(question, [self._answer(hit) for hit in found.hits], fits, self._line)
+        outcome = judging.judge(question, [self._answer(hit) for hit in found.hits], fits)
         if question.filter is not None and not found.total_chunks and not outcome.note:
             return judging.noted(outcome, f"No page fits the filter {shown(question.filter)}.")
         return outcome
@@ -170,7 +168,7 @@ class Asker:
             self._anchor(place.file_path, place.heading_path),
             place.start_line,
             hit.score,
-            getattr(hit, 'confidence', None),
+            hit.confidence,
         )
 
     def _anchor(self, path: str, heading_path: str) -> str:

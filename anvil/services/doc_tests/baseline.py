@@ -22,7 +22,7 @@ from anvil.services.live.working_copy import WorkingCopy
 from anvil.services.search.searcher import Searcher
 
 if TYPE_CHECKING:
-    from anvil.backends.embedding.provider import EmbeddingProvider
+    pass
 
 
 @dataclass(frozen=True, slots=True)

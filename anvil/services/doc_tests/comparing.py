@@ -69,7 +69,6 @@ def compare(
     after: Side,
     moved: dict[str, str],
     searcher: Searcher,
-    line: float,
     progress: Progress = silent,
 ) -> Comparison:
     """What got better and worse, and because of which pages. ``searcher``: of ``after``; ``moved``: new -> old path."""
@@ -87,7 +86,7 @@ def compare(
     if notes:
         explained = [replace(difference, reason=notes[0]) for _, difference in differences]
     else:
-        with closing(_Replay(before.reader, after, pages, searcher, line)) as replay:
+        with closing(_Replay(before.reader, after, pages, searcher)) as replay:
             explained = []
             for done, (number, difference) in enumerate(differences):
                 progress("comparing", done, len(differences))
@@ -114,13 +113,10 @@ def _settings(before: Reader, after: Reader) -> tuple[str, ...]:
 class _Replay:
     """The current index with some pages put back as they were before."""
 
-    def __init__(
-        self, before: Reader, after: Side, pages: Sequence[ChangedPage], searcher: Searcher, line: float
-    ) -> None:
+    def __init__(self, before: Reader, after: Side, pages: Sequence[ChangedPage], searcher: Searcher) -> None:
         self._before, self._after = before, after
         self._pages = pages
         self._provider = searcher.provider
-        self._line = line
         self._writer: Writer | None = None
         self._back: frozenset[ChangedPage] = frozenset()
         self._asker: Asker | None = None
@@ -174,7 +170,7 @@ class _Replay:
             self._back = back
             self._replays += 1
             targets = Targets(self._writer, self._moved_back(back))
-            self._asker = Asker(Searcher(FileIndex(self._writer), self._provider), targets, self._line)
+            self._asker = Asker(Searcher(FileIndex(self._writer), self._provider), targets)
         return self._asker
 
     def _moved_back(self, back: Collection[ChangedPage]) -> dict[str, str]:

@@ -12,11 +12,11 @@ from anvil.backends.store.reader import Reader
 from anvil.core.config.schema import SourceOptions
 from anvil.core.doc_tests import judging
 from anvil.core.pluralize import counted
-from anvil.models.doc_tests import Comparison, Outcome, Question, Suite, TestReport
+from anvil.models.doc_tests import Comparison, Outcome, Suite, TestReport
 from anvil.models.documents import Mode, Progress, silent
 from anvil.services.doc_tests import baseline as baselines
 from anvil.services.doc_tests import comparing, renames
-from anvil.services.doc_tests.asking import LINE, Asker, Targets, ensure_named
+from anvil.services.doc_tests.asking import Asker, Targets, ensure_named
 from anvil.services.live.working_copy import WorkingCopy
 
 
@@ -48,14 +48,14 @@ def run(
             moved = renames.between(other.reader, copy.reader)
         renamed = _renamed(suite, copy.reader, folder, moved or {})
         targets = Targets(copy.reader, renamed)
-        before = other and Targets(other.reader, _earlier(suite, other.reader, moved or {}, renamed))
+        before = Targets(other.reader, _earlier(suite, other.reader, moved or {}, renamed)) if other else None
         ensure_named(suite, [targets, before] if before else [targets])
-        asker = Asker(copy.searcher, targets, LINE)
+        asker = Asker(copy.searcher, targets)
         outcomes = asker.ask_all(suite.questions, progress)
         notes = [*_rename_notes(renamed), *asker.notes, *_notes(outcomes)]
         comparison = None
         if other is not None and before is not None:
-            other_asker = Asker(other.searcher, before, LINE)
+            other_asker = Asker(other.searcher, before)
             comparison = comparing.compare(
                 other.name,
                 suite.questions,
@@ -63,7 +63,6 @@ def run(
                 comparing.Side(copy.reader, targets, outcomes),
                 moved or {},
                 copy.searcher,
-                LINE,
                 progress,
             )
             comparison = replace(comparison, notes=(*other.notes, *comparison.notes))
@@ -92,9 +91,7 @@ def _renamed(suite: Suite, reader: Reader, folder: Path | None, moved: Mapping[s
     return renamed | renames.from_history(folder, missing - renamed.keys(), reader)
 
 
-def _earlier(
-    suite: Suite, before: Reader, moved: Mapping[str, str], renamed: Mapping[str, str]
-) -> dict[str, str]:
+def _earlier(suite: Suite, before: Reader, moved: Mapping[str, str], renamed: Mapping[str, str]) -> dict[str, str]:
     """Page in the suite -> page in the baseline, where they differ."""
     here = before.identities()
     paths = {page: renamed.get(page, page) for page in _named(suite) if page not in here}

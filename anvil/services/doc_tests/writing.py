@@ -7,38 +7,39 @@ from typing import NamedTuple
 
 from anvil.backends.store.reader_protocol import IndexReader
 from anvil.core.doc_tests import suggesting
-from anvil.core.doc_tests.suite import MAX_ASK_CHARS, NOTHING, entry, with_answers
-from anvil.models.doc_tests import Answer, Suite, TestReport
+from anvil.core.doc_tests.judging import LIKELY
+from anvil.core.doc_tests.suite import MAX_ASK_CHARS, entry, with_answers
+from anvil.models.doc_tests import Outcome, Suite, TestReport
 
 
 class Recorded(NamedTuple):
-    """An answer of today: the number of its question in the suite (from 0), the question, and what it is to expect."""
+    """An answer of today: the number of its question in the suite (from 0), the question, and what it is to expect;
+    None where no result is likely to answer, so that a person has to decide."""
 
     number: int
     ask: str
-    expect: str
+    expect: str | None
 
 
-def answers_of_today(report: TestReport, line: float) -> list[Recorded]:
-    """What each question that expects nothing in particular yet is answered by: its first result, or ``nothing`` where
-    no result is likely to answer (its confidence is below ``line``)."""
+def answers_of_today(report: TestReport) -> list[Recorded]:
+    """What each question without ``expect`` is answered by: its first result, if that is likely to answer."""
     return [
-        Recorded(number, outcome.ask, expected_of(outcome.answers[0] if outcome.answers else None, line))
+        Recorded(number, outcome.ask, _likely(outcome))
         for number, outcome in enumerate(report.outcomes)
         if outcome.status == "new"
     ]
 
 
-def expected_of(answer: Answer | None, line: float) -> str:
-    """A result as an expectation."""
-    if answer is None or (answer.confidence is not None and answer.confidence < line):
-        return NOTHING
+def _likely(outcome: Outcome) -> str | None:
+    answer = outcome.answers[0] if outcome.answers else None
+    if answer is None or (answer.confidence is not None and answer.confidence < LIKELY):
+        return None
     return f"{answer.file_path}#{answer.anchor}" if answer.anchor else answer.file_path
 
 
 def recorded(text: str, answers: Iterable[Recorded], origin: str) -> str:
     """The suite's text with these answers. Raises :class:`ConfigError` where they cannot be added."""
-    return with_answers(text, {answer.number: answer.expect for answer in answers}, origin)
+    return with_answers(text, {answer.number: answer.expect for answer in answers if answer.expect}, origin)
 
 
 def suggestions(reader: IndexReader, suite: Suite | None, asked: Collection[str] = ()) -> Iterator[str]:

@@ -276,9 +276,7 @@ def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:
     return PageList(tuple(pages), len(pages))
 
 
-def find_section(
-    given: str, title: str, sections: tuple[Section, ...]
-) -> Section | None:
+def find_section(given: str, title: str, sections: tuple[Section, ...]) -> Section | None:
     """The section of a page that ``given`` means: breadcrumb, anchor or heading, as in :func:`get_section`."""
     found = _address(given, title, sections) if len(given) <= LONGEST_PATH else None
     return found[0] if found else None

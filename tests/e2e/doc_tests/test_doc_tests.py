@@ -1,0 +1,284 @@
+"""`anvil test`: real pages, the real model and real git, as a documentation team uses them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import anvil
+from tests.conftest import PAGES, write
+from tests.support import in_process
+from tests.support.repositories import isolated, run  # noqa: F401
+
+SUITE = """\
+# what users ask
+[defaults]
+within = 1
+[[question]]
+ask = "how long before a certificate expires am I warned"
+expect = "guides/checks.md#certificates"
+[[question]]
+ask = "how do I hold back alerts at night"
+expect = ["guides/alerts.md#Silence at night"]
+[[question]]
+ask = "install it on a Windows server"
+expect = "install.md#windows"
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with pages, a suite and an index of them; to be copied."""
+    root = tmp_path_factory.mktemp("built")
+    write(root / "docs", PAGES)
+    (root / "anvil-tests.toml").write_text(SUITE, encoding="utf-8")
+    git = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+    run(root, "init", "-q", "-b", "main")
+    run(root, "add", "docs", "anvil-tests.toml")
+    run(root, *git, "commit", "-q", "-m", "first")
+    with anvil.open(root / "docs", provider="local") as opened:
+        opened.index()
+    return root
+
+
+@pytest.fixture
+def root(built: Path, tmp_path: Path, isolated: None) -> Iterator[Path]:  # noqa: F811
+    """A copy of it to edit."""
+    copy = tmp_path / "repo"
+    shutil.copytree(built, copy)
+    yield copy
+
+
+def edit(root: Path, path: str, old: str, new: str) -> None:
+    file = root / "docs" / path
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def suite(root: Path, text: str) -> None:
+    (root / "anvil-tests.toml").write_text(text, encoding="utf-8")
+
+
+def test_the_suite_next_to_the_docs_passes(root: Path) -> None:
+    done = in_process.program("test", cwd=root)
+    assert "3 of 3 questions are answered as expected (100%, and 100% must be)." in done.stdout
+    assert "PASSED  4 pages" in done.stdout
+
+
+def test_a_question_that_lost_its_answer_fails_and_says_what_came(root: Path) -> None:
+    edit(root, "guides/checks.md", "## Certificates", "## Other things")
+    message = in_process.complaint("test", cwd=root)
+    assert "line 4: expect names 'guides/checks.md#certificates', but the page has no one such heading" in message
+    suite(root, SUITE.replace("#certificates", "#disk-space"))
+    done = in_process.program("test", cwd=root, code=1)
+    assert "expected  guides/checks.md#disk-space, which is result" in done.stdout
+    assert "came instead  1. guides/checks.md:11  Checks > Other things  (0." in done.stdout
+    assert "2 of 3 questions" in done.stdout and "FAILED" in done.stdout
+    suite(root, SUITE.replace("#certificates", "#disk-space") + "[suite]\nmin_hit = 0.6\n")
+    in_process.program("test", cwd=root)
+
+
+def test_nothing_is_expected_where_nothing_answers(root: Path) -> None:
+    suite(root, '[[question]]\nask = "how do I bake a chocolate cake?"\nexpect = "nothing"\n')
+    in_process.program("test", cwd=root)
+    suite(root, '[[question]]\nask = "how do I run the installer on Windows?"\nexpect = "nothing"\n')
+    done = in_process.program("test", cwd=root, code=1)
+    assert "expected  nothing, but something seems to answer" in done.stdout
+
+
+def test_the_edited_page_is_blamed(root: Path) -> None:
+    edit(root, "guides/checks.md", "Lighthouse warns two weeks before a TLS certificate expires.", "See elsewhere.")
+    edit(root, "guides/checks.md", "## Certificates", "## Miscellany {#certificates}")
+    edit(root, "index.md", "It is one binary", "It is only one binary")
+    (root / "docs" / "warnings.md").write_text(
+        "# Certificates that expire\n\nYou are warned two weeks before a certificate expires.\n", encoding="utf-8"
+    )
+    suite(root, SUITE.replace("#certificates", ""))
+    report = in_process.printed("test", "--baseline", "main", cwd=root, code=1)
+    (difference,) = report["comparison"]["differences"]
+    assert (difference["kind"], difference["before"]["rank"]) == ("worse", 1)
+    assert {page["file_path"] for page in report["comparison"]["changed_pages"]} == {
+        "guides/checks.md",
+        "index.md",
+        "warnings.md",
+    }
+    blamed = {page["file_path"] for page in difference["blame"]}
+    assert blamed and "index.md" not in blamed
+    done = in_process.program("test", "--baseline", "main", "-q", cwd=root, code=1)
+    assert "1 question got worse" in done.stdout and "Because" in done.stdout
+
+
+def test_a_page_that_overtakes_is_blamed(root: Path) -> None:
+    (root / "docs" / "windows.md").write_text(
+        "# Install it on a Windows server\n\nInstall it on a Windows server: run the installer on the server.\n",
+        encoding="utf-8",
+    )
+    edit(root, "index.md", "It is one binary", "It is only one binary")
+    report = in_process.printed("test", "--baseline", "HEAD", cwd=root, code=1)
+    (difference,) = report["comparison"]["differences"]
+    assert [page["file_path"] for page in difference["blame"]] == ["windows.md"]
+    assert difference["reason"] == "Because windows.md was added and is now result 1."
+    assert difference["decisive"] is True
+    done = in_process.program("test", "--baseline", "main", cwd=root, code=1)
+    assert "1 question got worse (1 question is lost), 0 better." in done.stdout
+
+
+def test_a_removed_page_is_blamed_and_what_got_better_is_said(root: Path) -> None:
+    (root / "docs" / "guides" / "alerts.md").unlink()
+    (root / "docs" / "sleep.md").write_text("# Backups\n\nA backup is made each night.\n", encoding="utf-8")
+    suite(root, SUITE + '[[question]]\nask = "when are backups made"\nexpect = "sleep.md"\n')
+    comparison = in_process.printed("test", "--baseline", "main", cwd=root, code=1)["comparison"]
+    worse, better = comparison["differences"]
+    assert (worse["ask"], [page["file_path"] for page in worse["blame"]]) == (
+        "how do I hold back alerts at night",
+        ["guides/alerts.md"],
+    )
+    assert (better["ask"], [page["file_path"] for page in better["blame"]]) == ("when are backups made", ["sleep.md"])
+
+
+def test_a_renamed_page_keeps_its_expectations(root: Path) -> None:
+    run(root, "mv", "docs/install.md", "docs/setup.md")
+    edit(root, "setup.md", "## Linux", "## On Linux")
+    done = in_process.program("test", cwd=root)
+    assert "anvil: install.md is setup.md now. Write the new name into the suite." in done.stderr
+    report = in_process.printed("test", "--baseline", "main", cwd=root)
+    assert report["comparison"]["differences"] == []
+    (page,) = report["comparison"]["changed_pages"]
+    assert (page["kind"], page["file_path"], page["old_path"]) == ("moved", "setup.md", "install.md")
+    run(root, "commit", "-q", "-a", "-m", "moved")
+    run(root, "mv", "docs/setup.md", "docs/begin.md")
+    run(root, "commit", "-q", "-a", "-m", "moved again")
+    assert "install.md is begin.md now" in in_process.program("test", cwd=root).stderr
+    suite(root, SUITE.replace("install.md", "begin.md"))
+    assert in_process.printed("test", "--baseline", "HEAD~2", cwd=root)["comparison"]["differences"] == []
+
+
+def test_the_baseline_of_a_branch_is_where_it_was_left(root: Path) -> None:
+    run(root, "switch", "-q", "-c", "edits")
+    edit(root, "index.md", "It is one binary", "It is a single binary")
+    run(root, "commit", "-q", "-a", "-m", "edit")
+    run(root, "switch", "-q", "main")
+    (root / "docs" / "windows.md").write_text("# Install it on a Windows server\n\nWindows server.\n", encoding="utf-8")
+    run(root, "add", "docs")
+    run(root, "commit", "-q", "-m", "another's work")
+    run(root, "switch", "-q", "edits")
+    comparison = in_process.printed("test", "--baseline", "main", cwd=root)["comparison"]
+    assert [page["file_path"] for page in comparison["changed_pages"]] == ["index.md"]
+    assert "where this branch left it" in comparison["baseline"]
+
+
+def test_the_baseline_may_be_an_index(root: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.db"
+    shutil.copy(root / "docs" / ".anvil" / "index.db", old)
+    shutil.rmtree(root / ".git")
+    (root / "docs" / "guides" / "alerts.md").unlink()
+    comparison = in_process.printed("test", "--baseline", old, cwd=root, code=1)["comparison"]
+    (difference,) = comparison["differences"]
+    assert [page["file_path"] for page in difference["blame"]] == ["guides/alerts.md"]
+    write(root / "docs", PAGES)
+    with anvil.open(root / "docs", tmp_path / "none.db", "none") as opened:
+        opened.index()
+    suite(root, SUITE + '[[question]]\nask = "which relay for messages"\nexpect = "guides/alerts.md#e-mail"\n')
+    comparison = in_process.printed("test", "--baseline", tmp_path / "none.db", cwd=root)["comparison"]
+    assert all(not each["blame"] for each in comparison["differences"])
+    assert "other settings" in comparison["notes"][0]
+
+
+def test_wrong_baselines(root: Path, tmp_path: Path) -> None:
+    assert "There is no commit 'nowhere'" in in_process.complaint("test", "--baseline", "nowhere", cwd=root)
+    edit(root, "index.md", "It is one binary", "It is a single binary")
+    run(root, "commit", "-q", "-a", "-m", "second")
+    run(tmp_path, "clone", "-q", "--depth", "1", root.as_uri(), "shallow")
+    shutil.copytree(root / "docs" / ".anvil", tmp_path / "shallow" / "docs" / ".anvil")
+    message = in_process.complaint("test", "--baseline", "HEAD~1", cwd=tmp_path / "shallow")
+    assert "This clone is shallow" in message and "fetch-depth: 0" in message
+    shutil.rmtree(root / ".git")
+    assert "is in no git repository" in in_process.complaint("test", "--baseline", "main", cwd=root)
+    assert "cannot be a baseline" in in_process.complaint("test", "--baseline", "milvus://x/y", cwd=root)
+
+
+def test_what_names_no_page_is_an_error_with_the_closest(root: Path) -> None:
+    suite(root, '[[question]]\nask = "a"\nexpect = ["docs/install.md", "guides/check.md"]\n')
+    message = in_process.complaint("test", cwd=root)
+    assert "line 1: expect names 'docs/install.md', which is no page. Closest: install.md" in message
+    assert "expect names 'guides/check.md', which is no page. Closest: guides/checks.md" in message
+    suite(root, '[[question]]\nask = "a"\nexpect = "install.md#window"\n')
+    assert "Closest: #windows" in in_process.complaint("test", cwd=root)
+
+
+def test_there_is_no_suite(root: Path) -> None:
+    (root / "anvil-tests.toml").unlink()
+    message = in_process.complaint("test", cwd=root)
+    assert "There is no anvil-tests.toml" in message and "anvil test --suggest" in message
+    assert "There is no other.toml" in in_process.complaint("test", "other.toml", cwd=root)
+
+
+def test_new_questions_get_the_answers_of_today(root: Path) -> None:
+    more = '# new\n[[question]]\nask = "an alert that nobody acknowledges" # rota\n'
+    more += '[[question]]\nask = "how do I bake a chocolate cake?"\n'
+    suite(root, SUITE + more)
+    done = in_process.program("test", cwd=root)
+    assert "2 questions have no expect. 'anvil test --update' shows and records their answers." in done.stderr
+    assert "3 of 3 questions" in done.stdout
+    done = in_process.program("test", "--update", cwd=root)
+    assert 'expect = "guides/alerts.md#escalation"' in done.stderr
+    written = (root / "anvil-tests.toml").read_text(encoding="utf-8")
+    assert written.startswith(SUITE + "# new\n")
+    assert '# rota\nexpect = "guides/alerts.md#escalation"\n' in written
+    assert written.endswith('cake?"\n')
+    assert "nothing is likely to answer: name a page" in done.stderr
+    assert "4 of 4 questions" in in_process.program("test", cwd=root).stdout
+    assert in_process.program("test", "--update", cwd=root).stderr.count("name a page") == 1
+    suite(root, SUITE)
+    assert "nothing to write" in in_process.program("test", "--update", cwd=root).stderr
+
+
+def test_questions_are_suggested(root: Path) -> None:
+    (root / "docs" / "faq.md").write_text(
+        "# FAQ\n\n## Why is `it` so *quiet*?\n\nNo.\n\n## Installing behind a proxy\n\nSet it.\n\n## No\n\nNo.\n",
+        encoding="utf-8",
+    )
+    edit(root, "index.md", "## Why another monitor", "## Why another monitor?")
+    printed = in_process.program("test", "--suggest", cwd=root).stdout
+    assert 'ask = "Why another monitor?"\nexpect = "index.md#why-another-monitor"' in printed
+    assert 'ask = "Installing behind a proxy"\nexpect = "faq.md#installing-behind-a-proxy"' in printed
+    assert printed.count("[[question]]") == 3
+    suite(root, SUITE + printed)
+    assert "6 of 6" in in_process.program("test", cwd=root).stdout
+    again = in_process.program("test", "--suggest", cwd=root)
+    assert again.stdout == "" and "No heading is a question that the suite lacks." in again.stderr
+
+
+def test_junit(root: Path, tmp_path: Path) -> None:
+    suite(root, SUITE + '[[question]]\nask = "bell \\u0007 & <tag>"\nexpect = "guides/checks.md#disk-space"\nwithin = 1\n')
+    in_process.program("test", "--junit", tmp_path / "out.xml", cwd=root, code=1)
+    (found,) = ElementTree.parse(tmp_path / "out.xml").getroot()
+    assert (found.get("tests"), found.get("failures"), found.get("skipped")) == ("4", "1", "0")
+    assert [case.find("failure") is None for case in found] == [True, True, True, False]
+    assert found[3].get("name") == "bell \ufffd & <tag>"
+    message = in_process.complaint("test", "--junit", tmp_path / "no" / "out.xml", cwd=root)
+    assert "cannot be written" in message
+
+
+def test_without_vectors_words_decide(root: Path) -> None:
+    report = in_process.printed("test", "--mode", "keyword", cwd=root)
+    assert [outcome["rank"] for outcome in report["outcomes"]] == [1, 1, 1]
+    in_process.program("build", "--provider", "none", "--index", "words.db", cwd=root)
+    done = in_process.program("test", "--provider", "local", "--index", "words.db", cwd=root)
+    assert "Semantic search is off" in done.stderr
+
+
+def test_the_api_gives_the_same(root: Path) -> None:
+    printed = in_process.printed("test", "--baseline", "main", cwd=root)
+    with anvil.open(root / "docs") as opened:
+        report = opened.test(root / "anvil-tests.toml", baseline="main")
+    assert (report.passed, report.hit, report.mrr) == (printed["passed"], printed["hit"], printed["mrr"])
+    assert [outcome.ask for outcome in report.outcomes] == [outcome["ask"] for outcome in printed["outcomes"]]
+    assert json.loads(json.dumps(printed)) == printed
+    assert report.failed == () and report.comparison is not None and report.comparison.lost == ()
