@@ -1,6 +1,6 @@
 """``anvil.open`` and the object it returns: one index over one folder of documents.
 
-Which source, embedding provider and index are used is decided here and in the corpus that is made here.
+Here and in :class:`DocsCorpus` the source, the embedding provider and the index are chosen.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ def open(
 ) -> Anvil:
     """Open a folder of documents, an index, or both.
 
-    ``docs``: the folder. ``index``: the index file (default ``<docs>/.anvil/index.db``), or where it is published:
-    ``https://...``, ``github:OWNER/REPO#artifact:NAME``. ``provider``: ``local``, ``openai`` or ``none``. ``config``: a
-    file or a :class:`Config`. What is not given comes from the configuration. With an index alone, answers come from
-    it as it is, unless the configured folder has at least half of its pages, by their paths: then the index is of
-    that folder, and is compared with it.
+    ``docs``: the folder. ``index``: the index file (default ``<docs>/.anvil/index.db``), or the address of a published
+    one: ``https://...``, ``github:OWNER/REPO#artifact:NAME``. ``provider``: ``local``, ``openai`` or ``none``.
+    ``config``: a file or a :class:`Config`. The configuration has the values that are not given. If only an index is
+    given, answers come from it alone. But if the configured folder has at least half of its pages, by their paths, the
+    index belongs to that folder and is compared with it.
 
     ``background``, for servers: no answer waits for the first build or for the vectors of a large change; see
-    :meth:`Anvil.start`. ``watch``, with it: changes are also read on file events, before the next question; that is
-    for speed and for :meth:`Anvil.on_change` only. Raises :class:`AnvilError`.
+    :meth:`Anvil.start`. ``watch``, with ``background``: file events also start a refresh. So the next query is faster,
+    and :meth:`Anvil.on_change` reports changes before it. Raises :class:`AnvilError`.
     """
     flags = {
         "docs": os.fspath(docs) if docs is not None else None,
@@ -83,7 +83,8 @@ def open(
 
 
 class Anvil:
-    """One index, usable from any thread; a context manager. Forgetting :meth:`close` warns."""
+    """One index over one folder. All methods may be called from any thread. A context manager; without :meth:`close`
+    there is a ResourceWarning."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class Anvil:
         background: bool = False,
         watch: bool = False,
     ) -> None:
-        """``base`` is where relative paths in ``config`` start; ``index_only``: docs may be missing or another's."""
+        """``base``: the start of relative paths in ``config``. ``index_only``: ``docs`` may be missing or unrelated."""
         self.config = config
         self._base = base
         self._progress = progress
@@ -112,7 +113,7 @@ class Anvil:
         self._location = _location(config, base, self.folder)
         self.index_path = self._location.path
         self.origin = self._location.origin
-        """Where the index is fetched from, or asked, without credentials; None for a file of one's own."""
+        """The address of a published index or of Milvus, without credentials; None for a local file."""
         self._corpus = DocsCorpus(config, self.folder, self._location, index_only=index_only)
         self._live = LiveIndex(self._corpus, background=background, watch=watch, progress=progress)
 
@@ -133,10 +134,10 @@ class Anvil:
 
     @property
     def provider(self) -> EmbeddingProvider:
-        """The embedding provider; its model is loaded when it is first needed."""
+        """The embedding provider. Its model is loaded at first use."""
         return self._corpus.provider
 
-    # --- questions ---------------------------------------------------------------------------------------
+    # --- queries -----------------------------------------------------------------------------------------
 
     def search(
         self,
@@ -161,21 +162,21 @@ class Anvil:
         max_chars: int = 12_000,
         mode: Mode = "hybrid",
     ) -> Explained:
-        """As :meth:`search`, with what each score is made of."""
+        """Like :meth:`search`, with the parts of each score and the span of each matching section."""
         started_at = time.perf_counter()
-        question = self._live.embed_query(query, mode)
+        query_vector = self._live.embed_query(query, mode)
         with self._live.query(mode) as copy:
             from anvil.services.search.searcher import Explained
 
             threshold = self.config.search.threshold
-            found = copy.searcher.search(query, top_k, file_filter, max_chars, mode, threshold, question)
+            ranked = copy.searcher.search(query, top_k, file_filter, max_chars, mode, threshold, query_vector)
             result = SearchResult(
-                found.hits,
-                found.total_chunks,
+                ranked.hits,
+                ranked.total_chunks,
                 round((time.perf_counter() - started_at) * 1000, 3),
-                self._live.freshness(copy, found.notes),
+                self._live.freshness(copy, ranked.notes),
             )
-            return Explained(result, found.parts, found.spans)
+            return Explained(result, ranked.parts, ranked.spans)
 
     def get_page(self, file_path: str) -> Page:
         """A whole page. Raises :class:`NotFound`, naming the closest paths."""
@@ -199,14 +200,15 @@ class Anvil:
             return pages.get_section(copy.reader, file_path, heading_path, include_children, self.docs_root)
 
     def headings(self, file_path: str) -> tuple[str, ...]:
-        """The breadcrumbs of all sections of a page, in order: what :meth:`get_section` can be asked for."""
+        """The breadcrumbs of all sections of a page, in order. :meth:`get_section` accepts them."""
         from anvil.services.search import pages
 
         with self._live.query(page=self._path(file_path)) as copy:
             return pages.headings(copy.reader, file_path, self.docs_root)
 
     def breadcrumb(self, file_path: str, heading: str) -> str:
-        """The exact breadcrumb of a section named by breadcrumb, anchor or, where only one has it, heading text."""
+        """The exact breadcrumb of a section. It may be named by breadcrumb, by anchor, or by a heading that only one
+        section has."""
         from anvil.services.search import pages
 
         with self._live.query() as copy:
@@ -231,16 +233,16 @@ class Anvil:
             return pages.list_pages(copy.reader, prefix)
 
     def get_status(self) -> Status:
-        """The server, the index, the embedding and the repository; it does not fail because git does."""
+        """The state of the server, the index, the embedding and the repository. Errors of git do not make it fail."""
         with self._live.query() as copy:
             return status.status(copy, self._location, self.docs_root, self._started_at)
 
     def health(self) -> ContentHealth:
-        """What is worth improving in the pages. The index is not locked while they are compared with one another."""
+        """Findings about the pages, such as duplicates and long sections. The index is not locked during comparison."""
         from anvil.services.reports import content_health
 
         if not self._location.is_file:
-            raise ConfigError(f"Health needs an index file, and {self.origin} is none. Open the file it was made from.")
+            raise ConfigError(f"Health needs an index file, not {self.origin}. Open the file that was exported.")
         with self._live.query() as copy:
             contents = content_health.read_index(copy.reader)
         return contents.finish()
@@ -315,15 +317,14 @@ class Anvil:
         shard: str | None = None,
         executor: str | None = None,
     ) -> BuildReport:
-        """Bring the index file in line with the documents; it is not written when it is already.
+        """Build or update the index file. It is not written if nothing changed.
 
-        ``force`` does all anew. ``previous``: further indexes whose vectors may be taken over. ``source``: other
-        documents than the working tree's, such as the staged ones. ``shard``, such as ``3/8``: that share of them
-        only, for :func:`anvil.services.build.merge.join`. ``executor``, such as ``ray://head:10001``: the cluster
-        that embeds them.
-        Raises :class:`BuildError`.
+        ``force``: read and embed all documents again. ``previous``: further indexes whose vectors may be reused.
+        ``source``: other documents than those of the working tree, such as the staged ones. ``shard``, such as
+        ``3/8``: only this share of them, for :func:`anvil.services.build.merge.join`. ``executor``, such as
+        ``ray://head:10001``: the cluster that embeds them. Raises :class:`BuildError`.
         """
-        # A server's answers do not wait for a build: it writes a file of its own, behind a lock of its own.
+        # In a server, queries do not wait for a build: it writes another file, with a lock of its own.
         with nullcontext() if self._background else self._live.lock:
             self._live.ensure_open()
             return self._corpus.build(
@@ -336,9 +337,9 @@ class Anvil:
             )
 
     def check(self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None) -> Changes:
-        """How the documents differ from the index file; needs no model.
+        """The pages in which the documents differ from the index file. No model is loaded.
 
-        ``source``: other documents than the working tree's; ``index``: another file than :attr:`index_path`.
+        ``source``: other documents than those of the working tree. ``index``: another file than :attr:`index_path`.
         Raises :class:`ArtifactError` when there is no usable index, :class:`SourceError` when there are no
         documents.
         """
@@ -352,28 +353,28 @@ class Anvil:
                 self._corpus.ensure_folder(self.folder)
             return (self._location if index is None else IndexLocation(Path(index))).compare(documents)
 
-    # --- life --------------------------------------------------------------------------------------------
+    # --- start and close ---------------------------------------------------------------------------------
 
     def start(self, progress: Progress | None = None) -> None:
-        """Open the index or build it, and load the model, in the background; returns at once.
+        """Open or build the index, and load the model, in the background. Returns at once.
 
-        Only with ``background=True``, where the first question does it too; a second call does nothing more.
-        ``progress`` is told of the first build by another thread. Questions asked meanwhile are answered from what
-        is there, and say so in ``freshness.notes``.
+        It needs ``background=True``. Without this call the first query does it. A second call does nothing.
+        ``progress`` gets the progress of the first build, from another thread. Queries during the build are answered
+        from what is indexed so far, and ``freshness.notes`` says so.
         """
         if not self._background:
-            raise ConfigError("Nothing runs behind this Anvil. Open it with anvil.open(..., background=True).")
+            raise ConfigError("start() needs background work. Open the index with anvil.open(..., background=True).")
         self._live.start(progress)
 
     def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
-        """Tell ``callback`` which pages changed, came or went, after each refresh that found any.
+        """Call ``callback`` with the changed, added and removed pages after each refresh that found any.
 
-        It is called by the thread that refreshed, holding no lock. Returns the function that ends it.
+        The call is in the thread of the refresh, without a lock. Returns the function that ends the calls.
         """
         return self._live.on_change(callback)
 
     def close(self) -> None:
-        """Stop what runs behind; let go of files and model. A second call does nothing."""
+        """Stop the background work, and close the files and the model. A second call does nothing."""
         self._live.close()
         self._corpus.close()
 
@@ -392,7 +393,7 @@ class Anvil:
 
 
 def _location(config: Config, base: Path, folder: Path | None) -> IndexLocation:
-    """Where the configured index is: a file, an address that it is fetched from, or Milvus."""
+    """The configured index: a file, an address from which it is fetched, or Milvus."""
     index = config.index or ""
     if index_url.is_milvus(index):
         from anvil.services.milvus.working_copy import MilvusCollection

@@ -1,4 +1,5 @@
 """Building and checking an index in a CI job: what the action, a GitLab job or a shell script calls.
 
-``running`` does the work, ``summary`` renders what people read, ``hosts`` speaks to whatever runs the job.
+``run`` does the work, ``summary`` renders the summary, ``annotations`` finds the stale lines, ``hosts`` writes to the
+runner or the terminal, and ``program_key`` names the cached installation.
 """

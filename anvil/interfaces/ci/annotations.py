@@ -1,4 +1,4 @@
-"""Where in a checkout an index is not up to date: a note for each page, at the first line that differs."""
+"""Notes for stale pages, each at the first line that differs from the index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message about a page; ``file`` is its path in the checkout, None for one that is gone."""
+    """A message about a page. ``file`` is its path in the checkout, or None for a removed page."""
 
     message: str
     file: str | None
@@ -29,17 +29,18 @@ class Note:
 
 
 def notes(changes: Changes, opened: Anvil, reader: Reader) -> Iterator[Note]:
-    """A note for each stale page, those that changed first."""
+    """A note for each stale page, changed pages first."""
     for path in changes.changed:
-        yield Note("The index holds another text of this page.", in_checkout(opened, path), _line(path, opened, reader))
+        line = _line(path, opened, reader)
+        yield Note("The index has an older text of this page.", in_checkout(opened, path), line)
     for path in changes.added:
-        yield Note("The index does not hold this page.", in_checkout(opened, path), 1)
+        yield Note("The index does not have this page.", in_checkout(opened, path), 1)
     for path in changes.removed:
-        yield Note(f"The index still holds {path}, which is gone.", None, None)
+        yield Note(f"The index still has {path}, which was removed.", None, None)
 
 
 def in_checkout(opened: Anvil, path: str) -> str | None:
-    """A page's path from the root of the checkout, POSIX; None when it lies elsewhere."""
+    """A page's POSIX path from the root of the checkout; None if it is outside of it."""
     if opened.folder is None:
         return None
     root = Path(os.environ.get("GITHUB_WORKSPACE") or os.getcwd()).resolve()

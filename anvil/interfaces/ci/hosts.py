@@ -1,7 +1,7 @@
-"""Whoever runs the job: GitHub's runner, told by its workflow commands and files, or a terminal, told in plain lines.
+"""The program that runs the job: GitHub's runner, which reads workflow commands and files, or a plain log.
 
-File names, titles and messages come from the documents. A runner reads commands out of what a job prints, so
-nothing is printed that was not made harmless first.
+File names, titles and messages come from the documents. A runner executes commands that it finds in the output, so all
+text is escaped before it is printed.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 Level = Literal["notice", "warning", "error"]
-LARGEST_SUMMARY = 1024 * 1024
-"""Bytes that GitHub takes of a step's summary; a larger one is not shown at all."""
-_CUT = "\n\n*The rest is left out: a summary holds 1 MiB.*\n"
+MAX_SUMMARY_BYTES = 1024 * 1024
+"""GitHub's limit for a step's summary. It does not show a larger one."""
+_CUT = "\n\n*The rest is left out: a summary can have 1 MiB.*\n"
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
 class Host(Protocol):
-    """What a job may tell whoever runs it."""
+    """The outputs of a job."""
 
     def line(self, text: str) -> None:
-        """A line of the log."""
+        """Print a line in the log."""
 
     def annotate(self, level: Level, message: str, file: str | None = None, line: int | None = None) -> None:
-        """A message that stands out, at a line of a file of the checkout where that is known."""
+        """Print a message with a level, at a line of a file in the checkout if these are known."""
 
     def output(self, values: Mapping[str, str]) -> None:
-        """Values for the steps that follow."""
+        """Set values for later steps."""
 
     def summarize(self, markdown: str) -> None:
-        """Add to the summary that people read after the run."""
+        """Append to the summary of the run."""
 
 
 def host(environment: Mapping[str, str], say: Callable[[str], None], summary: str | None, values: bool = True) -> Host:
-    """Who runs this job. ``say`` prints a line, on either stream: GitHub's runner reads commands from both (its
-    ScriptHandler). ``summary``: a file for the summary, in place of GitHub's own; ``values``: whether the values for
-    later steps are lines, too."""
+    """The host of this job, by the environment. ``say`` prints a line. It may use stdout or stderr: GitHub's runner
+    reads commands from both (its ScriptHandler). ``summary``: a file for the summary instead of GitHub's own.
+    ``values``: whether the values for later steps are printed, too."""
     if environment.get("GITHUB_ACTIONS") == "true":
         own = environment.get("GITHUB_STEP_SUMMARY")
         return GitHub(say, environment.get("GITHUB_OUTPUT"), summary or own, values)
@@ -47,8 +47,8 @@ def host(environment: Mapping[str, str], say: Callable[[str], None], summary: st
 
 
 def visible(text: str) -> str:
-    """``text`` on one line: what cannot be seen, breaks lines or turns the direction of writing is spelled out."""
-    return _UNSEEN.sub(lambda found: _spelled(found[0]), text)
+    """``text`` on one line. Invisible characters, line breaks and marks of the writing direction are escaped."""
+    return _UNSEEN.sub(lambda match: _spelled(match[0]), text)
 
 
 def _spelled(character: str) -> str:
@@ -56,7 +56,7 @@ def _spelled(character: str) -> str:
 
 
 class Plain:
-    """A log that people read, such as GitLab's or a terminal. Outputs are ``name: value`` lines."""
+    """A plain log, such as GitLab's or a terminal. Outputs are ``name: value`` lines."""
 
     def __init__(self, say: Callable[[str], None], summary: str | None, values: bool = True) -> None:
         self._say = say
@@ -80,7 +80,7 @@ class Plain:
 
 
 class GitHub:
-    """GitHub's runner. Its commands are described in the reference "Workflow commands for GitHub Actions"."""
+    """GitHub's runner. Its documentation is "Workflow commands for GitHub Actions"."""
 
     def __init__(
         self, say: Callable[[str], None], output: str | None, summary: str | None, values: bool = True
@@ -110,8 +110,8 @@ class GitHub:
 
 def command(name: str, message: str, properties: Mapping[str, str]) -> str:
     """A workflow command, escaped as the runner reads it: ``::warning file=a.md,line=1::message``."""
-    told = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{name} {told}::{_data(message)}"
+    assignments = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{name} {assignments}::{_data(message)}"
 
 
 def _data(text: str) -> str:
@@ -123,17 +123,17 @@ def _property(text: str) -> str:
 
 
 def _spell_rare(text: str) -> str:
-    return _UNSEEN.sub(lambda found: found[0] if found[0] in "\r\n" else _spelled(found[0]), text)
+    return _UNSEEN.sub(lambda match: match[0] if match[0] in "\r\n" else _spelled(match[0]), text)
 
 
 def harmless(text: str) -> str:
-    """A line in which the runner finds no command: ``::name::`` counts at a line's start, ``##[name]`` anywhere."""
+    """A line without a workflow command: ``::name::`` is one at a line's start, ``##[name]`` anywhere."""
     plain = visible(text).replace("##[", "##\\[")
     return f"\\{plain}" if plain.lstrip().startswith("::") else plain
 
 
 def entry(name: str, value: str) -> str:
-    """A line or more of the file ``GITHUB_OUTPUT``; the delimiter is one that nobody can have foreseen."""
+    """An entry of the file ``GITHUB_OUTPUT``. The delimiter is random, so that no value can contain it."""
     if "\n" not in value and "\r" not in value:
         return f"{name}={value}\n"
     delimiter = f"end-{uuid.uuid4().hex}"
@@ -141,11 +141,11 @@ def entry(name: str, value: str) -> str:
 
 
 def bounded(markdown: str, taken: int = 0) -> str:
-    """``markdown``, cut at a line where it and the ``taken`` bytes before it would be more than a summary holds."""
+    """``markdown``, cut at the end of a line so that with the ``taken`` bytes before it, it fits a summary."""
     data = markdown.encode()
-    if len(data) + taken <= LARGEST_SUMMARY:
+    if len(data) + taken <= MAX_SUMMARY_BYTES:
         return markdown
-    room = max(LARGEST_SUMMARY - taken - len(_CUT.encode()), 0)
+    room = max(MAX_SUMMARY_BYTES - taken - len(_CUT.encode()), 0)
     return data[:room].rpartition(b"\n")[0].decode("utf-8", "ignore") + (_CUT if room else "")
 
 

@@ -1,4 +1,4 @@
-"""A CI job's work: what to reuse, build or check, and what to tell about it."""
+"""The work of a CI job: build or check the index, reuse earlier ones, report the result."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from anvil.backends.store.reader import Reader
     from anvil.models.documents import BuildReport
 
-KEPT = "index.db"
-"""The index's name in the folder that is kept, whatever it is called in the checkout."""
-MOST = 10
-"""Warnings about files at most: GitHub shows no more of a step."""
+KEPT_NAME = "index.db"
+"""The index's name in the folder that is kept between runs."""
+MAX_WARNINGS = 10
+"""Annotations of one step that GitHub shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a job asks for: the options of ``anvil build``, ``keep``, a folder, and whether stale pages are marked.
-    ``kept_key``: the name under which a cache had what is in ``keep``."""
+    """The options of ``anvil ci``. ``keep``: the folder that is kept between runs. ``kept_key``: the cache key from
+    which it was restored. ``mark_stale``: whether stale pages get a warning."""
 
     docs: str | None = None
     index: str | None = None
@@ -49,21 +49,21 @@ class Order:
 
 
 def plan(order: Order, host: Host, environment: Mapping[str, str]) -> dict[str, str]:
-    """Say where the index is kept between runs, and under which name a cache finds it again."""
+    """The folder in which to keep the index between runs, and the prefixes of its cache key."""
     with _opened(order, host) as opened:
         folder = Path(environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / f"anvil-index-{_place(opened, order)}"
         prefix = _cache_prefix(opened, order)
-        told = {
+        values = {
             "keep": order.keep or str(folder),
             "cache-prefix": prefix,
             "cache-branch": prefix + _branch(_base_branch(environment) or _own_branch(environment)),
         }
-    host.output(told)
-    return told
+    host.output(values)
+    return values
 
 
 def build(order: Order, host: Host) -> dict[str, str]:
-    """Build the index, reusing what was kept; leave it and its manifest in the folder that is kept."""
+    """Build the index, reuse vectors of the kept one, and write the new index and its manifest into that folder."""
     from anvil.backends.store import manifest_file, publish, verified_cache, verify
     from anvil.services.reports import content_health, diff
 
@@ -71,21 +71,21 @@ def build(order: Order, host: Host) -> dict[str, str]:
         opened = stack.enter_context(_opened(order, host))
         keep = Path(order.keep) if order.keep else None
         previous = [*_kept(keep), *_named(order.previous, opened, host)]
-        held = Path(stack.enter_context(tempfile.TemporaryDirectory())) / KEPT
+        old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / KEPT_NAME
         base = stack.enter_context(_of_base(opened, order, keep))
         candidates = [*([base] if base else []), opened.index_path, *previous]
-        old = _last(candidates, order.shard, held)  # a copy: the build may take its place
+        old = _first_sound(candidates, order.shard, old_copy)  # a copy, since the build may replace it
         report = opened.index(previous=previous, shard=order.shard)
         _warn(report, opened, host)
-        if report.nothing_embedded:  # before it is kept for the next run, or published
+        if report.nothing_embedded:  # such an index must not be kept for the next run, or published
             raise BuildError(report.nothing_embedded_because)
         index = opened.index_path
         new = stack.enter_context(verify.open_checked(index))
         sha256 = verified_cache.sha256(index)
-        told = _told(
+        contents = _contents(
             opened,
             new,
-            before=_size(stack.enter_context(old), held) if old else None,
+            before=_size(stack.enter_context(old), old_copy) if old else None,
             difference=diff.difference(old, new) if old else None,
             health=content_health.examine(new),
             report=report,
@@ -97,19 +97,19 @@ def build(order: Order, host: Host) -> dict[str, str]:
             "pages": str(report.pages),
             "chunks": str(report.chunks),
             "embedded": str(report.embedded),
-            "changed": _yes(old is None or verified_cache.sha256(held) != sha256),
+            "changed": _yes(old is None or verified_cache.sha256(old_copy) != sha256),
             "cache-key": f"{_cache_prefix(opened, order)}{_branch(_own_branch(os.environ))}{sha256[:16]}",
         }
         if keep:
-            publish.place(index, keep / KEPT)
-            manifest_file.write_manifest(keep / KEPT)
+            publish.place(index, keep / KEPT_NAME)
+            manifest_file.write_manifest(keep / KEPT_NAME)
     host.output(values)
-    host.summarize(summary.render(told))
+    host.summarize(summary.render(contents))
     return values
 
 
 def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
-    """Compare the index with the documents, and mark those it is not up to date with; whether it is fresh."""
+    """Compare the index with the documents, and annotate the stale pages. Returns whether it is fresh, and values."""
     from anvil.backends.store import verify
     from anvil.services.reports import content_health, diff
 
@@ -119,7 +119,7 @@ def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
         reader = stack.enter_context(verify.open_checked(opened.index_path))
         base = stack.enter_context(_of_base(opened, order, None))
         old = stack.enter_context(verify.open_checked(base)) if base else None
-        told = _told(
+        contents = _contents(
             opened,
             reader,
             before=_size(old, base) if old and base else None,
@@ -131,24 +131,24 @@ def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
         counts = reader.counts()
         values = {
             "index-path": str(opened.index_path.absolute()),
-            "digest": told.digest,
+            "digest": contents.digest,
             "pages": str(counts["documents"]),
             "chunks": str(counts["chunks"]),
             "embedded": "0",
             "changed": _yes(bool(changes)),
         }
         if changes:
-            for note in list(notes(changes, opened, reader))[: MOST if order.mark_stale else 0]:
+            for note in list(notes(changes, opened, reader))[: MAX_WARNINGS if order.mark_stale else 0]:
                 host.annotate("warning", note.message, note.file, note.line)
             host.annotate(
                 "error",
                 f"{_shown(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
-                f"from the documents. Run '{'mkdocs' if told.of_site else 'anvil'} build' and commit the index.",
+                f"from the documents. Run '{'mkdocs' if contents.of_site else 'anvil'} build' and commit the index.",
             )
         else:
-            host.line(f"{_shown(opened.index_path)} is fresh: it says what the documents say.")
+            host.line(f"{_shown(opened.index_path)} is fresh: no page differs from the documents.")
     host.output(values)
-    host.summarize(summary.render(told))
+    host.summarize(summary.render(contents))
     return not changes, values
 
 
@@ -165,36 +165,36 @@ def _own_branch(environment: Mapping[str, str]) -> str:
 
 
 def _branch(name: str) -> str:
-    """A branch in the name of a cache."""
+    """A branch as a part of a cache key."""
     return f"{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}-"
 
 
 @contextmanager
 def _of_base(opened: Anvil, order: Order, keep: Path | None) -> Iterator[Path | None]:
-    """The index of the branch that a pull request is for: as committed there, or the last one that a run there kept.
+    """The index of the branch that a pull request is for: the committed one, or the last one that a run kept there.
 
-    None where neither is at hand, as in a checkout of the last commit alone.
+    None if there is neither, as in a checkout without history.
     """
     from anvil.backends.store import verify
 
     branch = None if order.shard else _base_branch(os.environ)
     with ExitStack() as stack:
-        found = None
+        base = None
         if branch is not None:
             kept_there = (order.kept_key or "").startswith(_cache_prefix(opened, order) + _branch(branch))
-            found = next(_kept(keep), None) if kept_there else None
+            base = next(_kept(keep), None) if kept_there else None
             merge = os.environ.get("GITHUB_SHA") if os.environ.get("GITHUB_REF", "").endswith("/merge") else None
             for revision in ([f"{merge}^1"] if merge else []) + [f"origin/{branch}"]:
-                with suppress(AnvilError):  # no history there, no index in that commit, or none that can be used
+                with suppress(AnvilError):  # no history, or no usable index in that commit
                     tracked = TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
                     file = stack.enter_context(tracked.file(revision))
                     verify.open_checked(file).close()
-                    found = file
+                    base = file
                     break
-        yield found
+        yield base
 
 
-# --- what to work on -------------------------------------------------------------------------------------------
+# --- inputs ----------------------------------------------------------------------------------------------------
 
 
 def _opened(order: Order, host: Host) -> Anvil:
@@ -204,7 +204,7 @@ def _opened(order: Order, host: Host) -> Anvil:
 
 
 class _Lines:
-    """Says how far a build is, every ten seconds."""
+    """Progress of a build, as a line every ten seconds."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -218,38 +218,38 @@ class _Lines:
 
 
 def _place(opened: Anvil, order: Order) -> str:
-    """What tells this index, or this share of it, from others of the same checkout."""
+    """An id of this index, or of this shard, among others of the same checkout."""
     name = f"{_shown(opened.index_path)}\n{order.shard or ''}"
     return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def _cache_prefix(opened: Anvil, order: Order) -> str:
-    """Indexes of another format or model are of no use, so a cache is not asked for them."""
+    """The prefix of cache keys. It depends on format and model, since other indexes cannot be reused."""
     from anvil.backends.store.connection import FORMAT_VERSION
 
     return f"anvil-{FORMAT_VERSION}-{opened.provider.digest[:12]}-{_place(opened, order)}-"
 
 
 def _kept(folder: Path | None) -> Iterator[Path]:
-    if folder and (folder / KEPT).is_file():
-        yield folder / KEPT
+    if folder and (folder / KEPT_NAME).is_file():
+        yield folder / KEPT_NAME
 
 
 def _named(previous: tuple[str, ...], opened: Anvil, host: Host) -> Iterator[Path]:
-    """The indexes that ``previous`` names, one a line: paths, patterns, and what is published elsewhere.
+    """The indexes of ``previous``: paths, glob patterns and addresses, one per line.
 
-    What cannot be had is a warning: the first run of all has none.
+    A missing one is a warning, since the first run has none.
     """
     from anvil.core import index_url
 
-    for name in (line.strip() for each in previous for line in each.splitlines()):
+    for name in (line.strip() for value in previous for line in value.splitlines()):
         if index_url.is_remote(name):
             yield from _fetched(name, opened, host)
         elif name:
-            found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
-            if not found:
+            files = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+            if not files:
                 host.annotate("warning", f"There is no previous index at {name}: its vectors cannot be reused.")
-            yield from map(Path, found)
+            yield from map(Path, files)
 
 
 def _fetched(name: str, opened: Anvil, host: Host) -> Iterator[Path]:
@@ -257,49 +257,49 @@ def _fetched(name: str, opened: Anvil, host: Host) -> Iterator[Path]:
     from anvil.backends.fetch.http_client import Limits
 
     try:
-        found = fetch(name, head=opened.folder, limits=Limits(size=opened.config.fetch.max_bytes))
+        fetched = fetch(name, head=opened.folder, limits=Limits(size=opened.config.fetch.max_bytes))
     except AnvilError as error:
-        host.annotate("warning", f"The previous index cannot be had: {error}")
+        host.annotate("warning", f"The previous index cannot be fetched: {error}")
         return
-    host.line(f"The previous index is of {found.origin}, built from commit {(found.commit or 'unknown')[:12]}.")
-    yield found.path
+    host.line(f"The previous index is from {fetched.origin}, built from commit {(fetched.commit or 'unknown')[:12]}.")
+    yield fetched.path
 
 
-def _last(candidates: list[Path], shard: str | None, held: Path) -> Reader | None:
-    """The first of the indexes that is sound and of the same share of the pages, as a copy at ``held``."""
+def _first_sound(candidates: list[Path], shard: str | None, copy: Path) -> Reader | None:
+    """The first index that is sound and of the same shard, copied to ``copy`` and opened there."""
     from anvil.backends.store import publish, verify
 
     for path in candidates:
         try:
             with verify.open_checked(path) as reader:
-                alike = reader.meta().get("shard") == shard
+                same_shard = reader.meta().get("shard") == shard
         except ArtifactError:
-            continue  # the build, which is given the same, says why
-        if alike:
-            publish.place(path, held)
-            return verify.open_checked(held)
+            continue  # the build gets the same indexes, and reports the reason
+        if same_shard:
+            publish.place(path, copy)
+            return verify.open_checked(copy)
     return None
 
 
-# --- what to tell ----------------------------------------------------------------------------------------------
+# --- reports ---------------------------------------------------------------------------------------------------
 
 
-def _told(opened: Anvil, reader: Reader, **more: object) -> summary.Told:
+def _contents(opened: Anvil, reader: Reader, **more: object) -> summary.Contents:
     meta = reader.meta()
-    return summary.Told(
+    return summary.Contents(
         index=_shown(opened.index_path),
         docs=_shown(opened.folder) if opened.folder else "",
         digest=meta["digest"],
         commit=meta.get("commit"),
         of_site=reader.excluded_hashes() is not None,
-        pages=_pages_address(opened),
+        pages_url=_pages_url(opened),
         after=_size(reader, opened.index_path),
         **more,  # type: ignore[arg-type]
     )
 
 
-def _pages_address(opened: Anvil) -> str | None:
-    """The address on GitHub below which the pages of this commit can be read; None elsewhere."""
+def _pages_url(opened: Anvil) -> str | None:
+    """The address of the pages' folder in this commit on GitHub; None elsewhere."""
     server, repository, commit = (os.environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "SHA"))
     folder = in_checkout(opened, "")
     if not (server and repository and commit) or folder is None:
@@ -314,19 +314,20 @@ def _size(reader: Reader, path: Path) -> summary.Size:
 
 
 def _warn(report: BuildReport, opened: Anvil, host: Host) -> None:
-    told: list[tuple[str, str | None]] = [(reason, None) for reason in report.reasons]
-    told += [(f"Left out: {each.reason}", in_checkout(opened, each.path)) for each in report.skipped]
-    told += [(f"Not embedded, found by keyword only: {each.path}: {each.reason}", None) for each in report.failed]
-    for message, file in told[: MOST - 1]:
+    warnings: list[tuple[str, str | None]] = [(reason, None) for reason in report.reasons]
+    warnings += [(f"Skipped: {skipped.reason}", in_checkout(opened, skipped.path)) for skipped in report.skipped]
+    for failure in report.failed:
+        warnings.append((f"Not embedded, found by keyword only: {failure.path}: {failure.reason}", None))
+    for message, file in warnings[: MAX_WARNINGS - 1]:
         host.annotate("warning", message, file)
-    if len(told) >= MOST:
-        host.annotate("warning", f"{len(told) - MOST + 1} more warnings stand in the log.")
-        for message, file in told[MOST - 1 :]:
+    if len(warnings) >= MAX_WARNINGS:
+        host.annotate("warning", f"{len(warnings) - MAX_WARNINGS + 1} more warnings are in the log.")
+        for message, file in warnings[MAX_WARNINGS - 1 :]:
             host.line(f"{file}: {message}" if file else message)
 
 
 def _shown(path: Path) -> str:
-    """A path from the working folder, where it lies inside; POSIX."""
+    """A POSIX path, relative to the working folder if it is below it."""
     absolute = path.absolute()
     here = Path.cwd()
     return (absolute.relative_to(here) if absolute.is_relative_to(here) else absolute).as_posix()

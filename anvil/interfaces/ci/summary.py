@@ -1,6 +1,6 @@
-"""The summary of a run, in Markdown that looks the same on GitHub, on GitLab and in a mail.
+"""The summary of a run, in Markdown that GitHub and GitLab show.
 
-Whatever comes from the documents stands in code spans, where nothing is markup, and lists are cut short.
+Text from the documents is in code spans, where nothing is markup. Long lists are cut.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from anvil.models.documents import BuildReport, Changes
 from anvil.services.reports.content_health import Bar, ContentHealth, Spot
 from anvil.services.reports.diff import Difference, PageChange
 
-ROWS = 25
-"""Rows of a list shown at most."""
-SECTIONS = 6
-"""Sections named for each page at most."""
-LONGEST = 160
-"""Characters of a path or breadcrumb shown at most."""
-WIDTH = 30
+MAX_ROWS = 25
+"""Rows of a table."""
+MAX_SECTIONS = 6
+"""Sections or places named in one row."""
+MAX_CODE_CHARS = 160
+"""Characters of a path or breadcrumb."""
+MAX_BAR_CHARS = 30
 """Characters of the longest bar."""
 
 
@@ -38,13 +38,13 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a summary tells.
+class Contents:
+    """The values that a summary shows.
 
-    ``index`` and ``docs`` are shown as given. ``before`` is the last index's size, ``difference`` what changed since;
-    both None without a last one. Of a build there is a ``report``, of a check ``stale`` pages, if any. ``of_site``: the
-    index was built with a site. ``since``: the branch that ``before`` and ``difference`` are of, None for the last run.
-    ``pages``: the address below which the pages can be read, with a slash.
+    ``index`` and ``docs`` are paths as shown. ``before`` is the size of the last index, ``difference`` the changes
+    since; both are None without a last index. A build has a ``report``, a check has the ``stale`` pages. ``of_site``:
+    the index was built with a site. ``since``: the branch of ``before`` and ``difference``, None for the last run.
+    ``pages_url``: the address of the pages' folder, with a slash at its end.
     """
 
     index: str
@@ -59,32 +59,38 @@ class Told:
     stale: Changes | None = None
     of_site: bool = False
     since: str | None = None
-    pages: str | None = None
+    pages_url: str | None = None
 
 
-def render(told: Told) -> str:
-    """The summary, whole, ending in a line break."""
-    parts = [f"## {_headline(told)}", _origin(told), _numbers(told), *_changes(told), *_findings(told.health)]
-    if told.health.chunks:
-        parts += ["### Chunk sizes", _chart(told.health.chunk_sizes)]
+def render(contents: Contents) -> str:
+    """The whole summary, with a line break at its end."""
+    parts = [
+        f"## {_headline(contents)}",
+        _origin(contents),
+        _numbers(contents),
+        *_changes(contents),
+        *_findings(contents.health),
+    ]
+    if contents.health.chunks:
+        parts += ["### Chunk sizes", _chart(contents.health.chunk_sizes)]
     return "\n\n".join(parts) + "\n"
 
 
 def failure(message: str) -> str:
-    """The summary of a run that could not do what it was asked."""
-    return f"## Documentation index: could not be had\n\n{code(message, 1000)}\n"
+    """The summary of a run that failed."""
+    return f"## Documentation index: failed\n\n{code(message, 1000)}\n"
 
 
 def artifact(name: str, address: str, repository: str | None) -> str:
-    """Where the uploaded index is, and the command that fetches it."""
+    """The address of the uploaded index, and the command that fetches it."""
     lines = f"Index: [{code(name)}]({quote(address, safe=':/?=&%')})."
     if repository:
         lines += f" To fetch it: {code(shlex.join(['anvil', 'pull', f'github:{repository}', f'artifact:{name}']))}"
     return f"{lines}\n"
 
 
-def code(text: str, longest: int = LONGEST) -> str:
-    """``text`` as a code span that may stand in a table, on one line, cut in the middle when it is long."""
+def code(text: str, longest: int = MAX_CODE_CHARS) -> str:
+    """``text`` as a code span for a table: on one line, and cut in the middle when it is long."""
     plain = visible(text)
     if len(plain) > longest:
         plain = f"{plain[: longest // 2]}…{plain[-longest // 2 :]}"
@@ -93,30 +99,30 @@ def code(text: str, longest: int = LONGEST) -> str:
     return f"{ticks}{pad}{plain}{pad}{ticks}".replace("|", "\\|")
 
 
-# --- what it is ----------------------------------------------------------------------------------------------
+# --- the index -----------------------------------------------------------------------------------------------
 
 
-def _headline(told: Told) -> str:
-    if told.report is None:
-        stale = len(told.stale or ())
+def _headline(contents: Contents) -> str:
+    if contents.report is None:
+        stale = len(contents.stale or ())
         return (
             f"Documentation index: stale, {counted(stale, 'page', 'differ')}"
             if stale
             else ("Documentation index: fresh")
         )
-    if told.difference is None:
+    if contents.difference is None:
         return "Documentation index: built"
-    pages = len(told.difference.pages)
+    pages = len(contents.difference.pages)
     return f"Documentation index: {counted(pages, 'page')} changed" if pages else "Documentation index: unchanged"
 
 
-def _origin(told: Told) -> str:
-    commit = f" at commit {code(told.commit[:12])}" if told.commit else ""
-    return f"{code(told.index)}, built from {code(told.docs)}{commit}. Digest {code(told.digest[:16])}."
+def _origin(contents: Contents) -> str:
+    commit = f" at commit {code(contents.commit[:12])}" if contents.commit else ""
+    return f"{code(contents.index)}, built from {code(contents.docs)}{commit}. Digest {code(contents.digest[:16])}."
 
 
-def _numbers(told: Told) -> str:
-    after, before, health, report = told.after, told.before, told.health, told.report
+def _numbers(contents: Contents) -> str:
+    after, before, health, report = contents.after, contents.before, contents.health, contents.report
     rows = [
         ("Pages", f"{after.pages:,}", _grown(after.pages, before.pages if before else None)),
         ("Sections", f"{after.sections:,}", _grown(after.sections, before.sections if before else None)),
@@ -132,7 +138,7 @@ def _numbers(told: Told) -> str:
         rows.append(("Passages without a vector", f"{health.pending_vectors:,}", ""))
     if before is None:
         return table(("", "now"), [row[:2] for row in rows], "lr")
-    return table(("", "now", f"since {_since(told)}"), rows, "lrr")
+    return table(("", "now", f"since {_since(contents)}"), rows, "lrr")
 
 
 def _grown(now: int, before: int | None, in_bytes: bool = False) -> str:
@@ -148,89 +154,100 @@ def size(count: int) -> str:
     return f"{count} B" if count < 1000 else f"{count / 1e3:.1f} kB" if count < 999_950 else f"{count / 1e6:.1f} MB"
 
 
-# --- what changed --------------------------------------------------------------------------------------------
+# --- changes -------------------------------------------------------------------------------------------------
 
 
-def _changes(told: Told) -> Iterator[str]:
-    if told.stale:
+def _changes(contents: Contents) -> Iterator[str]:
+    if contents.stale:
         yield "### Stale pages"
-        kinds = (("changed", told.stale.changed), ("added", told.stale.added), ("removed", told.stale.removed))
-        stale = [(_page(told, path, kind), kind) for kind, paths in kinds for path in paths]
+        kinds = (
+            ("changed", contents.stale.changed),
+            ("added", contents.stale.added),
+            ("removed", contents.stale.removed),
+        )
+        stale = [(_page(contents, path, kind), kind) for kind, paths in kinds for path in paths]
         yield listed(("page", "since the index"), stale)
-        yield f"Run `{'mkdocs' if told.of_site else 'anvil'} build` and commit the index."
-    difference = told.difference
+        yield f"Run `{'mkdocs' if contents.of_site else 'anvil'} build` and commit the index."
+    difference = contents.difference
     if difference is None or not (difference.pages or difference.settings):
         return
-    yield f"### Changed since {_since(told)}"
+    yield f"### Changed since {_since(contents)}"
     if difference.settings:
         settings = [(code(key), code(old), code(new)) for key, old, new in difference.settings]
         yield table(("setting", "was", "is"), settings)
     if difference.pages:
         order = {"added": 0, "changed": 1, "removed": 2}
         pages = sorted(difference.pages, key=lambda page: (order[page.kind], page.file_path))
-        rows = [(_page(told, page.file_path, page.kind), page.kind, _sections(page)) for page in pages]
+        rows = [(_page(contents, page.file_path, page.kind), page.kind, _sections(page)) for page in pages]
         yield listed(("page", "", "sections"), rows)
 
 
-def _since(told: Told) -> str:
-    return code(told.since) if told.since else "the last run"
+def _since(contents: Contents) -> str:
+    return code(contents.since) if contents.since else "the last run"
 
 
-def _page(told: Told, path: str, kind: str) -> str:
-    """A page's path, as a link to its file where that can be read."""
-    if told.pages is None or kind == "removed":
+def _page(contents: Contents, path: str, kind: str) -> str:
+    """A page's path, as a link to its file if there is an address for it."""
+    if contents.pages_url is None or kind == "removed":
         return code(path)
-    return f"[{code(path)}]({told.pages}{quote(path, errors='surrogateescape')})"
+    return f"[{code(path)}]({contents.pages_url}{quote(path, errors='surrogateescape')})"
 
 
 def _sections(page: PageChange) -> str:
     if page.kind != "changed":
         return counted(len(page.sections), "section")
     named = [
-        code(full_heading(page.title, each.heading_path), 80) + ("" if each.kind == "changed" else f" {each.kind}")
-        for each in page.sections[:SECTIONS]
+        code(full_heading(page.title, section.heading_path), 80)
+        + ("" if section.kind == "changed" else f" {section.kind}")
+        for section in page.sections[:MAX_SECTIONS]
     ]
     more = len(page.sections) - len(named)
     return ", ".join([*named, *([f"{more} more"] if more else [])]) or "title or metadata"
 
 
-# --- what is worth mending -----------------------------------------------------------------------------------
+# --- findings about the pages --------------------------------------------------------------------------------
 
 
 def _findings(health: ContentHealth) -> Iterator[str]:
-    found = [*_blocks(health)]
-    if found:
+    blocks = [*_blocks(health)]
+    if blocks:
         yield "### Worth a look"
-        yield from found
+        yield from blocks
 
 
 def _blocks(health: ContentHealth) -> Iterator[str]:
     if health.long_sections:
-        told = f"{counted(len(health.long_sections), 'section')} over {health.limit:,} characters, cut into parts"
-        named = [(each, full_heading(each.title, each.heading_path)) for each in health.long_sections]
-        rows = [(code(f"{each.file_path}:{each.line}"), code(name), f"{each.chars:,}") for each, name in named]
-        yield folded(told, listed(("page", "section", "characters"), rows, "llr"))
+        title = f"{counted(len(health.long_sections), 'section')} over {health.limit:,} characters, cut into parts"
+        rows = [
+            (
+                code(f"{spot.file_path}:{spot.line}"),
+                code(full_heading(spot.title, spot.heading_path)),
+                f"{spot.chars:,}",
+            )
+            for spot in health.long_sections
+        ]
+        yield folded(title, listed(("page", "section", "characters"), rows, "llr"))
     if health.duplicates:
-        told = f"{counted(len(health.duplicates), 'text')} in more than one place"
+        title = f"{counted(len(health.duplicates), 'text')} in more than one place"
         places = [
             (
-                ", ".join(_place(spot) for spot in spots[:SECTIONS])
-                + (f", {len(spots) - SECTIONS} more" if len(spots) > SECTIONS else ""),
+                ", ".join(_place(spot) for spot in spots[:MAX_SECTIONS])
+                + (f", {len(spots) - MAX_SECTIONS} more" if len(spots) > MAX_SECTIONS else ""),
                 f"{spots[0].chars:,}",
             )
             for spots in health.duplicates
         ]
-        yield folded(told, listed(("places", "characters"), places, "lr"))
+        yield folded(title, listed(("places", "characters"), places, "lr"))
     if health.near_duplicates:
-        told = f"{counted(len(health.near_duplicates), 'pair')} of sections that nearly say the same"
+        title = f"{counted(len(health.near_duplicates), 'pair')} of sections with nearly the same text"
         rows = [(_place(pair.first), _place(pair.second), f"{pair.similarity:.3f}") for pair in health.near_duplicates]
-        yield folded(told, listed(("one", "other", "similarity"), rows, "llr"))
+        yield folded(title, listed(("one", "other", "similarity"), rows, "llr"))
     if health.without_headings:
-        told = f"{counted(len(health.without_headings), 'page')} without headings"
-        yield folded(told, listed(("page",), [(code(path),) for path in health.without_headings]))
+        title = f"{counted(len(health.without_headings), 'page')} without headings"
+        yield folded(title, listed(("page",), [(code(path),) for path in health.without_headings]))
     if health.empty_pages:
-        told = f"{counted(len(health.empty_pages), 'page')} without text"
-        yield folded(told, listed(("page",), [(code(path),) for path in health.empty_pages]))
+        title = f"{counted(len(health.empty_pages), 'page')} without text"
+        yield folded(title, listed(("page",), [(code(path),) for path in health.empty_pages]))
 
 
 def _place(spot: Spot) -> str:
@@ -238,7 +255,7 @@ def _place(spot: Spot) -> str:
 
 
 def folded(title: str, body: str) -> str:
-    """A block that opens at a click. ``title`` is ours: it is not escaped."""
+    """A block that opens at a click. ``title`` is not escaped: it must not come from documents."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
@@ -250,14 +267,14 @@ def _chart(bars: Iterable[Bar]) -> str:
 
 
 def _bar(share: float) -> str:
-    eighths = max(round(share * WIDTH * 8), 1 if share else 0)
+    eighths = max(round(share * MAX_BAR_CHARS * 8), 1 if share else 0)
     return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
 
 
 def listed(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "") -> str:
-    """A table of the first rows, and how many more there are."""
-    more = len(rows) - ROWS
-    return table(head, rows[:ROWS], align) + (f"\n\n… and {more:,} more." if more > 0 else "")
+    """A table of the first rows, and the number of further ones."""
+    more = len(rows) - MAX_ROWS
+    return table(head, rows[:MAX_ROWS], align) + (f"\n\n… and {more:,} more." if more > 0 else "")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The ``anvil`` program: finds the command, runs it, and turns what it raises into a message and an exit code.
+"""The ``anvil`` program: finds the command, runs it, and turns an exception into a message and an exit code.
 
 A command is a module of this package, imported when it is called.
 """
@@ -94,8 +94,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _configure_encoding(stream: io.TextIOWrapper) -> None:
-    """Write UTF-8 to files and pipes, unless PYTHONIOENCODING names another encoding: on Windows the default is a code
-    page that lacks characters of most pages. A character that the encoding lacks is written as ``?``, without an error.
+    """Write UTF-8 to files and pipes, unless PYTHONIOENCODING names another encoding. On Windows the default is a code
+    page without many of the characters that documents use. A character that the encoding lacks is written as ``?``.
     """
     chosen = os.environ.get("PYTHONIOENCODING", "").partition(":")[0]
     if not chosen and not stream.isatty():
@@ -108,7 +108,8 @@ def _configure_encoding(stream: io.TextIOWrapper) -> None:
 def run(arguments: list[str]) -> int:
     """Run the command line and return the exit code. An error is a message on stderr; ``--debug`` adds the traceback.
 
-    Without arguments: help on a terminal, ``serve`` elsewhere, so that a client's configuration can be just ``anvil``.
+    Without arguments it prints the help on a terminal, and runs ``serve`` elsewhere: then a client's configuration can
+    be just ``anvil``.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)  # after it, nothing is an option
     debug = "--debug" in arguments[:end]

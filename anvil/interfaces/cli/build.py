@@ -9,8 +9,8 @@ from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 from anvil.models.documents import BuildReport
 
-NAMED = 10
-"""Passages without a vector that are named one by one."""
+MAX_FAILURES_SHOWN = 10
+"""Passages without a vector that get a line each."""
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
@@ -20,8 +20,10 @@ NAMED = 10
 @click.option(
     "--executor", metavar="ADDRESS", help="A Ray cluster that embeds: ray://HOST:10001, ray://auto or ray://local."
 )
-@click.option("--tracked", is_flag=True, help="With --staged: exit with 1 until the index is staged as it was built.")
-@click.option("--force", is_flag=True, help="Read and embed all pages again. A vector that cannot be made is kept.")
+@click.option("--tracked", is_flag=True, help="With --staged: exit with 1 until the new index is staged.")
+@click.option(
+    "--force", is_flag=True, help="Read and embed all pages again. Where the provider fails, the old vector stays."
+)
 @click.option("--previous", metavar="FILE", multiple=True, help="An index whose vectors may be reused (repeatable).")
 @options.as_json
 @options.quiet
@@ -43,7 +45,7 @@ def command(
 ) -> int:
     """Build the index, or bring it up to date. Nothing is written when nothing changed.
 
-    Exit code 0: done, 1: with --tracked, not staged yet, 2: could not, or the provider made no vector at all.
+    Exit code 0: done, 1: the index is not staged yet (with --tracked), 2: an error, or the provider made no vector.
     """
     import anvil
 
@@ -51,37 +53,37 @@ def command(
         source = options.documents(opened, staged, ref)
         in_git = options.in_git(opened, staged) if tracked else None
         report = opened.index(force=force, previous=previous, source=source, shard=shard, executor=executor)
-        waiting = in_git.adding() if in_git is not None and not in_git.is_staged() else None
-    code = ERROR if report.nothing_embedded else NO if waiting else OK
+        next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
+    code = ERROR if report.nothing_embedded else NO if next_step else OK
     if as_json:
         output.print_json(report)
         return code
-    for sentence in report.reasons:
-        output.warn(sentence)
-    for left_out in report.skipped:
-        output.warn(f"skipped {left_out.path}: {left_out.reason}")
-    for failure in report.failed[:NAMED]:
+    for reason in report.reasons:
+        output.warn(reason)
+    for skipped in report.skipped:
+        output.warn(f"skipped {skipped.path}: {skipped.reason}")
+    for failure in report.failed[:MAX_FAILURES_SHOWN]:
         output.warn(f"not embedded, found by keyword only: {failure.path}: {failure.reason}")
-    if len(report.failed) > NAMED:
-        output.warn(f"not embedded, found by keyword only: {len(report.failed) - NAMED:,} more passages")
+    if len(report.failed) > MAX_FAILURES_SHOWN:
+        output.warn(f"not embedded, found by keyword only: {len(report.failed) - MAX_FAILURES_SHOWN:,} more passages")
     if report.nothing_embedded:
         output.warn(report.nothing_embedded_because)
     if not quiet:
         output.say(summary(report))
-        if waiting:
-            output.say(f"It is not in the commit yet. {waiting}")
+        if next_step:
+            output.say(f"It is not in the commit yet. {next_step}")
     return code
 
 
 def summary(report: BuildReport) -> str:
-    """What a build did, in a line or two."""
+    """The report of a build in one or two lines."""
     size = f"{counted(report.pages, 'page')}, {counted(report.chunks, 'chunk')}, {report.size_bytes / 1e6:.1f} MB"
     if report.outcome == "unchanged":
         return f"{output.relative(report.index_path)} is up to date: {size}."
     changes = report.changes
     counts = [(len(changes.added), "added"), (len(changes.changed), "changed"), (len(changes.removed), "removed")]
-    told = ", ".join(f"{count} {word}" for count, word in counts if count) or "no page changed"
+    counts_text = ", ".join(f"{count} {word}" for count, word in counts if count) or "no page changed"
     return (
-        f"Built {output.relative(report.index_path)}: {size} ({told}) in {report.seconds:.1f} s.\n"
+        f"Built {output.relative(report.index_path)}: {size} ({counts_text}) in {report.seconds:.1f} s.\n"
         f"{counted(report.embedded, 'passage')} embedded, {report.reused} reused. Digest {report.digest[:16]}."
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--tracked",
     is_flag=True,
-    help="With --staged or --ref: the index, too, is the one in git, not the file in the folder.",
+    help="With --staged or --ref: compare the index in git, not the file in the folder.",
 )
 @options.as_json
 @options.quiet
@@ -39,7 +39,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Does the index say what the documents say? Exit code 0: fresh, 1: stale, 2: could not tell."""
+    """Compare the index with the documents. Exit code 0: fresh, 1: stale, 2: an error."""
     import anvil
 
     with anvil.open(docs, index, config=config) as opened, contextlib.ExitStack() as held:
@@ -49,10 +49,10 @@ def command(
         name = source.name if source else "documents"
         place = opened.origin or str(opened.index_path)
         shown = opened.origin or output.relative(opened.index_path)
-        mend = ""
+        advice = ""
         if changes and not opened.origin:
-            build = _mend(opened, docs, index, config, staged, ref, tracked)
-            mend = f" {options.keep(file or opened.index_path, build)}"
+            build = _build_command(opened, docs, index, config, staged, ref, tracked)
+            advice = f" {options.update_advice(file or opened.index_path, build)}"
     if as_json:
         output.print_json(
             {
@@ -65,11 +65,11 @@ def command(
             }
         )
     elif not quiet:
-        output.say(_told(changes, name, shown, mend))
+        output.say(_rendered(changes, name, shown, advice))
     return NO if changes else OK
 
 
-def _mend(
+def _build_command(
     opened: Anvil,
     docs: str | None,
     index: str | None,
@@ -78,27 +78,27 @@ def _mend(
     ref: str | None,
     tracked: bool,
 ) -> str:
-    """The command that brings the index in line, with the options that this one was given."""
+    """The command that updates the index, with the options of this call."""
     from anvil.backends import installation
 
-    build = options.build(*(["--staged"] if staged else []), docs=docs, index=index, config=config, ref=ref)
+    build = options.build_command(*(["--staged"] if staged else []), docs=docs, index=index, config=config, ref=ref)
     if not (tracked and staged):
         return build
-    in_git = options.tracked(opened)
+    in_git = options.tracked_index(opened)
     add = installation.line(["git", "add", output.relative(opened.index_path)])
     if in_git.repository.temporary is None:
         return f"{build} && {add}"
-    # Pages of 'git commit -a' and 'git commit FILE' are staged for that one commit only, so a build finds none of them.
+    # 'git commit -a' and 'git commit FILE' stage pages for that one commit only. A build afterwards would not see them.
     if in_git.repository.temporary == "all":
         return f"git add -u && {build} && {add}"
     pages = installation.line(["git", "add", "-u", output.relative(in_git.docs)])
     return f"{pages} && {build} && {add}. Then commit without naming files: git commit"
 
 
-def _told(changes: Changes, name: str, place: str, mend: str) -> str:
+def _rendered(changes: Changes, name: str, place: str, advice: str) -> str:
     if not changes:
-        return f"{place} is fresh: it says what the {name} says."
+        return f"{place} is fresh: no page differs from the {name}."
     kinds = (("changed", changes.changed), ("added", changes.added), ("removed", changes.removed))
     lines = [f"{kind:>8}  {path}" for kind, paths in kinds for path in paths]
     differ = counted(len(changes), "page", "differ")
-    return "\n".join([*lines, f"{place} is stale: {differ} from the {name}.{mend}"])
+    return "\n".join([*lines, f"{place} is stale: {differ} from the {name}.{advice}"])

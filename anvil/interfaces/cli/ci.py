@@ -19,27 +19,27 @@ from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
     "--previous",
     metavar="SOURCE",
     multiple=True,
-    help="An index whose vectors may be reused: a path, a "
-    "pattern, or what 'anvil pull' takes; several lines name several (repeatable).",
+    help="An index whose vectors may be reused: a path, a pattern, or a SOURCE of 'anvil pull'. "
+    "One per line; repeatable.",
 )
 @click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8.")
 @click.option(
     "--keep",
     metavar="FOLDER",
-    help="A folder kept between runs: the last index is found in it, and the "
-    "new one left there as index.db with its manifest index.json.",
+    help="A folder that is kept between runs. The last index is read from it. The new one is written there as "
+    "index.db, with its manifest index.json.",
 )
 @click.option(
     "--mark-stale",
     metavar="true/false",
     type=bool,
     default=True,
-    help="With check: a warning at each stale page, up to ten (default: true).",
+    help="With check: a warning for each stale page, at most ten (default: true).",
 )
-@click.option("--kept-key", metavar="NAME", help="The name under which a cache had what is in --keep.")
-@click.option("--artifact-name", metavar="NAME", help="With artifact: what the index was uploaded as.")
-@click.option("--artifact-url", metavar="URL", help="With artifact: where it can be downloaded.")
-@click.option("--summary", metavar="FILE", help="Add the summary to this file (default: GitHub's, where it runs).")
+@click.option("--kept-key", metavar="NAME", help="The cache key from which the folder of --keep was restored.")
+@click.option("--artifact-name", metavar="NAME", help="With artifact: the name of the uploaded artifact.")
+@click.option("--artifact-url", metavar="URL", help="With artifact: its download address.")
+@click.option("--summary", metavar="FILE", help="Add the summary to this file (default on GitHub: the step's summary).")
 @options.as_json
 def command(
     mode: str,
@@ -57,11 +57,11 @@ def command(
     summary: str | None,
     as_json: bool,
 ) -> int:
-    """Build or check the index in a CI job: warnings at the files, values for later steps, a summary to read.
+    """Build or check the index in a CI job, with warnings at the files, values for later steps and a summary.
 
-    On GitHub it speaks the runner's commands and files, elsewhere in plain lines. An empty value is none. Exit code 0:
-    done, 1: stale, 2: could not. The mode 'plan' says where to keep the index, and how a cache finds it;
-    'artifact' adds to the summary where it was uploaded.
+    On GitHub it writes workflow commands, elsewhere plain lines. An empty option counts as not given. The mode
+    'plan' prints the folder in which to keep the index, and its cache keys. 'artifact' adds the place of the uploaded
+    index to the summary. Exit code 0: done, 1: stale, 2: an error.
     """
     from anvil.interfaces.ci import hosts, run
     from anvil.interfaces.ci.summary import artifact, failure
@@ -77,7 +77,7 @@ def command(
         mark_stale,
         kept_key or None,
     )
-    say = functools.partial(output.say, err=as_json)  # standard output is the JSON's alone
+    say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     host = hosts.host(os.environ, say, summary or None, values=not as_json)
     if mode == "artifact":
         if not artifact_name or not artifact_url:

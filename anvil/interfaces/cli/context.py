@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def repository(function: F) -> F:
-    """The options that say which repository, and how."""
+    """The options ``--root``, ``--config`` and ``--provider``."""
     for option in (
         click.option("--provider", metavar="NAME", help="Embedding provider: none (default), local, openai."),
         click.option("--config", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml)."),
@@ -44,11 +44,11 @@ def command() -> None:
 
 @command.command("ingest", epilog="Example: anvil context ingest --root .")
 @repository
-@click.option("--force", is_flag=True, help="Read all anew.")
+@click.option("--force", is_flag=True, help="Read all files again.")
 @options.as_json
 @options.quiet
 def ingest(root: str | None, config: str | None, provider: str | None, force: bool, as_json: bool, quiet: bool) -> None:
-    """Bring the index in line with the files; a second run at once waits for the first."""
+    """Update the index from the files. A second run at the same time waits for the first."""
 
     def warn(skipped: Skipped) -> None:
         if not quiet:
@@ -56,7 +56,7 @@ def ingest(root: str | None, config: str | None, provider: str | None, force: bo
 
     with opened(root, config, provider) as context, output.progress(quiet) as progress:
         run = context.ingest(force=force, progress=progress, warn=warn)
-        where = context.records.folder
+        folder = context.records.folder
     if as_json:
         output.print_json(run)
         return
@@ -64,28 +64,28 @@ def ingest(root: str | None, config: str | None, provider: str | None, force: bo
         return
     for note in run.notes:
         output.warn(note)
-    moved = [f"{count} {word}" for word in ("added", "changed", "removed") if (count := getattr(run, word))]
+    changes = [f"{count} {word}" for word in ("added", "changed", "removed") if (count := getattr(run, word))]
     output.say(
-        f"{where}: {counted(run.artifacts, 'artifact')}, {counted(run.chunks, 'chunk')}, "
+        f"{folder}: {counted(run.artifacts, 'artifact')}, {counted(run.chunks, 'chunk')}, "
         f"{counted(run.embeddings, 'embedding')}, {counted(run.tasks.open, 'open task')}, {run.tasks.done} done "
-        f"({', '.join(moved) or 'nothing changed'}) in {run.seconds:.1f} s."
+        f"({', '.join(changes) or 'nothing changed'}) in {run.seconds:.1f} s."
     )
     if run.errors:
-        output.warn(f"{counted(run.errors, 'file', 'could')} not be read; {where / 'errors.log'} says why.")
+        output.warn(f"{counted(run.errors, 'file', 'could')} not be read; {folder / 'errors.log'} says why.")
 
 
 @command.command("status", epilog="Example: anvil context status --json")
 @repository
 @options.as_json
 def status(root: str | None, config: str | None, provider: str | None, as_json: bool) -> None:
-    """What the context holds, and how the last run went."""
+    """Show what the context holds, and the result of the last run."""
     with output.progress() as progress, opened(root, config, provider, progress) as context:
         health = context.health()
-        found = context.get().inventory
+        inventory = context.get().inventory
     if as_json:
         output.print_json(health)
         return
-    kinds = ", ".join(f"{count} {kind}" for kind, count in found.artifacts.items() if count)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in inventory.artifacts.items() if count)
     rows = [
         ("status", health.status),
         ("artifacts", f"{health.artifacts}{f' ({kinds})' if kinds else ''}"),
@@ -107,15 +107,15 @@ def status(root: str | None, config: str | None, provider: str | None, as_json: 
 def tasks(
     root: str | None, config: str | None, provider: str | None, status: str, as_json: bool, path: str | None
 ) -> None:
-    """The check boxes of all artifacts, or of those in PATH."""
+    """List the check boxes of all artifacts, or of those in PATH."""
     with output.progress() as progress, opened(root, config, provider, progress) as context:
-        found, note = context.tasks(status, path), context.unmarked(path)
+        listed, note = context.tasks(status, path), context.unmarked(path)
     if as_json:
-        output.print_json(found)
+        output.print_json(listed)
         return
     if note is not None:
         output.warn(note)
-    for task in found:
+    for task in listed:
         output.say(f"{task.artifactPath}:{task.line}: [{task.mark}] {task.text}")
 
 
@@ -136,27 +136,27 @@ def search(
 ) -> None:
     """Search the artifacts."""
     from anvil.core.search import snippets
-    from anvil.interfaces.cli.search import SNIPPET
+    from anvil.interfaces.cli.search import MAX_SNIPPET_CHARS
 
     with output.progress() as progress, opened(root, config, provider, progress) as context:
-        found = context.search(query, top_k, type_)
+        hits = context.search(query, top_k, type_)
     if as_json:
-        output.print_json(found)
+        output.print_json(hits)
         return
-    wanted = snippets.query_stems(query)
-    for number, each in enumerate(found, 1):
-        start, end = snippets.best_snippet(each.content, wanted, SNIPPET)
-        line = each.startLine + snippets.lines_before(each.content, start)
-        output.say(f"{number}. {each.artifactPath}:{line}  {each.score:.3f}")
-        output.say(f"   {full_heading(each.title, each.heading)}")
-        for text in each.content[start:end].splitlines():
+    stems = snippets.query_stems(query)
+    for number, hit in enumerate(hits, 1):
+        start, end = snippets.best_snippet(hit.content, stems, MAX_SNIPPET_CHARS)
+        line = hit.startLine + snippets.lines_before(hit.content, start)
+        output.say(f"{number}. {hit.artifactPath}:{line}  {hit.score:.3f}")
+        output.say(f"   {full_heading(hit.title, hit.heading)}")
+        for text in hit.content[start:end].splitlines():
             if text.strip():
                 output.say(f"   | {text}")
 
 
 @command.command("script", epilog="Example: anvil context script")
 def script() -> None:
-    """Print a shell script for crontabs that ingests the repository in whose 'scripts' folder it is."""
+    """Print a shell script for cron. Saved in a repository's 'scripts' folder, it ingests that repository."""
     from importlib.resources import files
 
     output.say(files("anvil.services.context").joinpath("mcp-ingest.sh").read_text(encoding="utf-8"), nl=False)

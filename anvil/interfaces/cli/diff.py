@@ -15,16 +15,16 @@ from anvil.interfaces.cli.exit_codes import NO, OK
 @click.argument("b", metavar="B")
 @options.as_json
 def command(a: str, b: str, as_json: bool) -> int:
-    """Compare two index files: pages and sections added, changed, removed. Exit code 0: same text, 1: different."""
+    """List the pages, sections and settings in which two index files differ. Exit code 0: none, 1: some."""
     from anvil.backends.store import verify
     from anvil.core import index_url
     from anvil.services.reports import diff
 
-    first, second = (Path(index_url.file(each)) for each in (a, b))
+    first, second = (Path(index_url.file(name)) for name in (a, b))
     with verify.open_checked(first) as old, verify.open_checked(second) as new:
-        found = diff.difference(old, new)
+        difference = diff.difference(old, new)
     if as_json:
-        output.print_json(found)
+        output.print_json(difference)
     else:
-        output.say(diff.rendered(found), nl=False)
-    return NO if found.pages or found.settings else OK
+        output.say(diff.rendered(difference), nl=False)
+    return NO if difference.pages or difference.settings else OK

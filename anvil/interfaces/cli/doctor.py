@@ -22,9 +22,9 @@ MAX_WIDTH = 100
 @options.as_json
 @options.folder
 def command(docs: str | None, index: str | None, config: str | None, provider: str | None, as_json: bool) -> int:
-    """Look at everything that can be wrong, and print the command that repairs it. Changes nothing.
+    """Examine the installation, the configuration and the index, and print the commands that repair them.
 
-    Exit code 0: nothing is wrong, 1: something is, 2: something could not be looked at.
+    It changes nothing. Exit code 0: nothing is wrong, 1: something is wrong, 2: something could not be examined.
     """
     from anvil.services.doctor import examinations, place
 
@@ -60,7 +60,7 @@ def _summary(findings: list[Finding]) -> str:
     if counts["wrong"]:
         parts.append(f"{counted(counts['wrong'], 'thing', 'are')} wrong")
     if counts["unseen"]:
-        parts.append(f"{counts['unseen']} could not be looked at")
+        parts.append(f"{counts['unseen']} could not be examined")
     if counts["note"]:
         parts.append(counted(counts["note"], "note"))
     return f"{', '.join(parts) or 'Nothing is wrong'}."

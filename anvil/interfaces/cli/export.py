@@ -20,8 +20,8 @@ from anvil.interfaces.cli import options, output
 @options.as_json
 @options.quiet
 def command(docs: str | None, index: str | None, config: str | None, to: str, as_json: bool, quiet: bool) -> None:
-    """Write the index into Milvus, for 'anvil serve --index milvus://...': text, vectors and BM25. What was there
-    answers until all is written. A token is read from ANVIL_MILVUS_TOKEN."""
+    """Write the index into Milvus, for 'anvil serve --index milvus://...': text, vectors and BM25. Queries get the
+    former export until the new one is complete. A token is read from ANVIL_MILVUS_TOKEN."""
     import anvil
     from anvil.backends.milvus.client import Client
     from anvil.core import index_url
@@ -30,7 +30,7 @@ def command(docs: str | None, index: str | None, config: str | None, to: str, as
     address = index_url.milvus(to)
     with output.progress(quiet) as progress, anvil.open(docs, index, config=config) as opened:
         if opened.origin is not None:
-            raise ConfigError(f"The index is {opened.origin}. Name the file that is to be exported with --index.")
+            raise ConfigError(f"The index is {opened.origin}. Name the file to export with --index.")
         client = Client(address, Path.cwd())
         try:
             report = export.export(opened.index_path, client, progress)

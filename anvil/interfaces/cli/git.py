@@ -1,4 +1,4 @@
-"""``anvil git``: the index in git's own diffs and merges."""
+"""``anvil git``: drivers with which git shows and merges an index."""
 
 from __future__ import annotations
 
@@ -31,18 +31,20 @@ def command() -> None:
 @options.docs
 @options.index
 @options.config
-@click.option("--lfs", is_flag=True, help="The index is kept by Git LFS, which unpacks and packs it around a merge.")
+@click.option(
+    "--lfs", is_flag=True, help="The index is in Git LFS. The merge driver then reads and writes it with git lfs."
+)
 def install(docs: str | None, index: str | None, config: str | None, lfs: bool) -> None:
-    """Name the drivers of the index in .gitattributes, which is committed, and define them in this clone."""
+    """Name the drivers of the index in .gitattributes, and define them in this clone. Commit .gitattributes."""
     repository, path = _place(docs, index, config)
     line = attributes.line(path)
     file = repository.root / attributes.FILE
     if _edit(file, attributes.with_line(_text(file), line)):
-        output.say(f"Added '{line}' to {attributes.FILE}. Commit it: it is for everybody.")
+        output.say(f"Added '{line}' to {attributes.FILE}. Commit it: other clones need the line too.")
     else:
-        output.say(f"{attributes.FILE} has its line already.")
+        output.say(f"{attributes.FILE} has the line already.")
     repository.configure(attributes.drivers(_program(), path if lfs else None))
-    output.say("Defined the drivers in this clone. Each other clone needs 'anvil git install' once, too.")
+    output.say("Defined the drivers in this clone. Run 'anvil git install' once in each other clone.")
 
 
 @command.command("uninstall", epilog="Example: anvil git uninstall --index docs.anvil.db")
@@ -50,14 +52,14 @@ def install(docs: str | None, index: str | None, config: str | None, lfs: bool) 
 @options.index
 @options.config
 def uninstall(docs: str | None, index: str | None, config: str | None) -> None:
-    """Take out what 'anvil git install' put in: the line, and the drivers of this clone."""
+    """Remove the line and the drivers that 'anvil git install' added."""
     repository, path = _place(docs, index, config)
     line = attributes.line(path)
     file = repository.root / attributes.FILE
     if _edit(file, attributes.without_line(_text(file), line)):
-        output.say(f"Took '{line}' out of {attributes.FILE}.")
+        output.say(f"Removed '{line}' from {attributes.FILE}.")
     repository.configure(dict.fromkeys(attributes.drivers("")))
-    output.say("The drivers are no longer defined in this clone.")
+    output.say("Removed the drivers from this clone.")
 
 
 @command.command("textconv", hidden=True)
@@ -71,7 +73,7 @@ def textconv(file: str) -> None:
     try:
         with verify.open_checked(Path(file)) as reader:
             output.say("\n".join(dump.lines(reader)))
-    except ArtifactError as error:  # said in its place: a failure would end the whole of 'git log -p'
+    except ArtifactError as error:  # printed instead of the text: a failure would end all of 'git log -p'
         output.say(str(error).replace(file, "This file"))
 
 
@@ -81,7 +83,7 @@ def textconv(file: str) -> None:
 @click.argument("theirs")
 @click.argument("path")
 def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
-    """Make OURS the index of the merge; git calls it in the work tree's root."""
+    """Write the merged index to OURS; git calls it in the root of the work tree."""
     from anvil.backends.git.repository import Repository
     from anvil.errors import AnvilError, SourceError
     from anvil.services.build import merge
@@ -93,23 +95,23 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
             raise SourceError(f"{Path.cwd()} is not in a git repository.")
         ancestor = Path(base) if os.path.getsize(base) else None
         with output.progress() as progress:
-            report, torn = merge.reconcile(ancestor, Path(ours), Path(theirs), repository, _provider, progress)
+            report, conflicts = merge.reconcile(ancestor, Path(ours), Path(theirs), repository, _provider, progress)
     except AnvilError as error:
-        output.warn(f"{path} could not be merged: {error} Afterwards: {build}")
+        output.warn(f"{path} could not be merged: {error} Then run: {build}")
         return ERROR
     output.warn(
         f"merged {path}: {counted(report.pages, 'page')}; {counted(report.embedded, 'passage')} embedded, "
         f"{report.reused} reused."
     )
-    for left_out in report.skipped:
-        output.warn(f"it lacks {left_out.path}: {left_out.reason}")
-    if torn:
-        output.warn(f"it holds one side of {', '.join(torn)}. When that is resolved: {build}")
+    for skipped in report.skipped:
+        output.warn(f"skipped {skipped.path}: {skipped.reason}")
+    if conflicts:
+        output.warn(f"the index has one side of {', '.join(conflicts)}. Resolve the conflict, then run: {build}")
     return OK
 
 
 def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
-    """The provider that made an index, set up as the configuration says when that speaks of the same one."""
+    """The provider that made an index. It gets the settings of the configuration if these are for the same provider."""
     from dataclasses import replace
 
     from anvil.backends.config_files import load_config
@@ -129,7 +131,7 @@ def _place(docs: str | None, index: str | None, config: str | None) -> tuple[Rep
     from anvil.errors import ConfigError
 
     with anvil.open(docs, index, config=config) as opened:
-        tracked = options.tracked(opened)
+        tracked = options.tracked_index(opened)
     if "\n" in tracked.path:
         raise ConfigError(f"{tracked.path!r} cannot be named in {attributes.FILE}. Choose another place with --index.")
     return tracked.repository, tracked.path
@@ -139,8 +141,8 @@ def _program() -> str:
     """This ``anvil``, spelled out for the shell that git runs: it may not be on the PATH of an editor's git."""
     from anvil.backends import installation
 
-    found = installation.script() or installation.on_path() or Path("anvil")
-    return shlex.quote(found.as_posix())
+    program = installation.script() or installation.on_path() or Path("anvil")
+    return shlex.quote(program.as_posix())
 
 
 def _text(file: Path) -> str:
@@ -148,7 +150,7 @@ def _text(file: Path) -> str:
 
 
 def _edit(file: Path, text: str) -> bool:
-    """Write a file unless it says so already; whether it was written. Without text there is no file."""
+    """Write ``text`` to a file, or remove the file for an empty text. Returns whether anything changed."""
     if text == _text(file):
         return False
     if text:

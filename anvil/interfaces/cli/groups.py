@@ -1,4 +1,4 @@
-"""The kind of command group that ``anvil`` and its subcommands with commands of their own use."""
+"""The class of ``anvil`` itself and of its commands that have subcommands."""
 
 from __future__ import annotations
 

@@ -49,19 +49,28 @@ docs = {docs}
 
 @click.command("init", epilog="Example: anvil init --docs docs --no-commit-index")
 @options.docs
-@click.option("--commit-index/--no-commit-index", default=None, help="Does the index go into git? Asked if not said.")
+@click.option(
+    "--commit-index/--no-commit-index", default=None, help="Whether the index goes into git. Without it, init asks."
+)
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing: without --commit-index, the index stays out of git.")
 @click.option(
-    "--client", type=click.Choice(list(CLIENTS)), help="Instead: tell this program of the MCP server, in its own file."
+    "--client",
+    type=click.Choice(list(CLIENTS)),
+    help="Instead: add the MCP server to the configuration file of this program.",
 )
 @click.option("--print", "only_print", is_flag=True, help="With --client: show the change, write nothing.")
 @click.option(
     "--name",
     "title",
-    help="With --client: the server's name there (default: docs; in a file of the user's, the project folder's name).",
+    help="With --client: the server's name in that file (default: docs; in a file of the user, the project's name).",
 )
 @click.option("--index", "served", metavar="FILE", help="With --client: the index to serve, a file or an address.")
-@click.option("--command", "started", metavar="WORDS", help="With --client: what starts anvil, as 'uvx anvil-docs'.")
+@click.option(
+    "--command",
+    "started",
+    metavar="WORDS",
+    help="With --client: the command that starts anvil, such as 'uvx anvil-docs'.",
+)
 def command(
     docs: str | None,
     commit_index: bool | None,
@@ -81,71 +90,74 @@ def command(
             raise ConfigError(f"{option} goes with --client. Name a client, such as --client cursor.")
     older = read_older_config() if docs is None and nearest_config(Path.cwd()) is None else None
     docs = docs or (older.docs if older else None)
-    config, base, found = _project(docs)
+    config, base, config_file = _project(docs)
     folder = base / config.docs
     if not folder.is_dir():
         raise ConfigError(f"There is no folder {docs or config.docs}. {git_tree.advice(folder)}")
     if index_url.is_remote(config.index or ""):
-        raise ConfigError("The index is published elsewhere, so git has nothing to do with it. Leave 'index' as it is.")
+        raise ConfigError("'index' names a published index, which does not go into git. There is nothing to set up.")
     if commit_index is None:
-        commit_index = False if yes else _asked()
+        commit_index = False if yes else _ask_to_commit()
     index = Path(os.path.abspath(index_file(config, base)))
-    home = base if index.is_relative_to(base) else index.parent
-    name = index.relative_to(home).as_posix()
-    if found is None and os.path.lexists(CONFIG_NAME):
-        found = Path(CONFIG_NAME)  # a link that leads nowhere
-    if found is not None:
-        output.say(f"{output.relative(found)} stands already and is left as it is.")
+    root = base if index.is_relative_to(base) else index.parent
+    name = index.relative_to(root).as_posix()
+    if config_file is None and os.path.lexists(CONFIG_NAME):
+        config_file = Path(CONFIG_NAME)  # a broken link
+    if config_file is not None:
+        output.say(f"{output.relative(config_file)} exists already and is not changed.")
     else:
-        written = TEMPLATE.format(docs=_quoted(Path(docs or config.docs).as_posix()), index=_quoted(name))
+        text = TEMPLATE.format(docs=_quoted(Path(docs or config.docs).as_posix()), index=_quoted(name))
         for key, value in older.values.items() if older else ():
-            written = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", written, flags=re.MULTILINE)
-        safe_write.write_file(Path(CONFIG_NAME), written)
+            text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
+        safe_write.write_file(Path(CONFIG_NAME), text)
         output.say(f"Wrote {CONFIG_NAME}{f' from {OLDER_CONFIG}' if older else ''}.")
         if older and older.unused_keys:
             output.say(
                 f"Not taken from {OLDER_CONFIG}: {', '.join(older.unused_keys)}. The guide 'Move to Anvil' says why."
             )
-    own = index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None  # a folder of nothing but ours
-    ignored = f"{Path(name).parent.as_posix()}/" if own else name
-    if own:
-        safe_write.ensure_inside_parent(own.parent)
-        own.parent.mkdir(exist_ok=True)
-        kept = f"*\n!.gitignore\n!{index.name}\n" if commit_index else "*\n"  # scratch files stay out
-        safe_write.write_file(own, kept)
+    ignore_file = (
+        index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None
+    )  # a folder that only Anvil writes to
+    ignored = f"{Path(name).parent.as_posix()}/" if ignore_file else name
+    if ignore_file:
+        safe_write.ensure_inside_parent(ignore_file.parent)
+        ignore_file.parent.mkdir(exist_ok=True)
+        ignore_lines = f"*\n!.gitignore\n!{index.name}\n" if commit_index else "*\n"  # scratch files stay out
+        safe_write.write_file(ignore_file, ignore_lines)
     if commit_index:
-        _add_line(home / ".gitattributes", f"{name} binary")
-        _drop_line(home / ".gitignore", ignored)
-        added = output.relative(index.parent if own else index)
+        _add_line(root / ".gitattributes", f"{name} binary")
+        _drop_line(root / ".gitignore", ignored)
+        added = output.relative(index.parent if ignore_file else index)
         output.say(f"Next: anvil build, then git add {added}, then anvil git install.")
     else:
-        _add_line(home / ".gitignore", ignored)
-        _drop_line(home / ".gitattributes", f"{name} binary")
+        _add_line(root / ".gitignore", ignored)
+        _drop_line(root / ".gitattributes", f"{name} binary")
         output.say("Next: anvil build, then anvil search.")
 
 
-def _asked() -> bool:
+def _ask_to_commit() -> bool:
     try:
         return click.confirm("Commit the index to git? (no: each machine or CI builds its own)", default=False)
     except click.Abort:
         if sys.stdin is not None and sys.stdin.isatty():
             raise
     output.say()
-    raise ConfigError("Nobody is there to be asked. Give --commit-index or --no-commit-index.")
+    raise ConfigError("There is no terminal to ask on. Give --commit-index or --no-commit-index.")
 
 
 def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
-    """The configuration that holds here, the folder its paths start from, and its file, if there is one.
+    """The configuration for the working folder, the folder that its paths are relative to, and its file or None.
 
-    ``docs`` named on the command line starts a project of its own below another one's configuration.
+    If ``docs`` is given and a configuration in a parent folder has another documentation folder, the working folder
+    is a project of its own.
     """
     here = Path.cwd()
-    found = nearest_config(here)
-    if found is not None and docs is not None and found.parent != here:
-        around, base = load_config(found)
-        if (base / around.docs).resolve() != Path(docs).resolve():
+    config_file = nearest_config(here)
+    if config_file is not None and docs is not None and config_file.parent != here:
+        parent_config, base = load_config(config_file)
+        if (base / parent_config.docs).resolve() != Path(docs).resolve():
             return configure({}, os.environ, {"docs": docs}), here, None
-    return *load_config(found, {"docs": docs}), found
+    return *load_config(config_file, {"docs": docs}), config_file
 
 
 def _set_up(
@@ -161,13 +173,13 @@ def _set_up(
     name = name or default_name(client, project)
     file = path_of(client, project)
     if file.is_relative_to(project) and not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(project)):
-        raise ConfigError(f"{file} is a link that leads out of the project. Remove it, and try again.")
+        raise ConfigError(f"{file} is a link to a place outside the project. Remove it, and try again.")
     shown = os.path.relpath(file) if file.is_relative_to(project) else str(file)
     try:
         old = file.read_bytes().decode("utf-8") if file.exists() else None
         new = merged(old, client, name, server, project)
         if new == old:
-            output.say(f"{client.title} knows of the server already: {shown} is left as it is.")
+            output.say(f"{client.title} has the server already: {shown} is not changed.")
             return
         output.say(difference(old, new, Path(shown).as_posix()), nl=False)
         if only_print:
@@ -176,7 +188,9 @@ def _set_up(
     except UnicodeDecodeError as error:
         raise ConfigError(f"{shown} is not UTF-8 text. Save it as UTF-8, and try again.") from error
     except OSError as error:
-        raise ConfigError(f"{shown} cannot be written ({error.strerror}). Paste what --print shows.") from error
+        raise ConfigError(
+            f"{shown} cannot be written ({error.strerror}). Add the lines that --print shows yourself."
+        ) from error
     except ConfigError as error:
         taken = "is taken by another server" in str(error)
         again = f" Choose another name: {_again(chosen, docs, index, started, name)}" if taken else ""
@@ -204,12 +218,12 @@ def _options(docs: str | None, config: Path | None, index: str | None) -> dict[s
 
 
 def _words(command: str | None) -> list[str] | None:
-    """The words of ``--command``; a path with spaces that exists is one word."""
+    """The words of ``--command``. The path of an existing file is one word, spaces included."""
     if command is None:
         return None
     words = [command] if Path(command).is_file() else shlex.split(command, posix=os.name != "nt")
     if not words:
-        raise ConfigError("--command is empty. Name what starts anvil, such as --command 'uvx anvil-docs'.")
+        raise ConfigError("--command is empty. Give the command that starts anvil, such as --command 'uvx anvil-docs'.")
     return words
 
 
@@ -241,5 +255,5 @@ def _add_line(path: Path, line: str) -> None:
 
 def _drop_line(path: Path, line: str) -> None:
     if path.is_file() and line in (lines := path.read_text(encoding="utf-8").splitlines()):
-        safe_write.write_file(path, "".join(f"{each}\n" for each in lines if each != line))
-        output.say(f"Took '{line}' out of {output.relative(path)}.")
+        safe_write.write_file(path, "".join(f"{other}\n" for other in lines if other != line))
+        output.say(f"Removed '{line}' from {output.relative(path)}.")

@@ -24,7 +24,7 @@ within = click.option("--library", metavar="NAME", help="Only this library (defa
 
 
 def file(function: F) -> F:
-    """The options that say which library file, and how."""
+    """The options ``--index``, ``--config`` and ``--provider``."""
     index = click.option("--index", metavar="FILE", help="The library's file (default: in the user's data folder).")
     return index(options.config(options.provider(function)))
 
@@ -51,8 +51,8 @@ def command() -> None:
     "conditions",
     metavar="CONDITION",
     multiple=True,
-    help="FIELD=VALUE, or with <, <=, >, >=; several must all hold. Fields: file_type, page, chunk_index, "
-    "last_modified, created_at, source, title, library, doc_id, metadata.KEY.",
+    help="FIELD=VALUE, or with <, <=, >, >=. Repeatable; a result meets all conditions. Fields: file_type, page, "
+    "chunk_index, last_modified, created_at, source, title, library, doc_id, metadata.KEY.",
 )
 @options.as_json
 @click.argument("query")
@@ -68,23 +68,23 @@ def search(
 ) -> None:
     """Find the passages that answer QUERY."""
     from anvil.core.search import snippets
-    from anvil.interfaces.cli.search import SNIPPET
+    from anvil.interfaces.cli.search import MAX_SNIPPET_CHARS
 
-    with opened(index, config, provider) as held:
-        found = held.search(query, top_k, library, filter_of(conditions))
+    with opened(index, config, provider) as library_file:
+        result = library_file.search(query, top_k, library, filter_of(conditions))
     if as_json:
-        output.print_json(found)
+        output.print_json(result)
         return
-    for note in found.notes:
+    for note in result.notes:
         output.warn(note)
-    if not found.results:
+    if not result.results:
         output.say("Nothing found.")
-    wanted = snippets.query_stems(query)
-    for number, each in enumerate(found.results, 1):
-        page = f", page {each.page}" if each.page else ""
-        start, end = snippets.best_snippet(each.content, wanted, SNIPPET)
-        output.say(f"{number}. {each.source}{page}  {each.score:.3f}\n   {each.title} ({each.library}, {each.doc_id})")
-        for text in each.content[start:end].splitlines():
+    stems = snippets.query_stems(query)
+    for number, hit in enumerate(result.results, 1):
+        page = f", page {hit.page}" if hit.page else ""
+        start, end = snippets.best_snippet(hit.content, stems, MAX_SNIPPET_CHARS)
+        output.say(f"{number}. {hit.source}{page}  {hit.score:.3f}\n   {hit.title} ({hit.library}, {hit.doc_id})")
+        for text in hit.content[start:end].splitlines():
             if text.strip():
                 output.say(f"   | {text}")
 
@@ -93,7 +93,7 @@ def search(
 @file
 @within
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Documents, 1 to 1000.")
-@click.option("--offset", default=0, show_default=True, type=click.IntRange(0), help="Documents to step over.")
+@click.option("--offset", default=0, show_default=True, type=click.IntRange(0), help="Documents to skip.")
 @click.option("--libraries", is_flag=True, help="The libraries and their sizes, not the documents.")
 @options.as_json
 def list_(
@@ -107,20 +107,22 @@ def list_(
     as_json: bool,
 ) -> None:
     """List the documents by library and source, or the libraries."""
-    with opened(index, config, provider) as held:
-        found: Any = held.list_libraries() if libraries else held.list_documents(library, limit, offset)
+    with opened(index, config, provider) as library_file:
+        listed: Any = (
+            library_file.list_libraries() if libraries else library_file.list_documents(library, limit, offset)
+        )
     if as_json:
-        output.print_json(found)
+        output.print_json(listed)
         return
     if libraries:
-        for each in found.libraries:
-            documents = counted(each.document_count, "document")
-            output.say(f"{each.library}  {documents}, {counted(each.chunk_count, 'passage')}")
+        for item in listed.libraries:
+            documents = counted(item.document_count, "document")
+            output.say(f"{item.library}  {documents}, {counted(item.chunk_count, 'passage')}")
         return
-    for each in found.documents:
-        output.say(f"{each.doc_id}  {each.library}  {each.source}  {each.title}")
-    if offset + found.count < found.total:
-        output.warn(f"{found.count} of {found.total} documents. See the next with --offset {offset + limit}.")
+    for item in listed.documents:
+        output.say(f"{item.doc_id}  {item.library}  {item.source}  {item.title}")
+    if offset + listed.count < listed.total:
+        output.warn(f"{listed.count} of {listed.total} documents. See the next with --offset {offset + limit}.")
 
 
 @command.command("show", epilog="Example: anvil library show ~/Documents/papers/tides.pdf")
@@ -131,13 +133,13 @@ def list_(
 def show(
     index: str | None, config: str | None, provider: str | None, library: str | None, as_json: bool, document: str
 ) -> None:
-    """Print a DOCUMENT's whole Markdown. DOCUMENT is its doc_id, its source or its path."""
-    with opened(index, config, provider) as held:
-        found = held.get_document(held.doc_id_of(document, library))
+    """Print the Markdown of a DOCUMENT, named by its doc_id, its source or its path."""
+    with opened(index, config, provider) as library_file:
+        content = library_file.get_document(library_file.doc_id_of(document, library))
     if as_json:
-        output.print_json(found)
+        output.print_json(content)
     else:
-        output.say(found.content, nl=not found.content.endswith("\n"))
+        output.say(content.content, nl=not content.content.endswith("\n"))
 
 
 @command.command("delete", epilog="Example: anvil library delete 4f1c2ab09d3e5f678a90")
@@ -148,21 +150,21 @@ def show(
 def delete(
     index: str | None, config: str | None, provider: str | None, library: str | None, as_json: bool, document: str
 ) -> None:
-    """Take a DOCUMENT out, by its doc_id, its source or its path. A file on the disk stays."""
-    with opened(index, config, provider) as held:
-        found = held.delete_document(held.doc_id_of(document, library))
+    """Delete a DOCUMENT from the library, named by its doc_id, its source or its path. Its file stays on the disk."""
+    with opened(index, config, provider) as library_file:
+        deleted = library_file.delete_document(library_file.doc_id_of(document, library))
     if as_json:
-        output.print_json(found)
+        output.print_json(deleted)
     else:
-        output.say(f"Deleted {document} ({found.doc_id}), {counted(found.deleted_chunks, 'passage')}.")
+        output.say(f"Deleted {document} ({deleted.doc_id}), {counted(deleted.deleted_chunks, 'passage')}.")
 
 
 @command.command("update", epilog="Example: anvil library update 4f1c2ab09d3e5f678a90 --set year=2026 --unset draft")
 @file
 @within
 @click.option("--set", "given", metavar="KEY=VALUE", multiple=True, help="Set a key; numbers, true and false are JSON.")
-@click.option("--unset", metavar="KEY", multiple=True, help="Take a key away.")
-@click.option("--metadata", metavar="JSON", help="Several keys at once, as a JSON object; null takes one away.")
+@click.option("--unset", metavar="KEY", multiple=True, help="Remove a key.")
+@click.option("--metadata", metavar="JSON", help="Several keys at once, as a JSON object; null removes a key.")
 @options.as_json
 @click.argument("document")
 def update(
@@ -176,54 +178,54 @@ def update(
     as_json: bool,
     document: str,
 ) -> None:
-    """Change the metadata of a DOCUMENT, named by its doc_id, its source or its path; its text is not read again."""
+    """Change the metadata of a DOCUMENT, named by its doc_id, its source or its path. Its text is not read again."""
     changes = {**_object(metadata), **dict(map(_pair, given)), **dict.fromkeys(unset)}
     if not changes:
         raise click.UsageError("Say what to change with --set KEY=VALUE, --unset KEY or --metadata JSON.")
-    with opened(index, config, provider) as held:
-        found = held.update_document(held.doc_id_of(document, library), changes)
+    with opened(index, config, provider) as library_file:
+        updated = library_file.update_document(library_file.doc_id_of(document, library), changes)
     if as_json:
-        output.print_json(found)
+        output.print_json(updated)
     else:
-        output.say(f"Updated {found.source}: {json.dumps(found.metadata, ensure_ascii=False)}")
+        output.say(f"Updated {updated.source}: {json.dumps(updated.metadata, ensure_ascii=False)}")
 
 
 @command.command("prune", epilog="Example: anvil library prune --library papers --yes")
 @file
 @within
-@click.option("--yes", "-y", is_flag=True, help="Take them out; without it they are only shown.")
+@click.option("--yes", "-y", is_flag=True, help="Delete them. Without it they are only listed.")
 @options.as_json
 def prune(
     index: str | None, config: str | None, provider: str | None, library: str | None, yes: bool, as_json: bool
 ) -> int:
-    """Show the documents whose source file is gone, and with --yes take them out.
+    """List the documents whose source file no longer exists. With --yes, delete them from the library.
 
-    Only files of this machine are looked at, no URLs, uploads or text that was handed in under a name. Exits with 1
-    when documents are shown and not taken out.
+    Only files on this machine are checked, not URLs, uploads and texts that were ingested under a name. Exit code
+    0: done, 1: documents are listed and not deleted, 2: an error.
     """
-    with opened(index, config, provider) as held:
-        found = held.prune(library, delete=yes)
+    with opened(index, config, provider) as library_file:
+        report = library_file.prune(library, delete=yes)
     if as_json:
-        output.print_json(found)
+        output.print_json(report)
     else:
-        for document in found.documents:
+        for document in report.documents:
             output.say(f"{document.doc_id}  {document.library}  {document.source}")
-    for each in found.kept:
-        output.warn(f"{each.file}: {each.error}")
+    for failure in report.kept:
+        output.warn(f"{failure.file}: {failure.error}")
     if not as_json:
-        looked, gone = counted(found.looked_at, "document"), len(found.documents)
+        checked, gone = counted(report.looked_at, "document"), len(report.documents)
         if yes:
-            output.say(f"{looked} of a file looked at, {gone} deleted.")
+            output.say(f"{checked} checked, {gone} deleted.")
         else:
-            more = " Take out what is gone with --yes." if gone else ""
-            output.say(f"{looked} of a file looked at, {gone} of them without it now.{more}")
-    return NO if found.documents and not yes else OK
+            advice = " Delete them with --yes." if gone else ""
+            output.say(f"{checked} checked, {gone} without their source file.{advice}")
+    return NO if report.documents and not yes else OK
 
 
 @command.command("import", epilog="Example: anvil library import ~/.mcpvectordb/lancedb")
 @file
-@click.option("--library", metavar="NAME", help="One library for all (default: those that they were in).")
-@click.option("--table", metavar="NAME", default="documents", show_default=True, help="The table of the database.")
+@click.option("--library", metavar="NAME", help="One library for all (default: each document's own).")
+@click.option("--table", metavar="NAME", default="documents", show_default=True, help="The table in the database.")
 @options.as_json
 @options.quiet
 @click.argument("path")
@@ -237,31 +239,31 @@ def import_(
     quiet: bool,
     path: str,
 ) -> int:
-    """Take in the documents of mcpvectordb's LanceDB in the folder PATH. What is in the library already stays.
+    """Import the documents of mcpvectordb from its LanceDB folder PATH. Documents of the library are not replaced.
 
-    Exits with 1 when a document could not be taken in; the others are.
+    Exit code 0: done, 1: a document could not be read and the others were imported, 2: an error.
     """
-    with opened(index, config, provider) as held, output.progress(quiet) as progress:
-        found = held.import_lancedb(path, table, library, progress)
-        where = held.path
+    with opened(index, config, provider) as library_file, output.progress(quiet) as progress:
+        report = library_file.import_lancedb(path, table, library, progress)
+        file = library_file.path
     if as_json:
-        output.print_json(found)
-    for error in found.errors:
+        output.print_json(report)
+    for error in report.errors:
         output.warn(f"{error.file}: {error.error}")
-    for taken in found.results:
-        for note in taken.notes:
-            output.warn(f"{taken.source}: {note}")
+    for ingested in report.results:
+        for note in ingested.notes:
+            output.warn(f"{ingested.source}: {note}")
     if not as_json and not quiet:
-        counts = ((found.indexed, "new"), (found.skipped, "there already"), (found.failed, "failed"))
-        told = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing to take in"
-        output.say(f"{counted(found.total_documents, 'document')} of {path}: {told}.")
-        output.say(f"The library is {where}.")
-    return NO if found.failed else OK
+        counts = ((report.indexed, "new"), (report.skipped, "there already"), (report.failed, "failed"))
+        counts_text = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing to import"
+        output.say(f"{counted(report.total_documents, 'document')} of {path}: {counts_text}.")
+        output.say(f"The library is {file}.")
+    return NO if report.failed else OK
 
 
 def filter_of(conditions: tuple[str, ...]) -> dict[str, Any] | None:
-    """The filter that conditions on the command line mean."""
-    found: dict[str, Any] = {}
+    """The search filter of the ``--filter`` options; None without one. Raises :class:`click.UsageError`."""
+    fields: dict[str, Any] = {}
     for condition in conditions:
         parts = _CONDITION.fullmatch(condition)
         if parts is None:
@@ -269,15 +271,15 @@ def filter_of(conditions: tuple[str, ...]) -> dict[str, Any] | None:
         name, sign, text = parts.groups()
         value = _value(text) if name.startswith("metadata.") or name in ("page", "chunk_index") else text
         if sign == "=":
-            if name in found:
+            if name in fields:
                 raise click.UsageError(f"--filter names {name} twice. Give one value, or a range.")
-            found[name] = value
+            fields[name] = value
         else:
-            bounds = found.setdefault(name, {})
+            bounds = fields.setdefault(name, {})
             if not isinstance(bounds, dict):
                 raise click.UsageError(f"--filter names {name} twice. Give one value, or a range.")
             bounds[_OPERATORS[sign]] = value
-    return found or None
+    return fields or None
 
 
 def _pair(text: str) -> tuple[str, Any]:
@@ -288,7 +290,7 @@ def _pair(text: str) -> tuple[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """A whole number, true or false where the text is one, else the text."""
+    """The text as a whole number, true or false if it is one, else as it is."""
     if text in ("true", "false"):
         return text == "true"
     return int(text) if re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", text) else text
@@ -298,9 +300,9 @@ def _object(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise click.UsageError("--metadata must be a JSON object.")
-    return found
+    return value

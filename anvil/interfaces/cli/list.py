@@ -24,10 +24,10 @@ def command(
     from anvil.interfaces.cli import page_paths
 
     with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
-        found = opened.list_pages(None if prefix is None else page_paths.folder(opened, prefix))
+        listing = opened.list_pages(None if prefix is None else page_paths.folder(opened, prefix))
     if as_json:
-        output.print_json(found)
+        output.print_json(listing)
         return
-    width = max((len(page.file_path) for page in found.pages), default=0)
-    for page in found.pages:
+    width = max((len(page.file_path) for page in listing.pages), default=0)
+    for page in listing.pages:
         output.say(f"{page.file_path:<{width}}  {page.total_chars:>7} characters  {page.title}")

@@ -16,11 +16,11 @@ from anvil.interfaces.cli.build import summary
 @options.as_json
 @options.quiet
 def command(out: str, shards: tuple[str, ...], as_json: bool, quiet: bool) -> None:
-    """Join the shards that 'anvil build --shard' made into one index: the same bytes as one big build."""
+    """Join the shards of 'anvil build --shard' into one index. It has the bytes of a single build."""
     from anvil.core import index_url
     from anvil.services.build import merge
 
-    target, *parts = (Path(index_url.file(each)) for each in (out, *shards))
+    target, *parts = (Path(index_url.file(name)) for name in (out, *shards))
     with output.progress(quiet) as progress:
         report = merge.join(parts, target, progress=progress)
     if as_json:

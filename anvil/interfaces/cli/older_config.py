@@ -23,7 +23,7 @@ OLDER_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class OlderConfig:
-    """The documentation folder, values by today's keys, and the keys that have no place in ``anvil.toml``."""
+    """The documentation folder, the values by the keys of ``anvil.toml``, and the keys that ``anvil.toml`` lacks."""
 
     docs: str | None
     values: Mapping[str, str | int | bool]
@@ -31,14 +31,14 @@ class OlderConfig:
 
 
 def warn_of_older_config(words: Sequence[str]) -> None:
-    """Warn that the file in the working folder is not read, when no configuration of today is there either."""
+    """Warn that the file in the working folder is not read, unless there is a current configuration too."""
     if not os.path.isfile(OLDER_CONFIG) or not words or words[0] in ("init", "--help", "-h", "--version", "-v"):
         return
     from anvil.backends.config_files import nearest_config
 
     if nearest_config(Path.cwd()) is None:
         output.warn(
-            f"{OLDER_CONFIG} is of an older Anvil and is not read. Run 'anvil init' to make an anvil.toml of it."
+            f"{OLDER_CONFIG} is from an older Anvil and is not read. Run 'anvil init' to convert it to anvil.toml."
         )
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, spelled and explained once."""
+"""Options that several commands share, and what they mean."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """The value of an option that may be given once; the last of several would win silently."""
+    """The value of an option that may be given once. (click would silently take the last of several.)"""
     if len(values) > 1:
         raise click.BadParameter(f"It was given {len(values)} times. Give it once.")
     return values[0] if values else None
@@ -34,7 +34,7 @@ index = click.option(
     metavar="FILE",
     multiple=True,
     callback=once,
-    help="The index file (default: FOLDER/.anvil/index.db), or where one is published.",
+    help="The index file (default: FOLDER/.anvil/index.db), or the address of a published one.",
 )
 config = click.option(
     "--config",
@@ -57,11 +57,11 @@ quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 BUILT_WITH_SITE = (
     "This index is built with its site: run 'mkdocs build' where the site is built, and take the index from there."
 )
-"""What to do about a stale index that ``anvil build`` cannot bring up to date."""
+"""The advice for a stale index that ``anvil build`` cannot update."""
 
 
 def folder(function: F) -> F:
-    """The documentation folder as an argument: ``anvil build docs``. It is what ``--docs`` is."""
+    """The documentation folder as an argument, ``anvil build docs``, in place of ``--docs``."""
 
     @click.argument("folder", required=False)
     @functools.wraps(function)
@@ -74,25 +74,25 @@ def folder(function: F) -> F:
 
 
 def question(function: F) -> F:
-    """A question as one argument, or in several words that were not put in quotes."""
+    """A query: one argument, or several words without quotes."""
     return click.argument(
         "query", nargs=-1, required=True, metavar="QUESTION", callback=lambda ctx, parameter, words: " ".join(words)
     )(function)
 
 
 def tree(function: F) -> F:
-    """The options that say which state of the documents is meant; :func:`documents` reads them."""
-    staged = click.option("--staged", is_flag=True, help="The documents as staged for the next commit.")
-    ref = click.option("--ref", metavar="REV", help="The documents of a commit.")
+    """The options ``--staged`` and ``--ref``; :func:`documents` reads them."""
+    staged = click.option("--staged", is_flag=True, help="Read the documents as staged for the next commit.")
+    ref = click.option("--ref", metavar="REV", help="Read the documents of a commit.")
     return staged(ref(function))
 
 
 def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | None:
-    """The documents that ``--staged`` and ``--ref`` mean, else those in the folder; None without one."""
+    """The documents that ``--staged`` or ``--ref`` select, else those in the folder; None without a folder."""
     from anvil.backends.sources import git_tree
 
     if staged and ref is not None:
-        raise click.UsageError("--staged and --ref exclude each other. Give one of them.")
+        raise click.UsageError("--staged and --ref cannot be combined. Give one of them.")
     if opened.folder is None:
         return None
     if ref is not None:
@@ -101,43 +101,43 @@ def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | 
 
 
 def in_git(opened: Anvil, tree: bool) -> TrackedIndex:
-    """The index as git holds it, for ``--tracked``, which goes with a ``tree`` of git's."""
+    """The index in git, for ``--tracked``. ``tree``: whether an option selects documents in git, which it needs."""
     if not tree:
-        raise click.UsageError("--tracked goes with --staged. Give both.")
-    return tracked(opened)
+        raise click.UsageError("--tracked needs --staged. Give both.")
+    return tracked_index(opened)
 
 
-def tracked(opened: Anvil) -> TrackedIndex:
-    """The index as git holds it. Raises :class:`SourceError` when it lies in no repository, or is published."""
+def tracked_index(opened: Anvil) -> TrackedIndex:
+    """The index in git. Raises :class:`SourceError` when it is in no repository, or is published."""
     from anvil.backends.git.tracked_file import TrackedIndex
     from anvil.errors import SourceError
 
     if opened.origin:
-        raise SourceError(f"The index is published at {opened.origin}: no commit holds it. Name a file with --index.")
+        raise SourceError(f"The index is published at {opened.origin}, not in a commit. Name a file with --index.")
     return TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
 
 
-def build(*words: str, **given: str | None) -> str:
-    """The command that brings the index in line, with the options that this one was given: ``docs=``, ``index=``."""
+def build_command(*words: str, **given: str | None) -> str:
+    """The command that updates the index, with the options of this call: ``docs=``, ``index=``."""
     from anvil.backends import installation
 
-    named = [word for name, value in given.items() if value is not None for word in (f"--{name}", value)]
-    return installation.line([*installation.typed(), "build", *words, *named])
+    option_words = [word for name, value in given.items() if value is not None for word in (f"--{name}", value)]
+    return installation.line([*installation.typed(), "build", *words, *option_words])
 
 
-def keep(index: Path, build: str, before: str = "Run: ") -> str:
-    """What brings the index file in line: ``before`` and the command ``build``, or how the site builds its own."""
+def update_advice(index: Path, build: str, before: str = "Run: ") -> str:
+    """How to update the index file: ``before`` and the command ``build``, or :data:`BUILT_WITH_SITE`."""
     from anvil.errors import ArtifactError
     from anvil.services.build import site_view
 
     try:
         return BUILT_WITH_SITE if site_view.is_of_site(index) else f"{before}{build}"
-    except ArtifactError:  # there is none yet
+    except ArtifactError:  # no index yet
         return f"{before}{build}"
 
 
 def common(function: F) -> F:
-    """The options that say what to work on."""
+    """The options ``--docs``, ``--index``, ``--config`` and ``--provider``."""
     for option in (provider, config, index, docs):
         function = option(function)
     return function

@@ -1,6 +1,6 @@
-"""What the commands print: JSON for scripts, plain lines elsewhere, colour and a progress bar on a terminal.
+"""The output of the commands: JSON for scripts, lines for people, colours and a progress bar on a terminal.
 
-Everything goes through :func:`say`: what documents hold must not give orders to a terminal.
+Commands print with :func:`say`, which removes terminal control sequences that documents may contain.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from anvil.models.documents import Progress, silent
 CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters other than tab and newline."""
 SGR = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
-"""Names of colours and weights -> the numbers that a terminal knows them by."""
-_SECRET = os.urandom(8).hex()  # no document can hold a mark of ours
+"""Colours and weights -> their SGR codes."""
+_SECRET = os.urandom(8).hex()  # a document cannot contain such a mark: it cannot know the number
 _MARK = re.compile(f"\ue000{_SECRET}([0-9;]*)\ue001")
-TOOLS = {
+COMMAND_LINE_WORDING = {
     "Use list_pages to discover available pages.": "'anvil list' names the pages.",
     "Use get_page to see available sections.": "'anvil show PAGE' prints the whole page.",
     "list_documents and search name the ids there are.": "'anvil library list' names the ids.",
     "as in list_pages": "as 'anvil list' prints it",
     "query parameter is required": "The question is empty. Write it after the command.",
 }
-"""What errors say to agents -> what they say on the command line."""
+"""Parts of error messages for agents -> the same for the command line."""
 
 
 class ReaderGone(Exception):
-    """Whoever read the output has closed it, as ``| head`` does; click would end the program with 1 for that."""
+    """The reader closed the pipe, as ``| head`` does. For a BrokenPipeError click would exit with 1."""
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print text. On a terminal control characters are replaced, but for the colours that :func:`style` put in."""
+    """Print text. On a terminal, control characters are replaced, except the colours of :func:`style`."""
     stream = sys.stderr if err else sys.stdout
     if stream.isatty():
         text = CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     try:
-        click.echo(_MARK.sub("\x1b[\\1m", text), err=err, nl=nl, color=True)  # as it is, in a pipe too
+        click.echo(_MARK.sub("\x1b[\\1m", text), err=err, nl=nl, color=True)  # unchanged in a pipe, too
     except BrokenPipeError as error:
         raise ReaderGone from error
 
@@ -57,7 +57,7 @@ def coloured() -> bool:
 
 
 def style(text: str, *names: str) -> str:
-    """Text in colours and weights of :data:`SGR`, for :func:`say`; the text alone where there are no colours."""
+    """Text with colours and weights of :data:`SGR`, for :func:`say`. Without colours: the text itself."""
     if not coloured():
         return text
     codes = ";".join(SGR[name] for name in names)
@@ -65,14 +65,14 @@ def style(text: str, *names: str) -> str:
 
 
 def in_commands(message: str) -> str:
-    """An error in the words of the command line: commands instead of tools, paths from the working folder."""
-    for tool, command in TOOLS.items():
-        message = message.replace(tool, command)
-    return nearer(message)
+    """An error message with commands instead of tools, and with paths relative to the working folder."""
+    for tool_text, command_text in COMMAND_LINE_WORDING.items():
+        message = message.replace(tool_text, command_text)
+    return with_relative_paths(message)
 
 
-def nearer(text: str) -> str:
-    """Text with the paths below the working folder as one would type them."""
+def with_relative_paths(text: str) -> str:
+    """Text in which paths below the working folder are relative to it."""
     try:
         here = os.getcwd()
     except OSError:  # it was removed
@@ -89,17 +89,17 @@ def print_json(value: Any) -> None:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def warn(message: str) -> None:
-    """One line on stderr."""
+    """Print a message on stderr, after ``anvil:``."""
     say(f"anvil: {in_commands(message)}", err=True)
 
 
 def relative(path: str | Path) -> str:
-    """A path as one would type it: from the working folder, when it lies below."""
+    """A path relative to the working folder if it is below it, else absolute."""
     try:
         return Path(path).resolve().relative_to(Path.cwd().resolve()).as_posix()
     except ValueError:
@@ -108,7 +108,7 @@ def relative(path: str | Path) -> str:
 
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[Progress]:
-    """A bar on a terminal, a plain line every few seconds elsewhere, both on stderr; nothing within a second."""
+    """Progress on stderr: a bar on a terminal, else a line every five seconds. Short work shows neither."""
     if quiet:
         yield silent
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
@@ -119,7 +119,7 @@ def progress(quiet: bool = False) -> Iterator[Progress]:
 
 
 class _Lines:
-    """Says how far it is every five seconds."""
+    """A progress line every five seconds."""
 
     def __init__(self) -> None:
         self._next = time.monotonic() + 1.0
@@ -132,7 +132,7 @@ class _Lines:
 
 
 class _Bar:
-    """A progress bar; rich is imported when the first second has passed."""
+    """A progress bar. rich is imported only for work longer than half a second."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -154,7 +154,7 @@ class _Bar:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             console = Console(stderr=True)
-            if not console.is_interactive:  # a terminal that cannot draw, or is asked not to
+            if not console.is_interactive:  # a terminal that cannot draw, or TTY_INTERACTIVE=0
                 self._start = float("inf")
                 return
             self._rich = Progress(

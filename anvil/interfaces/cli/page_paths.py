@@ -21,36 +21,37 @@ LINE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::\d{1,9})?")
 
 
 def place(opened: Anvil, typed: str) -> tuple[str, str, int]:
-    """The page, heading and line that ``PAGE``, ``PAGE#HEADING`` or ``PAGE:LINE`` mean; "" and 0 for none.
+    """The page, heading and line of ``PAGE``, ``PAGE#HEADING`` or ``PAGE:LINE``; "" and 0 for those not given.
 
-    A page is named by its path in the docs folder, by a path that leads there, or by the end of its path where only
-    one page has it. Names of files may hold a ``#``, and so may headings: the longest beginning that is a page counts.
-    Raises :class:`NotFound`, naming the closest pages.
+    ``PAGE`` is a path in the docs folder, a path to it from the working folder, or the end of a path that only one
+    page has. File names and headings may contain ``#``: the longest beginning that is a page counts.
+    Raises :class:`NotFound`, with the closest pages.
     """
-    known = [page.file_path for page in opened.list_pages().pages]
-    there = frozenset(known)
-    parted = list(_parted(typed))
-    for path, heading in parted:
+    paths = [page.file_path for page in opened.list_pages().pages]
+    known = frozenset(paths)
+    splits = list(_splits(typed))
+    for path, heading in splits:
         for form, line in _forms(opened, path):
-            if form in there:
+            if form in known:
                 return form, heading, line
-    for path, heading in reversed(parted):
+    for path, heading in reversed(splits):
         for form, line in _forms(opened, path):
-            if len(found := [each for each in known if _ends_with(each, form)]) == 1:
-                return found[0], heading, line
-    raise NotFound(f"There is no page {parted[-1][0]}. 'anvil list' names the pages.{_closest(parted[-1][0], known)}")
+            if len(matches := [page for page in paths if _ends_with(page, form)]) == 1:
+                return matches[0], heading, line
+    page = splits[-1][0]
+    raise NotFound(f"There is no page {page}. 'anvil list' names the pages.{_closest(page, paths)}")
 
 
 def section(opened: Anvil, page: str, line: int) -> str:
-    """The breadcrumb of the section in which a line of a page is; the first one for a line before all of them."""
+    """The breadcrumb of the section around a line of a page. For a line before all sections: of the first one."""
     sections = opened.outline(page).sections
     if not sections:
-        raise NotFound(f"{page} has no section at line {line}, for it is empty. Edit it, or show another page.")
-    return next((each for each in reversed(sections) if each.start_line <= line), sections[0]).heading_path
+        raise NotFound(f"{page} is empty: it has no section at line {line}. Edit it, or show another page.")
+    return next((other for other in reversed(sections) if other.start_line <= line), sections[0]).heading_path
 
 
 def glob(opened: Anvil, typed: str) -> str:
-    """A glob over paths in the docs folder; one that begins with that folder, as paths in results do, is made so."""
+    """A glob over paths in the docs folder. If it begins with that folder, as results do, that part is removed."""
     line = LINE.fullmatch(typed)
     forms = [form for text in [typed, *([line["path"]] if line else [])] for form in (text, _below(opened, text))]
     known = [page.file_path for page in opened.list_pages().pages]
@@ -58,7 +59,7 @@ def glob(opened: Anvil, typed: str) -> str:
 
 
 def folder(opened: Anvil, typed: str) -> str:
-    """The folder of pages that is meant, as :meth:`Anvil.list_pages` takes it. Raises :class:`NotFound` for none."""
+    """A folder as :meth:`Anvil.list_pages` takes it. Raises :class:`NotFound` when no page is in it."""
     for form in (typed, _below(opened, typed)):
         if form is not None and opened.list_pages(form).pages:
             return form
@@ -68,15 +69,15 @@ def folder(opened: Anvil, typed: str) -> str:
 
 
 def unmatched(opened: Anvil, glob: str) -> str | None:
-    """A sentence when no page matches a glob, with the closest pages; None when one does."""
+    """A message with the closest pages if no page matches a glob, else None."""
     known = [page.file_path for page in opened.list_pages().pages]
     if any(globs.matches(glob, path) for path in known):
         return None
     return f"No page matches {glob}. 'anvil list' names the pages.{_closest(glob, known)}"
 
 
-def _parted(typed: str) -> Iterator[tuple[str, str]]:
-    """(page, heading), the longest page first."""
+def _splits(typed: str) -> Iterator[tuple[str, str]]:
+    """Each way to split the text at a ``#`` into (page, heading), the longest page first."""
     end = len(typed)
     yield typed, ""
     while (end := typed.rfind("#", 0, end)) > 0:
@@ -84,34 +85,34 @@ def _parted(typed: str) -> Iterator[tuple[str, str]]:
 
 
 def _forms(opened: Anvil, path: str) -> Iterator[tuple[str, int]]:
-    """What a path may stand for, with the line that it names."""
+    """Each path in the docs folder that the text may mean, with its line number or 0."""
     line = LINE.fullmatch(path)
     for text, number in [(path, 0), *([(line["path"], int(line["line"]))] if line else [])]:
         yield text, number
-        with contextlib.suppress(NotFound):  # it leads out of the docs folder, seen from there
+        with contextlib.suppress(NotFound):  # as a path in the docs folder, it would be outside of it
             yield pages.normalize_path(text.replace(os.sep, "/"), opened.docs_root), number
         if (below := _below(opened, text)) is not None:
             yield below, number
 
 
 def _below(opened: Anvil, typed: str) -> str | None:
-    """A path from the working folder as one from the docs folder; None when it does not lead there."""
+    """A path from the working folder as one from the docs folder; None if it is not below the docs folder."""
     if opened.docs_root is None or "\0" in typed:
         return None
-    whole = os.path.abspath(typed)
+    absolute = os.path.abspath(typed)
     for root in (opened.docs_root.absolute(), opened.docs_root.resolve()):
         root = Path(os.path.abspath(root))
-        if Path(whole).is_relative_to(root) and Path(whole) != root:
-            return Path(whole).relative_to(root).as_posix()
+        if Path(absolute).is_relative_to(root) and Path(absolute) != root:
+            return Path(absolute).relative_to(root).as_posix()
     return None
 
 
 def _ends_with(path: str, typed: str) -> bool:
-    """Whether a page's path, with its ending or without, is or ends with what was typed."""
+    """Whether a page's path, with or without its suffix, is or ends with the text."""
     if not typed:
         return False
     bare = path.rpartition(".")[0] or path
-    return any(each == typed or each.endswith(f"/{typed}") for each in (path, bare))
+    return any(name == typed or name.endswith(f"/{typed}") for name in (path, bare))
 
 
 def _closest(typed: str, known: list[str]) -> str:

@@ -24,9 +24,9 @@ def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 @click.command("pull", epilog="Example: anvil pull github:acme/docs artifact:docs-index")
 @options.docs
 @options.config
-@click.option("--to", metavar="FILE", help="Where the index is put (default: where it would be built).")
-@click.option("--sha256", callback=digest, metavar="HEX", help="Refuse an index whose file has another SHA-256.")
-@click.option("--offline", is_flag=True, help="Ask nobody: what was fetched before, or nothing.")
+@click.option("--to", metavar="FILE", help="The index file to write (default: the one that 'anvil build' writes).")
+@click.option("--sha256", callback=digest, metavar="HEX", help="Refuse a file with another SHA-256.")
+@click.option("--offline", is_flag=True, help="Send no request: use the copy of an earlier pull.")
 @options.as_json
 @options.quiet
 @click.argument("source")
@@ -43,8 +43,8 @@ def command(
     what: str | None,
 ) -> int:
     """Fetch an index from SOURCE, verify it and put it in place. SOURCE is a path, https://HOST/..., or
-    github:OWNER/REPO[@REF] with artifact:NAME or release:TAG. Exit code 0: it is there, 1: what was found is refused,
-    2: nothing could be had."""
+    github:OWNER/REPO[@REF] with artifact:NAME or release:TAG. Exit code 0: done, 1: the index was refused,
+    2: no index could be fetched."""
     import anvil
     from anvil.backends.fetch.fetch_index import fetch
     from anvil.backends.fetch.http_client import Limits
@@ -58,18 +58,18 @@ def command(
             raise
         raise ConfigError(f"{str(error).partition('.')[0]}. Name it with --docs, or a file with --to.") from None
     with opened, output.progress(quiet) as progress:
-        own = opened.config.index
-        target = None if own and index_url.is_remote(own) else opened.index_path
+        configured = opened.config.index
+        target = None if configured and index_url.is_remote(configured) else opened.index_path
         limits = Limits(size=opened.config.fetch.max_bytes)
-        reason = "It was asked for what was fetched before (--offline)." if offline else None
-        whole = f"{source}#{what}" if what else source
+        reason = "--offline allows the cached copy only." if offline else None
+        address = f"{source}#{what}" if what else source
         try:
             pulled = pull.pull(
                 lambda: fetch(
-                    whole, head=opened.folder or Path.cwd(), offline=reason, limits=limits, progress=progress
+                    address, head=opened.folder or Path.cwd(), offline=reason, limits=limits, progress=progress
                 ),
                 target,
-                own is None,
+                configured is None,
                 opened.tree,
                 sha256,
             )
@@ -87,30 +87,30 @@ def command(
     if pulled.from_cache:
         output.warn(f"The cached index of {pulled.checked_at} is used: {pulled.from_cache}")
     if not quiet:
-        output.say(_told(pulled, options.build(docs=docs, index=to, config=config)))
+        output.say(_rendered(pulled, options.build_command(docs=docs, index=to, config=config)))
     return OK
 
 
-def _told(pulled: Pulled, build: str) -> str:
-    """What came, from where, and how it stands to what is here."""
+def _rendered(pulled: Pulled, build: str) -> str:
+    """What was pulled, from where, its commit, and how it differs from the working tree."""
     size = f"{counted(pulled.pages, 'page')}, {counted(pulled.chunks, 'chunk')}, {pulled.size_bytes / 1e6:.1f} MB"
     done = "is up to date" if pulled.outcome == "unchanged" else "pulled"
     lines = [f"{output.relative(pulled.index_path)} {done}: {size}, from {pulled.origin}."]
     if pulled.commit:
-        away = f", {counted(pulled.distance or 0, 'commit')} before HEAD"
-        far = {None: "", 0: ", which is HEAD"}.get(pulled.distance, away)
-        lines.append(f"Built from commit {pulled.commit[:12]}{far}.")
+        behind = f", {counted(pulled.distance or 0, 'commit')} before HEAD"
+        distance = {None: "", 0: ", which is HEAD"}.get(pulled.distance, behind)
+        lines.append(f"Built from commit {pulled.commit[:12]}{distance}.")
     if pulled.differs is not None:
         count = len(pulled.differs)
         advice = (
             "The index is built with its site: run 'mkdocs build' where the site is built, and pull it again."
             if pulled.of_site
-            else f"To bring the index up to date, run: {build}"
+            else f"To update the index, run: {build}"
         )
         lines.append(
             f"{count} {'page differs' if count == 1 else 'pages differ'} from the working tree; "
-            f"answers come from the files. {advice}"
+            f"search uses the pages of the working tree. {advice}"
             if count
-            else "It says what the working tree says."
+            else "No page differs from the working tree."
         )
     return "\n".join(lines)

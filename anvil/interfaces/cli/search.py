@@ -17,8 +17,7 @@ from anvil.models.documents import Hit, SearchResult
 if TYPE_CHECKING:
     from anvil.services.search.section_match import Span
 
-SNIPPET = 400
-"""Characters of a snippet."""
+MAX_SNIPPET_CHARS = 400
 BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 
 
@@ -27,7 +26,9 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @click.option("--top-k", "-k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results, 1 to 20.")
 @click.option("--filter", "file_filter", metavar="GLOB", help="Only pages whose path matches, such as 'guides/*'.")
 @click.option("--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), default="hybrid", show_default=True)
-@click.option("--max-chars", default=12_000, show_default=True, help="Budget for the text of all results.")
+@click.option(
+    "--max-chars", default=12_000, show_default=True, help="Budget for the text of all results, in characters."
+)
 @options.as_json
 @options.question
 def command(
@@ -42,46 +43,47 @@ def command(
     as_json: bool,
     query: str,
 ) -> None:
-    """Search the documents. They are indexed first if they never were."""
+    """Search the documents. If there is no index, it is built first."""
     import anvil
     from anvil.interfaces.cli import page_paths
 
     with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
-        wanted = None if file_filter is None else page_paths.glob(opened, file_filter)
-        explained = opened.explain(query, top_k, wanted, max_chars, mode)  # type: ignore[arg-type]
+        file_glob = None if file_filter is None else page_paths.glob(opened, file_filter)
+        explained = opened.explain(query, top_k, file_glob, max_chars, mode)  # type: ignore[arg-type]
         result = explained.result
-        unmatched = None if wanted is None or result.total_chunks else page_paths.unmatched(opened, wanted)
-        build = options.build(docs=docs, index=index, config=config, provider=provider)
-        root, keep = opened.docs_root, ""
+        unmatched = None if file_glob is None or result.total_chunks else page_paths.unmatched(opened, file_glob)
+        build = options.build_command(docs=docs, index=index, config=config, provider=provider)
+        root, advice = opened.docs_root, ""
         if result.freshness.refreshed and not opened.origin:
-            keep = f" {options.keep(opened.index_path, build, 'To keep that, run: ')}"
+            advice = f" {options.update_advice(opened.index_path, build, 'To update the index, run: ')}"
     if as_json:
         output.print_json(result)
         return
     for note in [*result.freshness.notes, *([unmatched] if unmatched else [])]:
         output.warn(note)
     if result.freshness.refreshed:
-        output.warn(f"{counted(len(result.freshness.refreshed), 'page')} changed since the index was built.{keep}")
+        output.warn(f"{counted(len(result.freshness.refreshed), 'page')} changed since the index was built.{advice}")
     output.say(rendered(result, explained.spans, query, os.path.relpath(root) if root else ""), nl=False)
 
 
 def rendered(result: SearchResult, spans: Sequence[Span], query: str, folder: str) -> str:
-    """The results as lines for people: place, score, breadcrumb, and the passage that matched."""
+    """The results as text: place, score, breadcrumb, and the lines that match best."""
     if not result.results:
         return f"Nothing found in {counted(result.total_chunks, 'chunk')}.\n"
-    wanted = snippets.query_stems(query)
-    found = enumerate(zip(result.results, spans, strict=True), 1)
-    return "\n".join(_hit(number, hit, span, wanted, folder) for number, (hit, span) in found)
+    stems = snippets.query_stems(query)
+    hits = enumerate(zip(result.results, spans, strict=True), 1)
+    return "\n".join(_hit(number, hit, span, stems, folder) for number, (hit, span) in hits)
 
 
-def _hit(number: int, hit: Hit, span: Span, wanted: frozenset[str], folder: str) -> str:
-    own = hit.content[span.start : span.end]
-    start, end = snippets.best_snippet(own, wanted, SNIPPET)
-    if blank := BLANK_LINES.match(own, start, end):
-        start = blank.end()  # the line named is the first one shown
-    line = span.line + snippets.lines_before(own, start)
+def _hit(number: int, hit: Hit, span: Span, stems: frozenset[str], folder: str) -> str:
+    section = hit.content[span.start : span.end]
+    start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
+    if blank := BLANK_LINES.match(section, start, end):
+        start = blank.end()  # the printed line number is that of the first line shown
+    line = span.line + snippets.lines_before(section, start)
     place = f"{os.path.join(folder, hit.metadata.file_path)}:{line}"
-    marked = snippets.highlight(own[start:end].strip("\r\n"), wanted, lambda text: output.style(text, "yellow", "bold"))
+    text = section[start:end].strip("\r\n")
+    marked = snippets.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
     url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
     head = f"{number}. {output.style(place, 'cyan')}  {hit.score:.3f}"

@@ -14,32 +14,32 @@ from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES
 
 
 def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    """The surfaces named, each once."""
-    found = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
-    for name in found:
+    """The names of ``--surface``, without repetitions."""
+    surfaces = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+    for name in surfaces:
         if name not in TOOLSET_NAMES:
-            raise click.BadParameter(f"{name!r} is no surface. There are {', '.join(TOOLSET_NAMES)}.")
-    return found
+            raise click.BadParameter(f"There is no surface {name!r}. Choose from {', '.join(TOOLSET_NAMES)}.")
+    return surfaces
 
 
 def secret(token: str | None, file: str | None) -> str | None:
-    """The token itself, or that which a file holds; None when neither is named. Raises :class:`ConfigError`."""
-    if token == "":  # a variable that is not set, most likely; it must not open the door
+    """The token, from an option or a file; None without either. Raises :class:`ConfigError`."""
+    if token == "":  # most likely from a shell variable that is not set; the server must not start without a token
         raise ConfigError("The token is empty. Give one with ANVIL_TOKEN or --token-file, or leave --token out.")
     if file is None:
         return token
     if token is not None:
         raise ConfigError("There is a token and a token file. Give one of them: ANVIL_TOKEN or ANVIL_TOKEN_FILE.")
     try:
-        found = Path(file).read_text(encoding="utf-8").strip()
+        text = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigError(
-            f"The token file {file} cannot be read ({reason}). Put the token there, for this process's user to read."
+            f"The token file {file} cannot be read ({reason}). Write the token into it, and let this user read it."
         ) from None
-    if not found:
-        raise ConfigError(f"The token file {file} is empty. Put the token there.")
-    return found
+    if not text:
+        raise ConfigError(f"The token file {file} is empty. Write the token into it.")
+    return text
 
 
 @click.command("serve", epilog="Example: anvil serve --docs docs")
@@ -49,12 +49,12 @@ def secret(token: str | None, file: str | None) -> str | None:
     type=click.Choice(["stdio", "http", "sse"]),
     default="stdio",
     show_default=True,
-    help="How clients reach the server: their own pipe, streamable HTTP, or SSE for older clients.",
+    help="How clients connect: standard input and output, streamable HTTP, or SSE for older clients.",
 )
 @click.option(
     "--host", envvar="ANVIL_HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or ANVIL_HOST)."
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any that is free.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free port.")
 @click.option(
     "--token", metavar="TEXT", envvar="ANVIL_TOKEN", help="Bearer token that clients must send (better: ANVIL_TOKEN)."
 )
@@ -64,21 +64,21 @@ def secret(token: str | None, file: str | None) -> str | None:
     envvar="ANVIL_TOKEN_FILE",
     help="File that holds the token, such as a mounted secret (or ANVIL_TOKEN_FILE).",
 )
-@click.option("--insecure", is_flag=True, help="Allow another host than loopback without a token.")
+@click.option("--insecure", is_flag=True, help="Allow --host other than loopback without a token.")
 @click.option(
     "--allowed-host",
     metavar="NAME",
     multiple=True,
     envvar="ANVIL_ALLOWED_HOST",
-    help="Host name that clients may use (repeatable; or several, separated by spaces, in ANVIL_ALLOWED_HOST).",
+    help="Host name by which clients may call the server (repeatable; in ANVIL_ALLOWED_HOST, separated by spaces).",
 )
-@click.option("--no-watch", is_flag=True, help="No file events; each answer looks for itself, as ever.")
+@click.option("--no-watch", is_flag=True, help="Do not watch files. Each query still checks them for changes.")
 @click.option(
     "--log-level",
     type=click.Choice(["silent", "error", "warn", "info", "debug"]),
     default="info",
     show_default=True,
-    help="What is written on stderr; debug has timings for each tool.",
+    help="What is written to stderr. With debug, the time of each tool call too.",
 )
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
@@ -87,12 +87,14 @@ def secret(token: str | None, file: str | None) -> str | None:
     metavar="NAME[,NAME]",
     default="docs",
     show_default=True,
-    help=f"The tools offered, one or several: {', '.join(TOOLSET_NAMES)}.",
+    help=f"The sets of tools to offer: {', '.join(TOOLSET_NAMES)}.",
 )
 @click.option("--root", metavar="FOLDER", help="With context: the repository (default: the configuration's folder).")
 @click.option("--library-index", metavar="FILE", help="With library: its file (default: in the user's data folder).")
-@click.option("--allow-private-urls", is_flag=True, help="With library: ingest_url may ask this machine and network.")
-@click.option("--ui", is_flag=True, help="Over HTTP: a page for people too, at /ui/ (see anvil ui).")
+@click.option(
+    "--allow-private-urls", is_flag=True, help="With library: let ingest_url fetch from this machine and its network."
+)
+@click.option("--ui", is_flag=True, help="Over HTTP: also serve the playground at /ui/ (see anvil ui).")
 @options.folder
 def command(
     docs: str | None,
@@ -115,11 +117,11 @@ def command(
     allow_private_urls: bool,
     ui: bool,
 ) -> None:
-    """Serve the documents to MCP clients. The index is built first if there is none, while questions are answered."""
+    """Serve the documents to MCP clients. If there is no index, the server builds it while it already answers."""
     if ui and transport == "stdio":
-        raise click.UsageError("--ui is a page over HTTP. Add --transport http, or run 'anvil ui'.")
+        raise click.UsageError("--ui needs HTTP. Add --transport http, or run 'anvil ui'.")
     if ui and "docs" not in surface:
-        raise click.UsageError("--ui shows the docs surface. Name it too: --surface docs,...")
+        raise click.UsageError("--ui needs the docs surface. Add it: --surface docs,...")
 
     from anvil.interfaces.mcp_server import logs
     from anvil.interfaces.mcp_server.progress import ProgressReporter
@@ -151,7 +153,7 @@ def command(
             from anvil.interfaces.mcp_server.stdio_pipe import StdioPipe
 
             if sys.stdin.isatty():
-                output.say("anvil: waiting for an MCP client on stdin; 'anvil --help' is for people.", err=True)
+                output.say("anvil: waiting for an MCP client on stdin. For help, run: anvil --help", err=True)
             pipe = StdioPipe.take_over_stdio()
             for toolset in running:
                 toolset.target.start(reporter)

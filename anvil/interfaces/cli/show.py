@@ -21,9 +21,9 @@ def command(
     as_json: bool,
     page: str,
 ) -> None:
-    """Print a page, or one section of it. HEADING: a breadcrumb ('Install > Linux'), its end or an anchor ('linux').
+    """Print a page, or one section of it. HEADING is a breadcrumb ('Install > Linux'), its end, or an anchor ('linux').
 
-    PAGE may also be a path as search prints it, 'docs/guides/serve.md:12': then it is the section of that line.
+    PAGE may also be a path with a line, as search prints it: 'docs/guides/serve.md:12' prints the section of line 12.
     """
     import anvil
     from anvil.interfaces.cli import page_paths
@@ -33,10 +33,10 @@ def command(
         if line and not heading:
             heading = page_paths.section(opened, path, line)
         if not heading:
-            whole = opened.get_page(path)
-            text = "".join(chunk.content for chunk in whole.chunks)
+            document = opened.get_page(path)
+            text = "".join(chunk.content for chunk in document.chunks)
             if as_json:
-                output.print_json(whole)
+                output.print_json(document)
                 return
         else:
             section = opened.get_section(path, heading, children)

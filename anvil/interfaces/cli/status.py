@@ -14,7 +14,7 @@ from anvil.models.status import EmbeddingStatus
 @options.as_json
 @options.folder
 def command(docs: str | None, index: str | None, config: str | None, provider: str | None, as_json: bool) -> None:
-    """Show what the index holds, what it was built from, and how it differs from the documents."""
+    """Show the contents of the index, its origin, and how it differs from the documents."""
     import anvil
 
     with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
@@ -24,15 +24,15 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
         return
     build = ""
     if not origin:
-        command = options.build(docs=docs, index=index, config=config, provider=provider)
-        build = f" {options.keep(opened.index_path, command)}"
+        command = options.build_command(docs=docs, index=index, config=config, provider=provider)
+        build = f" {options.update_advice(opened.index_path, command)}"
     stale, index_ = status.index.stale, status.index
-    holds = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
+    contents = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
     root, place = status.server.docs_root, index_.db_path if origin else output.relative(index_.db_path)
     rows = [
-        ("docs", output.relative(root) if root else "none: answered from the index alone"),
+        ("docs", output.relative(root) if root else "none: answers come from the index only"),
         ("index", f"{place} ({index_.db_size_bytes / 1e6:.1f} MB)"),
-        ("holds", f"{holds}; newest document: {index_.newest_document or 'none'}"),
+        ("holds", f"{contents}; newest document: {index_.newest_document or 'none'}"),
         ("made", index_.last_indexed or "not known"),
         (
             "fresh",
@@ -44,15 +44,15 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
     ]
     if index_.artifact:
         rows.append(("digest", index_.artifact.digest))
-        far = index_.artifact.distance
-        beyond = f", HEAD is {counted(far, 'commit')} beyond it" if far else ""
-        rows.append(("commit", (index_.artifact.commit or "none") + beyond))
+        distance = index_.artifact.distance
+        ahead = f", HEAD is {counted(distance, 'commit')} ahead" if distance else ""
+        rows.append(("commit", (index_.artifact.commit or "none") + ahead))
     if status.git:
         dirty = ", docs folder has uncommitted changes" if status.git.dirty else ""
         rows.append(("git", f"HEAD {status.git.head_commit or 'unborn'}{dirty}"))
     if index_.pending_vectors:
-        lacking = counted(index_.pending_vectors, "passage", "have")
-        rows.append(("pending", f"{lacking} no vector yet.{build}"))
+        pending = counted(index_.pending_vectors, "passage", "have")
+        rows.append(("pending", f"{pending} no vector yet.{build}"))
     if origin:
         rows.insert(1, ("from", origin))
     if index_.artifact and index_.artifact.note:

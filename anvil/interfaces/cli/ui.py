@@ -14,13 +14,13 @@ from anvil.interfaces.cli import options, output
 
 @click.command("ui", epilog="Example: anvil ui --docs docs")
 @options.common
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any that is free.")
-@click.option("--no-browser", is_flag=True, help="Print the address, and leave opening it to you.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free port.")
+@click.option("--no-browser", is_flag=True, help="Print the address, and do not open a browser.")
 @options.folder
 def command(
     docs: str | None, index: str | None, config: str | None, provider: str | None, port: int, no_browser: bool
 ) -> None:
-    """Ask, read and look over the index in your browser, until Ctrl+C. Only this machine can reach the page."""
+    """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
     from anvil.interfaces.mcp_server import http, logs, playground
     from anvil.interfaces.mcp_server.progress import ProgressReporter
     from anvil.interfaces.mcp_server.security import Access
@@ -33,8 +33,8 @@ def command(
 
     def ready(base: str) -> None:
         home = f"{base}{playground.HOME}"
-        # Browsers do not send what comes after #. The command line of the browser does not get the token, since others
-        # on the machine can read it: the page asks for it.
+        # Browsers do not send the part after #. The browser's command line must not contain the token, because other
+        # users of the machine can read it. There the page asks for the token.
         output.say(f"{home}#token={quote(access.token, safe='')}" if access.token else home)
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(home,), daemon=True).start()

@@ -15,7 +15,7 @@ from anvil.interfaces.cli.exit_codes import NO, OK
 @click.argument("file")
 @options.as_json
 def command(file: str, as_json: bool) -> int:
-    """Check an index file from anywhere. Exit code 0: sound, 1: refused, 2: there is none."""
+    """Check the contents of an index file. Exit code 0: sound, 1: refused, 2: an error, such as no file."""
     from anvil.backends.store import verify
     from anvil.core import index_url
 
@@ -32,7 +32,7 @@ def command(file: str, as_json: bool) -> int:
     if as_json:
         output.print_json({"sound": True, "file": file, "manifest": meta, "counts": counts})
     else:
-        held = ", ".join(f"{count} {name}" for name, count in counts.items())
-        part = f" It is shard {meta['shard']}." if "shard" in meta else ""
-        output.say(f"{file} is sound: {held}.{part}\nDigest {meta['digest']}.")
+        contents = ", ".join(f"{count} {name}" for name, count in counts.items())
+        shard = f" It is shard {meta['shard']}." if "shard" in meta else ""
+        output.say(f"{file} is sound: {contents}.{shard}\nDigest {meta['digest']}.")
     return OK

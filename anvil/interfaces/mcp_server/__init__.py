@@ -1,20 +1,21 @@
 """The MCP server: any toolsets together, over stdio, streamable HTTP or SSE.
 
-    toolset.py     what a toolset is: tools over one object, as data and calls; knows no protocol
-    docs.py, library.py, context.py   the toolsets
-    upload.py      ``POST /upload``, files into the library
-    arguments.py   a caller's arguments -> checked values
-    schemas.py     results -> JSON Schema, and results -> JSON
-    app.py         the SDK's server object: tools, prompts, logging
-    connections.py   the standing connections
-    resources.py   pages as resources, completion, change notifications
-    bridge.py    the one place where the protocol's event loop hands work to threads
-    announcing.py  progress of long work: to stderr and to clients
-    greeting.py    ``initialize`` answered before the SDK is loaded
-    wire.py        stdin and stdout as lines, nothing else on stdout
-    stdio.py, http.py, guard.py   transports, and who may use them
-    waiting.py     how long an HTTP connection may keep the server waiting
-    logs.py        what is written on stderr
+    tools/             the toolsets: ``docs.py``, ``library.py``, ``context.py``, over the types of ``toolset.py``
+    arguments.py       validation of a tool's arguments
+    schemas.py         results as JSON Schema and as JSON
+    app.py             the SDK's server object with the tools, resources and log levels
+    resources.py       pages as resources, completion, change notifications
+    subscriptions.py   the open connections and their subscriptions
+    threads.py         runs calls in threads, so that the event loop is never blocked
+    progress.py        progress of long work, to stderr and to clients
+    initialize.py      the answer to ``initialize``, before the SDK is loaded
+    stdio.py           the stdio transport, over the lines of ``stdio_pipe.py``
+    http.py            the HTTP transports, with ``security.py`` (who may connect) and ``http_timeouts.py``
+    lifespan.py        starts and stops the app for a transport
+    signals.py         orderly shutdown
+    upload.py          ``POST /upload``: files into the library
+    playground.py      the web page in ``ui/``, and its JSON API
+    logs.py            log lines on stderr
 
-The SDK (``mcp``), Starlette and uvicorn are imported in this package only.
+Only this package imports the SDK (``mcp``), Starlette and uvicorn.
 """

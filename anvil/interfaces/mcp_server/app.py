@@ -1,4 +1,4 @@
-"""The SDK's server object over some toolsets: tools, resources, logging."""
+"""The SDK's server object with the tools, resources and log levels of some toolsets."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset, Tool, Toolset
 
 TOOL_LIST_TTL_MS = 3_600_000
-"""Milliseconds for which a client may keep the tool list, which no running server changes."""
+"""Time for which a client may cache the tool list. A running server does not change it."""
 
 
 class App:
-    """Toolsets behind the protocol; :attr:`server` is run by any transport, by several at once."""
+    """Toolsets behind the protocol. Any transport, or several at once, can run :attr:`server`."""
 
     def __init__(self, served: Sequence[RunningToolset], reporter: ProgressReporter, standing: bool = True) -> None:
-        """``standing``: connections last, so that a subscription and a level of logging can be kept."""
+        """``standing``: connections stay open, so each can have subscriptions and a log level."""
         self._reporter = reporter
-        self.parts = [(each.toolset, ThreadBridge(each.target)) for each in served]
-        """Each toolset, and the way to its object."""
+        self.parts = [(running.toolset, ThreadBridge(running.target)) for running in served]
+        """Each toolset, with the bridge to its object."""
         self._tools: dict[str, tuple[Tool, Toolset, ThreadBridge]] = {}
         for toolset, bridge in self.parts:
             assert not self._tools.keys() & {tool.name for tool in toolset.tools}
             self._tools |= {tool.name: (tool, toolset, bridge) for tool in toolset.tools}
         connections = Connections()
         reporter.log_to_clients = connections.log_to_clients
-        introduction = InitializeReply.for_toolsets([toolset for toolset, _ in self.parts])
+        reply = InitializeReply.for_toolsets([toolset for toolset, _ in self.parts])
         pages = [Resources(bridge, connections) for toolset, bridge in self.parts if toolset.has_pages]
         self.resources = pages[0] if pages else None
         self.server: Server[Listener] = Server(
             NAME,
             version=__version__,
-            title=introduction.title,
-            instructions=introduction.instructions,
+            title=reply.title,
+            instructions=reply.instructions,
             lifespan=connections.connection,
             cache_hints={"tools/list": CacheHint(TOOL_LIST_TTL_MS, "public")},
             on_list_tools=self._list_tools,
             **(pages[0].handlers(standing) if pages else {}),
         )
-        # by name, since the constructor warns of what newer revisions of the protocol dropped: older clients use it
+        # Added by name: the constructor warns about requests that newer revisions dropped, and older clients send them.
         add = self.server.add_request_handler
         if standing:
             add("logging/setLevel", types.SetLevelRequestParams, connections.set_level)
-        add("tools/call", types.CallToolRequestParams, self._call_tool)  # so too, since it may then answer with a dict
+        add("tools/call", types.CallToolRequestParams, self._call_tool)  # by name, it may return a dict
         self.server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, connections.initialized
         )
@@ -68,7 +68,7 @@ class App:
             self.resources.close()
 
     def options(self) -> InitializationOptions:
-        """What ``initialize`` is answered with on a standing connection."""
+        """The options of the SDK for an open connection."""
         return self.server.create_initialization_options(
             NotificationOptions(resources_changed=self.resources is not None)
         )
@@ -95,8 +95,8 @@ class App:
     async def _call_tool(
         self, ctx: RequestContext, params: types.CallToolRequestParams
     ) -> types.CallToolResult | dict[str, Any]:
-        """Run a tool. Every refusal, wrong arguments included (SEP-1303), is a result that the model can read and
-        correct; only a malformed request is an error of the protocol."""
+        """Run a tool. Errors, also for wrong arguments (SEP-1303), are results, which the model reads. Only a malformed
+        request is a protocol error."""
         if params.name not in self._tools:
             return refusal(f"There is no tool {params.name[:60]!r}. Use one of {', '.join(self._tools)}.")
         tool, toolset, bridge = self._tools[params.name]
@@ -108,26 +108,28 @@ class App:
             return refusal(str(error), toolset)
         except Exception as error:
             log.exception("%s failed", tool.name)
-            told = f"{tool.name} failed inside the server ({type(error).__name__}). Its log says where."
-            return refusal(told, toolset)
+            message = (
+                f"{tool.name} failed inside the server ({type(error).__name__}). The server's log has the details."
+            )
+            return refusal(message, toolset)
         finally:
             unwatch()
 
     def _watch(self, ctx: RequestContext) -> Any:
-        """Tell the caller how far long work is, when the call asks for it."""
+        """Send progress to the caller, if the request has a progress token. Returns the function that ends it."""
         token = ctx.meta.get("progress_token") if ctx.meta else None
         if token is None:
             return lambda: None
 
-        async def tell(done: float, total: float, message: str) -> None:
-            told = types.ProgressNotificationParams(progress_token=token, progress=done, total=total, message=message)
-            await ctx.session.send_notification(types.ProgressNotification(params=told), ctx.request_id)
+        async def notify(done: float, total: float, message: str) -> None:
+            params = types.ProgressNotificationParams(progress_token=token, progress=done, total=total, message=message)
+            await ctx.session.send_notification(types.ProgressNotification(params=params), ctx.request_id)
 
-        return self._reporter.watch(tell)
+        return self._reporter.watch(notify)
 
 
 def hints(tool: Tool) -> types.ToolAnnotations:
-    """What a client may tell its user about a tool."""
+    """The annotations of a tool: whether it only reads, may delete, may be repeated, reaches the network."""
     if not tool.writes:
         return types.ToolAnnotations(read_only_hint=True)
     return types.ToolAnnotations(
@@ -139,9 +141,10 @@ def hints(tool: Tool) -> types.ToolAnnotations:
 
 
 def answer(result: Any) -> dict[str, Any]:
-    """A result as structured content, and the same JSON as text; an array stands in the text as it is.
+    """A result as structured content, and the same JSON as text. In the text, an array is not wrapped in an object.
 
-    Spelled as on the wire: the SDK checks that too, but its own model it would take apart first, value by value.
+    It is a dict in the form of the protocol. The SDK validates it too; its own model it would first convert, which
+    costs more time.
     """
     value = plain(result)
     return {
@@ -153,7 +156,7 @@ def answer(result: Any) -> dict[str, Any]:
 
 
 def refusal(message: str, toolset: Toolset | None = None) -> types.CallToolResult:
-    """An error that the caller can act on."""
+    """An error as a result of the call."""
     if toolset is None or not toolset.errors_as_values:
         return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
     value = {"status": "error", "error": message}

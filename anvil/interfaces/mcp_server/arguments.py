@@ -1,4 +1,4 @@
-"""What a caller passed, validated against a tool's parameters: values of the right type, defaults filled in."""
+"""Validation of a call's arguments against the tool's parameters. Defaults are filled in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from anvil.errors import ConfigError
 
 Kind = Literal["string", "integer", "boolean", "object"]
-_SPOKEN: dict[type, str] = {
+_TYPE_NAMES: dict[type, str] = {
     str: "a string",
     bool: "a boolean",
     int: "an integer",
@@ -17,16 +17,16 @@ _SPOKEN: dict[type, str] = {
     list: "an array",
     dict: "an object",
 }
-_WANTED = {"string": "a string", "integer": "an integer", "boolean": "a boolean", "object": "an object"}
+_KIND_NAMES = {"string": "a string", "integer": "an integer", "boolean": "a boolean", "object": "an object"}
 
 
 class InvalidArguments(Exception):
-    """The call does not fit the tool's schema; the message says what does."""
+    """The call does not match the tool's schema. The message says what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a tool. ``minimum`` and ``maximum`` clamp integers, they never refuse one."""
+    """One parameter of a tool. An integer outside of ``minimum`` and ``maximum`` is clamped, not refused."""
 
     name: str
     description: str
@@ -39,27 +39,27 @@ class Parameter:
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the parameter."""
-        found: dict[str, Any] = {"type": self.kind}
+        schema: dict[str, Any] = {"type": self.kind}
         if self.description:
-            found["description"] = self.description
+            schema["description"] = self.description
         if self.choices:
-            found["enum"] = list(self.choices)
+            schema["enum"] = list(self.choices)
         if self.default is not None:
-            found["default"] = self.default
-        return found
+            schema["default"] = self.default
+        return schema
 
 
 def validated(tool: str, parameters: tuple[Parameter, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters by name, from what was ``given``.
+    """The values of all parameters by name, from the arguments ``given``.
 
-    ``null`` counts as not given. Raises :class:`ConfigError` when a required one is missing, and
-    :class:`InvalidArguments` for a wrong type or a name that the tool does not have.
+    ``null`` counts as not given. Raises :class:`ConfigError` when a required argument is missing, and
+    :class:`InvalidArguments` for a wrong type or an unknown name.
     """
-    unknown = sorted(given.keys() - {each.name for each in parameters})
+    unknown = sorted(given.keys() - {parameter.name for parameter in parameters})
     if unknown:
-        takes = ", ".join(each.name for each in parameters) or "no parameters"
-        raise InvalidArguments(f"{tool} has no parameter {unknown[0][:60]!r}; it takes {takes}.")
-    return {each.name: _value(tool, each, given.get(each.name)) for each in parameters}
+        names = ", ".join(parameter.name for parameter in parameters) or "no parameters"
+        raise InvalidArguments(f"{tool} has no parameter {unknown[0][:60]!r}; it takes {names}.")
+    return {parameter.name: _value(tool, parameter, given.get(parameter.name)) for parameter in parameters}
 
 
 def _value(tool: str, parameter: Parameter, value: Any) -> Any:
@@ -68,12 +68,11 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
             raise ConfigError(f"{parameter.name} parameter is required")
         return parameter.default
     if parameter.kind == "integer" and isinstance(value, float) and value.is_integer():
-        value = int(value)  # JSON knows one kind of number
+        value = int(value)  # JSON has one type for all numbers
     fits: type = {"string": str, "integer": int, "boolean": bool, "object": dict}[parameter.kind]
     if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):
-        raise InvalidArguments(
-            f"{parameter.name} of {tool} must be {_WANTED[parameter.kind]}, not {_SPOKEN.get(type(value), 'that')}."
-        )
+        given_type = _TYPE_NAMES.get(type(value), "that")
+        raise InvalidArguments(f"{parameter.name} of {tool} must be {_KIND_NAMES[parameter.kind]}, not {given_type}.")
     if parameter.choices and value not in parameter.choices:
         raise InvalidArguments(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
     return _clamped(value, parameter) if isinstance(value, int) else value

@@ -1,6 +1,6 @@
-"""The HTTP transports: streamable HTTP without sessions at ``/mcp``, older clients' SSE at ``/sse``, and ``/health``.
+"""The HTTP transports: streamable HTTP without sessions at ``/mcp``, or SSE for older clients at ``/sse``; ``/health``.
 
-Nothing is remembered between requests of streamable HTTP, so any number of servers can stand behind one balancer.
+The server keeps no state between requests of streamable HTTP. So a load balancer can use any number of servers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from starlette.routing import Mount, Route
 from anvil._version import __version__
 from anvil.errors import AnvilError, ConfigError
 from anvil.interfaces.mcp_server.app import App
-from anvil.interfaces.mcp_server.http_timeouts import RESERVED_DESCRIPTORS, WaitingConnections, most_connections
+from anvil.interfaces.mcp_server.http_timeouts import RESERVED_DESCRIPTORS, WaitingConnections, connection_limit
 from anvil.interfaces.mcp_server.lifespan import running_app
 from anvil.interfaces.mcp_server.logs import event
 from anvil.interfaces.mcp_server.progress import ProgressReporter
@@ -35,15 +35,15 @@ from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset, Toolset
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
-"""Bytes of the largest request."""
+"""Bytes of a request's body."""
 LISTEN_BACKLOG = 128
-"""Connections that the system keeps until they are taken, and that are taken at once."""
+"""Connections that wait in the system's queue until they are accepted."""
 SHUTDOWN_GRACE_S = 3
-"""Seconds that requests under way have to end when the server stops."""
+"""Time for open requests when the server stops."""
 HEALTH_CACHE_S = 1.0
-"""Seconds for which ``/health`` answers with the same counts: asking it costs next to nothing."""
+"""Time for which ``/health`` repeats an answer, so that frequent requests cost little."""
 STATUSES = ("ok", "degraded", "error")
-"""From good to bad."""
+"""From best to worst."""
 NO_SDK_CHECKS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
@@ -54,9 +54,10 @@ def serve(
     sse: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until a signal. ``ready`` is told ``http://host:port`` when requests are answered; it must not wait.
+    """Serve until a signal. ``ready`` is called with ``http://host:port`` when the server accepts requests; it must not
+    block.
 
-    Raises :class:`ConfigError` when the port cannot be had.
+    Raises :class:`ConfigError` when the port cannot be used.
     """
     with listening(access) as sock:
         asyncio.run(_serve(served, reporter, access, sock, sse, ready))
@@ -71,14 +72,14 @@ def listening(access: Access) -> Iterator[socket.socket]:
         )[0]
         sock = socket.socket(family, kind)
     except OSError as error:
-        raise ConfigError(f"{access.host} is no address of this machine ({error}). Give another --host.") from None
+        raise ConfigError(f"{access.host} is not an address of this machine ({error}). Give another --host.") from None
     with sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind(address)
         except OSError as error:
             raise ConfigError(
-                f"{access.host} port {access.port} cannot be had ({error.strerror}). Give another --port or --host."
+                f"{access.host} port {access.port} cannot be used ({error.strerror}). Give another --port or --host."
             ) from None
         yield sock
 
@@ -92,7 +93,7 @@ async def _serve(
     ready: Callable[[str], None] | None,
 ) -> None:
     async with running_app(served, reporter, standing=sse) as app, stop_on_signal() as stop_request:
-        most = most_connections()
+        limit = connection_limit()
         server = _Server(
             uvicorn.Config(
                 application(app, access, stop_request, sse),
@@ -102,8 +103,8 @@ async def _serve(
                 timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
                 lifespan="on",
                 ws="none",
-                http=WaitingConnections(most).protocol(),
-                backlog=LISTEN_BACKLOG if most > RESERVED_DESCRIPTORS * 4 else LISTEN_BACKLOG // 4,
+                http=WaitingConnections(limit).protocol(),
+                backlog=LISTEN_BACKLOG if limit > RESERVED_DESCRIPTORS * 4 else LISTEN_BACKLOG // 4,
             )
         )
 
@@ -133,10 +134,10 @@ async def _serve(
 
 
 class _Server(uvicorn.Server):
-    """Signals are ours: uvicorn would raise them again at its end, and the exit code would tell of a crash."""
+    """uvicorn without its signal handling, which raises the signal again at its end: the exit code would not be 0."""
 
     started_up: Callable[[], None]
-    """Called when requests are answered."""
+    """Called when the server accepts requests."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -166,7 +167,7 @@ def application(app: App, access: Access, stop_request: StopRequest, sse: bool =
 
 
 class _Streams:
-    """The standing streams of older clients, an ASGI application."""
+    """The SSE streams of older clients, as an ASGI application."""
 
     def __init__(self, app: App, stop_request: StopRequest) -> None:
         self._app, self._stop_request = app, stop_request
@@ -178,7 +179,7 @@ class _Streams:
 
 
 class _Health:
-    """``GET /health``: whether the server answers, and how much it holds."""
+    """``GET /health``: the state of the server, and how much it holds."""
 
     def __init__(self, parts: Sequence[tuple[Toolset, ThreadBridge]]) -> None:
         self._parts = parts
@@ -189,20 +190,20 @@ class _Health:
     async def answer(self, _: Request) -> JSONResponse:
         """200 with counts, or 503 with the reason.
 
-        One toolset answers for itself; several each under their name, with the worst status of them all.
+        A single toolset's answer is returned as it is. Several are each under their name, with the worst status on top.
         """
         async with self._asking:
             if time.monotonic() >= self._until:
-                self._known = await self._look()
+                self._known = await self._examine()
                 self._until = time.monotonic() + HEALTH_CACHE_S
         return JSONResponse(self._known, 503 if self._known["status"] == "error" else 200)
 
-    async def _look(self) -> Mapping[str, Any]:
-        found = {toolset.name: await self._part(toolset, bridge) for toolset, bridge in self._parts}
-        if len(found) == 1:
-            return next(iter(found.values()))
-        worst = max((each["status"] for each in found.values()), key=STATUSES.index)
-        return {"status": worst, "version": __version__, **found}
+    async def _examine(self) -> Mapping[str, Any]:
+        answers = {toolset.name: await self._part(toolset, bridge) for toolset, bridge in self._parts}
+        if len(answers) == 1:
+            return next(iter(answers.values()))
+        worst = max((answer["status"] for answer in answers.values()), key=STATUSES.index)
+        return {"status": worst, "version": __version__, **answers}
 
     async def _part(self, toolset: Toolset, bridge: ThreadBridge) -> Mapping[str, Any]:
         try:

@@ -1,7 +1,6 @@
-"""HTTP connections that do not wait for ever: for a request's head, for its body, for a client that does not read.
+"""Time limits of HTTP connections: for a request's head, for its body, and for a client that does not read.
 
-A connection that keeps the server waiting holds a file descriptor and nothing else. Each wait has an end, and when too
-many connections are kept waiting, the one that waits longest makes room for the next.
+An idle connection costs a file descriptor. When there are too many idle ones, the oldest of them is closed.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_TIMEOUT_S = 10.0
-"""Seconds in which the head of a request has to arrive, from the connection's or the last answer's end on."""
+"""Time for the head of a request, from the start of the connection or the end of the last answer."""
 BODY_TIMEOUT_S, MIN_BODY_BYTES_PER_S = 15.0, 16 * 1024
-"""Seconds in which a body has to arrive, and bytes for which it is given a second more."""
+"""Time for the body of a request, and the number of received bytes that extend it by a second."""
 UNREAD_ANSWER_TIMEOUT_S = 30.0
-"""Seconds that an answer waits for a client to read on."""
+"""Time after which a client that does not read its answer is disconnected."""
 MAX_CONNECTIONS = 1024
-"""Connections at once, where the process may have so many files open."""
+"""Connections at once, if the process may open so many files."""
 RESERVED_DESCRIPTORS = 96
-"""File descriptors that are not for connections."""
+"""File descriptors that are kept for files, databases and the listening socket."""
 
 
-def most_connections() -> int:
-    """How many connections there may be at once, by the limit of open files."""
+def connection_limit() -> int:
+    """The number of connections at once: :data:`MAX_CONNECTIONS`, or fewer by the limit of open files."""
     try:
         import resource
     except ImportError:  # Windows has no such limit for sockets
@@ -42,31 +41,31 @@ def most_connections() -> int:
 
 
 class WaitingConnections:
-    """The connections that keep one server waiting, the longest first."""
+    """The idle connections of one server, the oldest first."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self._waiting: dict[WaitingConnection, None] = {}
 
     def begins(self, connection: WaitingConnection) -> None:
-        """A connection keeps the server waiting, from now on."""
+        """A connection becomes idle. Closes the oldest one if there are too many."""
         self._waiting.pop(connection, None)
         self._waiting[connection] = None
-        if len(self._waiting) > self.most // 2 or len(connection.connections) > self.most:
+        if len(self._waiting) > self.limit // 2 or len(connection.connections) > self.limit:
             self._waiting.pop(oldest := next(iter(self._waiting)))
             oldest.give_up()
 
     def ends(self, connection: WaitingConnection) -> None:
-        """It does so no longer."""
+        """A connection is no longer idle."""
         self._waiting.pop(connection, None)
 
     def protocol(self) -> type[asyncio.Protocol]:
-        """The class that uvicorn makes connections of."""
+        """The connection class for uvicorn."""
         return type("Connection", (WaitingConnection,), {"waiting": self})
 
 
 class WaitingConnection(H11Protocol):
-    """A connection of one :class:`WaitingConnections`."""
+    """A connection with time limits, counted by its :class:`WaitingConnections` while it is idle."""
 
     waiting: WaitingConnections
     _timer: asyncio.TimerHandle | None = None
@@ -75,32 +74,32 @@ class WaitingConnection(H11Protocol):
     _since = 0.0
     _received = 0
 
-    # --- what uvicorn and the event loop call ------------------------------------------------------------------
+    # --- called by uvicorn and the event loop ------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(transport)
         peer = transport.get_extra_info("socket")
         if peer is not None:
-            peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # of a peer that vanished one hears by this
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # detects a peer that vanished
         self._wait(HEAD_TIMEOUT_S, self.give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing any more."""
+        """Stop all timers."""
         self._stop()
         self.resume_writing()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Some of a head or body came."""
+        """Count the bytes of a head or body."""
         self._received += len(data)
         super().data_received(data)
 
     def handle_events(self) -> None:
-        """A head or body may be whole now."""
+        """Start or stop the timer of the body, if a head or body is complete."""
         super().handle_events()
         cycle = self.cycle
-        if cycle is not None and cycle is not self._seen:  # the head of another request is whole
+        if cycle is not None and cycle is not self._seen:  # the head of a new request is complete
             self._seen = cycle
             if cycle.more_body and not cycle.response_complete:
                 self._since, self._received = time.monotonic(), 0
@@ -109,19 +108,19 @@ class WaitingConnection(H11Protocol):
             self._stop()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or for the rest of a body that nobody wants."""
+        """Wait for the next request, or for the rest of a body that the application did not read."""
         if not self.transport.is_closing():
             self._wait(HEAD_TIMEOUT_S, self.give_up)
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """The client does not read."""
+        """The client stopped reading: start its timer."""
         if self._reading is None:
             self._reading = self.loop.call_later(UNREAD_ANSWER_TIMEOUT_S, self.transport.abort)
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """It does."""
+        """The client reads again: stop its timer."""
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
@@ -149,13 +148,13 @@ class WaitingConnection(H11Protocol):
             self.give_up()
 
     def give_up(self) -> None:
-        """Close the connection, with the status that says why where a request has begun."""
+        """Close the connection. A request that was begun is answered with status 408."""
         self._stop()
         if self.transport.is_closing():
             return
         cycle = self.cycle
         if cycle is not None and not cycle.response_started:
-            cycle.disconnected = True  # whoever reads the body hears that no more comes
+            cycle.disconnected = True  # ends a read of the body
             headers = [(b"connection", b"close"), (b"content-length", b"0")]
             answer = h11.Response(status_code=408, headers=headers, reason=b"Request Timeout")
             self.transport.write(self.conn.send(answer) or b"")

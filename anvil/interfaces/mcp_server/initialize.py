@@ -1,7 +1,7 @@
-"""The answer to ``initialize``, given at once: loading the protocol's SDK takes over a second of processor time.
+"""The answer to ``initialize``, made without the SDK, which takes over a second of processor time to load.
 
-It equals the SDK's answer (a test compares them). The SDK gets the request all the same, to set up its session; its
-own answer is then dropped.
+A test checks that it equals the SDK's answer. The SDK gets the request too, to set up its session. Its own answer is
+dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": False},
 }
 PAGE_CAPABILITIES = ("completions", "resources")
-"""Only for a server whose pages are resources."""
+"""The capabilities that only a server with pages as resources has."""
 
 
 class Answer(NamedTuple):
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InitializeReply:
-    """What a server says about itself: its title, instructions for the model, and whether pages are resources."""
+    """The contents of the answer: the server's title, instructions for the model, and whether pages are resources."""
 
     title: str
     instructions: str
@@ -52,7 +52,7 @@ class InitializeReply:
         )
 
     def capabilities(self) -> dict[str, Any]:
-        """What a client may ask for."""
+        """The server's capabilities, as in the protocol."""
         return {name: value for name, value in CAPABILITIES.items() if self.has_pages or name not in PAGE_CAPABILITIES}
 
     def answer(self, line: bytes) -> Answer | None:

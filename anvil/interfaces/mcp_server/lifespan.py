@@ -1,4 +1,4 @@
-"""The toolsets at work behind any transport: their tools, changes of pages announced, progress told."""
+"""The app's life behind any transport: it starts and stops notifications of changed pages and of progress."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from anvil.models.documents import Changes
 async def running_app(
     served: Sequence[RunningToolset], reporter: ProgressReporter, standing: bool = True
 ) -> AsyncIterator[App]:
-    """The application over what is ``served``, in the running event loop. ``standing``: its connections last."""
+    """The app for the toolsets ``served``, in the running event loop. ``standing``: its connections stay open."""
     app = App(served, reporter, standing)
     loop = asyncio.get_running_loop()
 
-    def tell(changes: Changes) -> None:
+    def notify(changes: Changes) -> None:
         if app.resources is not None:
             paths = (*changes.changed, *changes.added, *changes.removed)
             reporter.start(app.resources.changed(paths, bool(changes.added or changes.removed)))
 
-    def changed(changes: Changes) -> None:  # in the thread that brought the pages up to date
-        with contextlib.suppress(RuntimeError):  # the loop ended meanwhile, and nobody is left to tell
-            loop.call_soon_threadsafe(tell, changes)
+    def changed(changes: Changes) -> None:  # called in the thread that updated the pages
+        with contextlib.suppress(RuntimeError):  # the loop ended meanwhile, and with it all connections
+            loop.call_soon_threadsafe(notify, changes)
 
     reporter.attach()
     with contextlib.ExitStack() as listening:
-        for each in served:
-            if each.toolset.has_pages:
-                listening.callback(each.target.on_change(changed))
+        for running in served:
+            if running.toolset.has_pages:
+                listening.callback(running.target.on_change(changed))
         try:
             yield app
         finally:

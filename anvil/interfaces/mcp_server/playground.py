@@ -1,7 +1,7 @@
-"""The playground: one page for people over the ``docs`` toolset, and the answers that it asks for.
+"""The playground: a web page over the ``docs`` toolset, and its JSON API.
 
-The page and its parts are files of this package, a fixed few; no path of a request reaches the file system. They need
-no token, for they hold nothing; every answer does.
+The page consists of the files in :data:`FILES`. A path of a request never reaches the file system. The files contain no
+documents, so they need no token. Each request of the API needs it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FILES = {
     "markdown.js": ("markdown.js", "text/javascript"),
     "anvil.svg": ("anvil.svg", "image/svg+xml"),
 }
-"""Below ``HOME``: what is asked for -> the file in ``ui/``, and its type."""
+"""Path below ``HOME`` -> the file in ``ui/``, and its media type."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -51,18 +51,18 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""On each answer: documents are untrusted, and so is whoever else would like to read them."""
+"""Headers of each response. The documents are untrusted, and other sites must not read them."""
 MIN_COSINE = 0.3
-"""The cosine under which a question that shares no word with its results is called one that nothing answers. Of this
-project's own pages, made-up words reach .15 to .25, questions in other words .34 and more."""
+"""If no result has a word of the query and the best cosine is below this, the page says that nothing answers the query.
+Measured on this project's pages: made-up words reach .15 to .25, questions in other words .34 and more."""
 MAX_QUERY_CHARS = 1000
-"""Characters of a question that are answered; the page asks with every letter."""
+"""Characters of a query. The page sends one with each key."""
 
 _OF_TOOL = {tool.name: tool.parameters for tool in TOOLS}
 
 
 def with_playground(served: RunningToolset) -> RunningToolset:
-    """The docs toolset with its playground; others as they are."""
+    """The docs toolset with the playground's routes. Other toolsets are returned as they are."""
     if served.toolset.name != "docs":
         return served
     public_paths = ("/", HOME.rstrip("/"), *(f"{HOME}{name}" for name in FILES))
@@ -75,33 +75,37 @@ def log_address(base: str) -> None:
 
 
 def routes(bridge: ThreadBridge) -> list[Route]:
-    """The page's parts, and ``api/`` below it. All of them only read."""
-    found = [Route("/", _home, methods=["GET"])]
-    found += [Route(f"{HOME}{name}", _file(*FILES[name]), methods=["GET"]) for name in FILES]
-    for name, (parameters, look) in ENDPOINTS.items():
-        found.append(Route(f"{HOME}api/{name}", _answer(bridge, name, parameters, look), methods=["GET"]))
-    return found
+    """The routes of the page and of its API. All of them only read."""
+    page_routes = [Route("/", _home, methods=["GET"])]
+    page_routes += [Route(f"{HOME}{name}", _file(*FILES[name]), methods=["GET"]) for name in FILES]
+    for name, (parameters, endpoint) in ENDPOINTS.items():
+        page_routes.append(Route(f"{HOME}api/{name}", _answer(bridge, name, parameters, endpoint), methods=["GET"]))
+    return page_routes
 
 
-# --- what is answered ------------------------------------------------------------------------------------------
+# --- endpoints -------------------------------------------------------------------------------------------------
 
 
 def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
-    """``text``: the very JSON that an agent gets from search_docs. Besides it the parts of each score, and the words
-    of the results, as spelled there, that the question asks for."""
+    """A search. ``text``: the JSON text that an agent gets from search_docs. ``parts``: the parts of each score.
+    ``words``: the words of the results that match the query. ``unlikely``: see :func:`_low_cosine`."""
     if len(given["query"]) > MAX_QUERY_CHARS:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
-    found = opened.explain(**given)
-    wanted = snippets.query_stems(given["query"])
-    words = snippets.matched_words("\n".join(hit.content for hit in found.result.results), wanted)
-    titles = snippets.matched_words("\n".join(hit.metadata.heading_path for hit in found.result.results), wanted)
-    told = {"text": text(plain(found.result)), "parts": plain(found.parts), "words": sorted(words | titles)}
-    unlikely = None if words or titles or not found.result.results else _far(opened, given)
-    return {**told, "unlikely": unlikely}
+    explained = opened.explain(**given)
+    hits = explained.result.results
+    stems = snippets.query_stems(given["query"])
+    words = snippets.matched_words("\n".join(hit.content for hit in hits), stems)
+    words |= snippets.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
+    return {
+        "text": text(plain(explained.result)),
+        "parts": plain(explained.parts),
+        "words": sorted(words),
+        "unlikely": None if words or not hits else _low_cosine(opened, given),
+    }
 
 
-def _far(opened: Anvil, given: dict[str, Any]) -> dict[str, float] | None:
-    """The best cosine of a question and :data:`MIN_COSINE`; None when it is not below that, or when there is none."""
+def _low_cosine(opened: Anvil, given: dict[str, Any]) -> dict[str, float] | None:
+    """The best cosine of a query, and :data:`MIN_COSINE`; None if it is not below that, or unknown."""
     nearest = opened.explain(**{**given, "mode": "semantic", "top_k": 1}).result
     cosine = max((hit.score for hit in nearest.results), default=None)
     notes = " ".join(nearest.freshness.notes)
@@ -109,13 +113,13 @@ def _far(opened: Anvil, given: dict[str, Any]) -> dict[str, float] | None:
 
 
 def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
-    """What is worth mending, what the index is, and how its file differs from the documents: ``stale``, or
-    ``not_compared``, a sentence on why they were not."""
-    found = {"health": plain(opened.health()), "status": plain(opened.get_status())}
+    """The health of the contents, the status of the index, and ``stale``: how the index differs from the documents.
+    If they could not be compared, ``not_compared`` is the reason."""
+    report = {"health": plain(opened.health()), "status": plain(opened.get_status())}
     try:
-        return {**found, "stale": plain(opened.check()), "not_compared": None}
+        return {**report, "stale": plain(opened.check()), "not_compared": None}
     except AnvilError as error:
-        return {**found, "stale": None, "not_compared": str(error)}
+        return {**report, "stale": None, "not_compared": str(error)}
 
 
 Endpoint = Callable[[Anvil, dict[str, Any]], Any]
@@ -127,14 +131,14 @@ ENDPOINTS: Mapping[str, tuple[tuple[Parameter, ...], Endpoint]] = {
     "status": ((), lambda opened, given: plain(opened.get_status())),
     "health": ((), health),
 }
-"""Name below ``api/`` -> its parameters, those of the tool it shows, and what answers."""
+"""Name below ``api/`` -> the parameters, which are those of a tool, and the function that answers."""
 
 
 # --- HTTP ------------------------------------------------------------------------------------------------------
 
 
 async def _home(_: Request) -> Response:
-    """The address without a path leads to the page."""
+    """Redirect ``/`` to the page."""
     return RedirectResponse(HOME, 307, HEADERS)
 
 
@@ -148,12 +152,12 @@ def _file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _answer(
-    bridge: ThreadBridge, name: str, parameters: tuple[Parameter, ...], look: Endpoint
+    bridge: ThreadBridge, name: str, parameters: tuple[Parameter, ...], endpoint: Endpoint
 ) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
             given = validated(name, parameters, _typed(parameters, request.query_params))
-            value = await bridge.call(f"ui {name}", lambda opened: look(opened, given))
+            value = await bridge.call(f"ui {name}", lambda opened: endpoint(opened, given))
         except (InvalidArguments, ConfigError) as error:
             return JSONResponse({"error": str(error)}, 400, HEADERS)
         except NotFound as error:
@@ -166,18 +170,17 @@ def _answer(
 
 
 def _typed(parameters: tuple[Parameter, ...], query: Mapping[str, str]) -> dict[str, Any]:
-    """The words of a query string as the types that the parameters want; what fits none stays a word, and is refused.
-
-    An empty one counts as not given.
+    """The values of a query string, in the types of the parameters. A value of the wrong type stays text, which
+    :func:`validated` refuses. An empty value counts as not given.
     """
-    kinds = {each.name: each.kind for each in parameters}
-    found: dict[str, Any] = {}
+    kinds = {parameter.name: parameter.kind for parameter in parameters}
+    values: dict[str, Any] = {}
     for name, value in query.items():
         kind = kinds.get(name)
         if kind == "boolean" and value in ("true", "false"):
-            found[name] = value == "true"
+            values[name] = value == "true"
         elif kind == "integer" and value.isascii() and value.removeprefix("-").isdigit() and len(value) < 12:
-            found[name] = int(value)
+            values[name] = int(value)
         else:
-            found[name] = value or None
-    return found
+            values[name] = value or None
+    return values

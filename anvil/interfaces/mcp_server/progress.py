@@ -1,6 +1,6 @@
-"""Progress of long work, such as the first build: to the log, and to the clients that wait or listen.
+"""Progress of long work, such as the first build: to the log and to clients.
 
-The core reports from whatever thread works; everything here that touches clients runs in the event loop.
+Any thread may report. Messages to clients are sent in the event loop.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from collections.abc import Awaitable, Callable
 from anvil.interfaces.mcp_server.logs import event
 
 Watcher = Callable[[float, float, str], Awaitable[None]]
-"""Told (done, total, message); ``done`` only grows."""
+"""Called with (done, total, message). ``done`` never decreases."""
 
 LOG_INTERVAL_S, NOTIFY_INTERVAL_S = 5.0, 0.25
-"""Seconds between two lines of the log, and between two messages to a client."""
+"""Time between two log lines, and between two messages to a client."""
 
 
 class ProgressReporter:
-    """A :data:`anvil.models.documents.Progress` that tells many: :meth:`watched` requests and :attr:`listeners`."""
+    """A :data:`anvil.models.documents.Progress` that reports to the log, to :meth:`watch`-ing requests, and to
+    :attr:`log_to_clients`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,14 +32,14 @@ class ProgressReporter:
         self.log_to_clients: Callable[[str], Awaitable[None]] | None = None
         self._stage, self._base, self._done, self._total = "", 0, 0, 0
         self._logged = time.monotonic() - LOG_INTERVAL_S + 1.0
-        self._told = 0.0
+        self._notified = 0.0
 
     def attach(self) -> None:
-        """From now on tell clients too, in the running event loop."""
+        """Send to clients too from now on, in the running event loop."""
         self._loop = asyncio.get_running_loop()
 
     def detach(self) -> None:
-        """Tell no client any more."""
+        """Stop sending to clients."""
         self._loop = None
 
     def __call__(self, stage: str, done: int, total: int) -> None:
@@ -46,44 +47,44 @@ class ProgressReporter:
         now = time.monotonic()
         with self._lock:
             if begins := stage != self._stage or done < self._done:
-                self._base += self._total  # one bar over all that is done, which never goes back
+                self._base += self._total  # one progress bar over all stages, which never goes back
             self._stage, self._done, self._total = stage, done, total
             message = f"{stage} {done} of {total}"
             log = total > 1 and now - self._logged >= LOG_INTERVAL_S
-            tell = begins or done >= total or now - self._told >= NOTIFY_INTERVAL_S
+            notify = begins or done >= total or now - self._notified >= NOTIFY_INTERVAL_S
             self._logged = now if log else self._logged
-            self._told = now if tell else self._told
+            self._notified = now if notify else self._notified
             place = (self._base + done, self._base + total)
         if log:
             event(logging.INFO, message)
         loop = self._loop
-        if loop is not None and (tell or log):
+        if loop is not None and (notify or log):
             try:
-                loop.call_soon_threadsafe(self._spread, *place, message, log)
-            except RuntimeError:  # the loop was closed meanwhile: nobody is left to tell
+                loop.call_soon_threadsafe(self._send, *place, message, log)
+            except RuntimeError:  # the loop was closed meanwhile, and with it all connections
                 self._loop = None
 
-    def _spread(self, done: float, total: float, message: str, log: bool) -> None:
-        told = [watcher(done, total, message) for watcher in self._watchers]
+    def _send(self, done: float, total: float, message: str, log: bool) -> None:
+        sending = [watcher(done, total, message) for watcher in self._watchers]
         if log and self.log_to_clients is not None:
-            told.append(self.log_to_clients(message))
-        for each in told:
-            self.start(each)
+            sending.append(self.log_to_clients(message))
+        for work in sending:
+            self.start(work)
 
     def start(self, work: Awaitable[None]) -> None:
-        """Run ``work`` in the event loop; what goes wrong is logged, nobody waits for it."""
+        """Run ``work`` as a task of the event loop. Its exceptions are logged."""
 
         async def run() -> None:
             try:
                 await work
             except Exception as error:
-                event(logging.DEBUG, "a client could not be told", error=type(error).__name__)
+                event(logging.DEBUG, "a client could not be notified", error=type(error).__name__)
 
         task = asyncio.get_running_loop().create_task(run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """Tell ``watcher`` until the returned function is called."""
+        """Call ``watcher`` with the progress until the returned function is called."""
         self._watchers.add(watcher)
         return lambda: self._watchers.discard(watcher)

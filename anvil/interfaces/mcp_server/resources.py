@@ -1,4 +1,4 @@
-"""Pages as MCP resources ``anvil://page/{path}``: listed, read, completed, and announced when they change."""
+"""Pages as MCP resources ``anvil://page/{path}``: list, read, completion, and notifications of changes."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from anvil.models.documents import Page, PageList
 
 PREFIX = "anvil://page/"
 NOT_FOUND = -32002
-"""The protocol's code for a resource that is not there, up to revision 2025-11-25."""
+"""The protocol's error code for a resource that does not exist, up to revision 2025-11-25."""
 LIST_PAGE_SIZE, MAX_COMPLETIONS = 500, 100
-"""Resources on one page of the list; completions in one answer, which the protocol limits."""
+"""Resources in one answer of the list, and completions in one answer (the protocol's limit)."""
 
 
 def _full_headings(page: Page) -> list[str]:
-    """The sections of a page as people read them; ``get_section`` takes them so."""
+    """The sections of a page with the page's title in front. ``get_section`` accepts these."""
     return [full_heading(page.title, section.heading_path) for section in page.sections]
 
 
 def uri_of(path: str) -> str:
-    """The resource of a page."""
+    """The URI of a page."""
     return PREFIX + quote(path, safe="/~@:+,=&$!'()*;")
 
 
 def path_of(uri: str) -> str:
-    """The page of a resource. Raises :class:`MCPError` for another kind of URI."""
+    """The page of a URI. Raises :class:`MCPError` for another kind of URI."""
     if not uri.startswith(PREFIX):
-        raise MCPError(types.INVALID_PARAMS, f"{uri[:200]} is no page. Resources here are {PREFIX}" + "{path}.")
+        raise MCPError(types.INVALID_PARAMS, f"{uri[:200]} is not a page. The URI of a page is {PREFIX}" + "{path}.")
     return unquote(uri.removeprefix(PREFIX).partition("#")[0], errors="replace")
 
 
 class Resources:
-    """The pages of one index as resources, and the connections that want to hear of changes."""
+    """The pages of one index as resources, and the subscriptions to them."""
 
     def __init__(self, bridge: ThreadBridge, connections: Connections) -> None:
         self._bridge = bridge
@@ -52,9 +52,9 @@ class Resources:
         self._listening = ListenHandler(self._bus, max_subscriptions=64)
 
     def handlers(self, standing: bool) -> dict[str, Any]:
-        """What the SDK's server is to call, by the names of its constructor's arguments. A subscription is kept by a
-        ``standing`` connection only; the newest revision of the protocol has a stream for it."""
-        found: dict[str, Any] = {
+        """The handlers, by the names of the arguments of the SDK's server. Only a ``standing`` connection can
+        subscribe; the newest revision of the protocol has a stream (:meth:`listen`) instead."""
+        handlers: dict[str, Any] = {
             "on_list_resources": self.list,
             "on_list_resource_templates": self.templates,
             "on_read_resource": self.read,
@@ -62,13 +62,13 @@ class Resources:
             "on_completion": self.complete,
         }
         if standing:
-            found |= {"on_subscribe_resource": self.subscribe, "on_unsubscribe_resource": self.unsubscribe}
-        return found
+            handlers |= {"on_subscribe_resource": self.subscribe, "on_unsubscribe_resource": self.unsubscribe}
+        return handlers
 
-    # --- asking ----------------------------------------------------------------------------------------------
+    # --- requests --------------------------------------------------------------------------------------------
 
     async def list(self, _: RequestContext, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """The pages after the one that the cursor names."""
+        """The pages after the one in the cursor."""
         pages = (await self._call("resources/list", lambda anvil: anvil.list_pages())).pages
         cursor = params.cursor if params else None
         start = bisect.bisect_right([page.file_path for page in pages], cursor) if cursor else 0
@@ -86,15 +86,15 @@ class Resources:
     async def templates(
         self, _: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """How the URI of a page, and of a section in it, is made."""
-        made = [
+        """The URI templates of a page and of a section."""
+        templates = [
             ("page", PREFIX + "{path}", "A page, by its path in the docs folder."),
             ("section", PREFIX + "{file_path}{#heading_path}", "A section, by page and breadcrumb."),
         ]
         return types.ListResourceTemplatesResult(
             resource_templates=[
-                types.ResourceTemplate(name=name, uri_template=uri, description=told, mime_type="text/markdown")
-                for name, uri, told in made
+                types.ResourceTemplate(name=name, uri_template=uri, description=text, mime_type="text/markdown")
+                for name, uri, text in templates
             ]
         )
 
@@ -108,28 +108,29 @@ class Resources:
                 return anvil.get_section(path, heading).content
             return "".join(chunk.content for chunk in anvil.get_page(path).chunks)
 
-        found = await self._call("resources/read", text)
+        content = await self._call("resources/read", text)
         return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=uri, mime_type="text/markdown", text=found)]
+            contents=[types.TextResourceContents(uri=uri, mime_type="text/markdown", text=content)]
         )
 
     async def complete(self, _: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Paths that begin with or hold what was typed; breadcrumbs of the page that the context names."""
+        """Paths of pages, or breadcrumbs of the page in the context. First those that begin with the typed text, then
+        those that contain it."""
         name, typed = params.argument.name, params.argument.value
         known = (params.context.arguments if params.context else None) or {}
-        found: Iterable[str] = ()
+        candidates: Iterable[str] = ()
         if name in ("path", "file_path"):
             pages: PageList = await self._call("completion", lambda anvil: anvil.list_pages())
-            found = [page.file_path for page in pages.pages]
+            candidates = [page.file_path for page in pages.pages]
         elif name == "heading_path" and (path := known.get("file_path") or known.get("path")):
             try:
-                found = await self._bridge.call("completion", lambda anvil: _full_headings(anvil.get_page(path)))
+                candidates = await self._bridge.call("completion", lambda anvil: _full_headings(anvil.get_page(path)))
             except AnvilError:
-                found = ()  # nothing to offer while the page's name is still being typed
-        wanted = typed.casefold()
-        first = [each for each in found if each.casefold().startswith(wanted)]
-        begun = set(first)
-        values = first + [each for each in found if wanted in each.casefold() and each not in begun]
+                candidates = ()  # nothing to offer while the page's name is still being typed
+        folded = typed.casefold()
+        beginnings = [value for value in candidates if value.casefold().startswith(folded)]
+        listed = set(beginnings)
+        values = beginnings + [value for value in candidates if folded in value.casefold() and value not in listed]
         return types.CompleteResult(
             completion=types.Completion(
                 values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS
@@ -142,10 +143,10 @@ class Resources:
         except AnvilError as error:
             raise MCPError(NOT_FOUND, str(error)) from None
 
-    # --- listening -------------------------------------------------------------------------------------------
+    # --- subscriptions ---------------------------------------------------------------------------------------
 
     async def subscribe(self, ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """Tell this connection when the page changes. Any page may be named, also one that is yet to be written."""
+        """Notify this connection when the page changes. The page need not exist yet."""
         path_of(str(params.uri))
         if len(ctx.lifespan_context.uris) >= 10_000:
             raise MCPError(types.INVALID_REQUEST, "Too many subscriptions on one connection. Unsubscribe from some.")
@@ -155,18 +156,18 @@ class Resources:
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: RequestContext, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        """No longer tell this connection."""
+        """Stop the notifications of :meth:`subscribe`."""
         ctx.lifespan_context.uris.discard(str(params.uri))
         return types.EmptyResult()
 
     async def listen(
         self, ctx: RequestContext, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """The stream of changes, as of revision 2026-07-28."""
+        """The stream of changes of revision 2026-07-28."""
         return await self._listening(ctx, params)
 
     async def changed(self, paths: Iterable[str], listed: bool) -> None:
-        """Tell all who want to hear that pages changed; ``listed``: some came or went."""
+        """Notify the subscribers of changed pages. ``listed``: pages were added or removed, so the list changed too."""
         uris = [uri_of(path) for path in paths]
         for uri in uris:
             await self._bus.publish(ResourceUpdated(uri))

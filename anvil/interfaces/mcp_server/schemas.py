@@ -1,6 +1,6 @@
-"""Results as JSON Schema, and results as JSON values.
+"""Results as JSON Schema, and as JSON values.
 
-The schemas are short on purpose: every agent reads them in every session.
+The schemas are short on purpose: they are in the context of each agent, in each session.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 
 _SIMPLE: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 ARRAY_KEY = "result"
-"""Structured content is always an object: an array stands in it under this name, as the official SDK has it."""
+"""The key of an array in structured content, which must be an object. The official SDK uses the same key."""
 
 
 @cache
 def output_schema(kind: Any) -> dict[str, Any]:
-    """The JSON Schema of a result: of a dataclass, or of ``tuple[D, ...]`` of one, wrapped as :func:`structured` does.
+    """The JSON Schema of a result: a dataclass ``D``, or ``tuple[D, ...]``, which is wrapped like :func:`structured`.
 
-    Nested ones stand in place, since clients differ on ``$ref``; only the outermost says ``required``.
+    Nested schemas are written in place, since clients differ on ``$ref``. Only the outermost has ``required``.
     """
     if typing.get_origin(kind) is tuple:
         return {"type": "object", "properties": {ARRAY_KEY: _schema(kind)}, "required": [ARRAY_KEY]}
-    required = [each.name for each in dataclasses.fields(kind) if not each.metadata.get("optional")]
+    required = [field.name for field in dataclasses.fields(kind) if not field.metadata.get("optional")]
     return {**_object(kind), "required": required}
 
 
@@ -36,7 +36,7 @@ def structured(value: Any) -> dict[str, Any]:
 
 def _object(kind: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
-    properties = {each.name: _schema(hints[each.name]) for each in dataclasses.fields(kind)}
+    properties = {field.name: _schema(hints[field.name]) for field in dataclasses.fields(kind)}
     return {"type": "object", "properties": properties}
 
 
@@ -53,9 +53,9 @@ def _schema(kind: Any) -> dict[str, Any]:
     if origin is typing.Literal:
         return {"type": "string", "enum": list(arguments)}
     if origin in (typing.Union, types.UnionType):
-        (other,) = [each for each in arguments if each is not type(None)]
-        found = _schema(other)
-        return {**found, "type": [found["type"], "null"]}
+        (other,) = [argument for argument in arguments if argument is not type(None)]
+        schema = _schema(other)
+        return {**schema, "type": [schema["type"], "null"]}
     return {"type": _SIMPLE[kind]}
 
 
@@ -65,32 +65,32 @@ def plain(value: Any) -> Any:
     if kind in _SIMPLE:
         return value
     if (names := _fields(kind)) is not None:
-        found = {name: each if type(each := getattr(value, name)) in _SIMPLE else plain(each) for name in names}
+        fields = {name: item if type(item := getattr(value, name)) in _SIMPLE else plain(item) for name in names}
         for name in _optional(kind):
-            if found[name] is None:
-                del found[name]
-        return found
+            if fields[name] is None:
+                del fields[name]
+        return fields
     if isinstance(value, (tuple, list)):
-        return [each if type(each) in _SIMPLE else plain(each) for each in value]
+        return [item if type(item) in _SIMPLE else plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     return value
 
 
 @cache
 def _optional(kind: Any) -> frozenset[str]:
-    """The fields of a dataclass that are left out where they are None."""
-    return frozenset(each.name for each in dataclasses.fields(kind) if each.metadata.get("optional"))
+    """The fields of a dataclass that are left out when they are None."""
+    return frozenset(field.name for field in dataclasses.fields(kind) if field.metadata.get("optional"))
 
 
 @cache
 def _fields(kind: Any) -> tuple[str, ...] | None:
-    """The names of a dataclass's fields; None of anything else."""
-    return tuple(each.name for each in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
+    """The names of a dataclass's fields; None for another type."""
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
 def text(value: Any) -> str:
-    """A plain value as the JSON that agents read: compact, letters as they are."""
-    from pydantic_core import to_json  # a third of the time of json's, and here wherever the SDK is
+    """A plain value as compact JSON, with characters outside ASCII unescaped."""
+    from pydantic_core import to_json  # takes a third of the time of json.dumps, and comes with the SDK
 
     return to_json(value).decode()

@@ -1,7 +1,7 @@
-"""Who may talk to the HTTP server: host names, origins, the token, and how many at once. Plain ASGI, no state shared.
+"""Access to the HTTP server: allowed host names and origins, the token, and the number of requests at once.
 
-A page on the web can make a browser send requests to this machine, and DNS rebinding lets it read the answers. Its
-requests carry a foreign ``Host`` or ``Origin``, and are refused.
+A web page can make a browser send requests to this machine, and with DNS rebinding it can read the answers. Such
+requests have a foreign ``Host`` or ``Origin``, and are refused.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 MAX_CONCURRENT_REQUESTS = 256
-"""Requests under way at once, streams included; more are told to come back. One whose body is still to come is not
-under way: how long it may take is decided in waiting.py."""
+"""Open requests at once, streams included. Others get status 503. A request counts from the end of its body on;
+``http_timeouts.py`` limits the time for a body."""
 TOO_MANY = (503, "Too many requests at once. Try again in a moment.")
 ANY_HOST = "*"
 
 
 @dataclass(frozen=True)
 class Access:
-    """Where to listen, and for whom. Raises :class:`ConfigError` for an open door without a token."""
+    """Where the server listens, and who may connect. Raises :class:`ConfigError` for a public host without a token."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -42,27 +42,27 @@ class Access:
 
     def __post_init__(self) -> None:
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable() or " " in self.token):
-            raise ConfigError("The token must be printable ASCII without spaces. Make another, and set ANVIL_TOKEN.")
+            raise ConfigError("The token must be printable ASCII without spaces. Choose another, and set ANVIL_TOKEN.")
         if not is_loopback(self.host) and not self.token and not self.insecure:
             raise ConfigError(
                 f"{self.host} can be reached from other machines. Set a token with ANVIL_TOKEN or --token-file, "
-                "or say --insecure if anybody who reaches it may read the documents."
+                "or add --insecure if everyone who can reach it may read the documents."
             )
 
     def knows(self, host: str) -> bool:
         """Whether clients may use this host name (without port)."""
         name = host.lower().rstrip(".")
         if ANY_HOST in self.allowed_hosts or name in {
-            each.lower().strip("[]") for each in (*LOOPBACK, *self.allowed_hosts)
+            allowed.lower().strip("[]") for allowed in (*LOOPBACK, *self.allowed_hosts)
         }:
             return True
-        if is_everything(self.host):  # an address is no name that somebody else can point here
+        if is_everything(self.host):  # DNS rebinding needs a name: an address is safe
             return is_address(name)
         return name == self.host.lower()
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host."""
+    """Whether only this machine can reach a host."""
     return host.lower() == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
@@ -81,17 +81,17 @@ def is_address(host: str) -> bool:
 
 
 def host_name(value: str, scheme: str = "http") -> str | None:
-    """The host of a ``Host`` header or, with its scheme, an ``Origin``; None when it makes no sense."""
+    """The host in a ``Host`` header, or in an ``Origin`` without its scheme; None if it is not valid."""
     try:
         parts = urlsplit(f"{scheme}://{value}")
-        _ = parts.port  # raises for one that is no number
+        _ = parts.port  # raises if it is not a number
     except ValueError:
         return None
     return None if parts.path or parts.query or parts.username is not None else parts.hostname
 
 
 class AccessMiddleware:
-    """An ASGI application that lets through what :class:`Access` allows."""
+    """ASGI middleware that passes on the requests that :class:`Access` allows, and refuses the others."""
 
     def __init__(self, application: Application, access: Access, public_paths: Iterable[str] = ()) -> None:
         """``public_paths`` need no token."""
@@ -140,12 +140,12 @@ class AccessMiddleware:
         hosts, origins = headers.get(b"host", []), headers.get(b"origin", [])
         host = host_name(hosts[0]) if len(hosts) == 1 else None
         if host is None or not self._access.knows(host):
-            return 403, "This host name is not served here. Allow it with --allowed-host."
+            return 403, "The server does not accept this host name. Allow it with --allowed-host."
         for origin in origins:
             scheme, _, rest = origin.partition("://")
             name = host_name(rest) if scheme in ("http", "https") else None
             if name is None or not self._access.knows(name):
-                return 403, "Pages of this origin may not ask. Allow its host with --allowed-host."
+                return 403, "The server does not accept requests from this origin. Allow its host with --allowed-host."
         if self._access.token and scope["path"] not in self._open and not self._has_token(headers):
             return 401, "Send the server's token: Authorization: Bearer TOKEN."
         return TOO_MANY if self._running >= MAX_CONCURRENT_REQUESTS else None
@@ -159,7 +159,7 @@ class AccessMiddleware:
 
 
 class _TooMany(Exception):
-    """A request's body came when no more requests are taken."""
+    """A request's body was complete while too many requests were open."""
 
 
 def _has_body(scope: Scope) -> bool:
@@ -168,7 +168,7 @@ def _has_body(scope: Scope) -> bool:
 
 
 async def refuse(send: Send, status: int, message: str) -> None:
-    """A short JSON answer that says why not."""
+    """Send ``{"error": message}`` with a status."""
     body = json.dumps({"error": message}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if status == 401:

@@ -50,7 +50,7 @@ class StopRequest:
 
 @contextmanager
 def exit_on_signal() -> Iterator[None]:
-    """Inside, a signal ends the process with exit code 0, whatever it waits for. Files are closed on the way."""
+    """A context in which a signal raises SystemExit(0), also during a blocking call. So files are closed."""
     _exit_requested.clear()
 
     def on_signal(number: int, _: FrameType | None) -> None:
@@ -99,7 +99,7 @@ class ShutdownDeadline:
 
 @asynccontextmanager
 async def stop_on_signal() -> AsyncIterator[StopRequest]:
-    """Inside, a signal sets :attr:`StopRequest.requested`."""
+    """A context in which a signal sets :attr:`StopRequest.requested`."""
     stop, loop = StopRequest(), asyncio.get_running_loop()
 
     def on_signal(number: int, _: FrameType | None) -> None:

@@ -1,4 +1,5 @@
-"""The stdio transport: one client, which started this process. It ends when the client closes stdin, or by a signal."""
+"""The stdio transport: one client, which started this process. The server ends when the client closes stdin, or by a
+signal."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
 _ANSWER = re.compile(r'\{"jsonrpc":"2\.0",("id":(?:-?\d+|"(?:[^"\\]|\\.)*")),"(?:result|error)":')
 """The start of an answer, as the SDK writes it."""
 ANSWER_GRACE_S = SHUTDOWN_TIMEOUT_S - 0.3
-"""Time that open requests have after the client closed stdin: it may still read the answers."""
+"""Time for open requests after the client closed stdin. The client may still read the answers."""
 
 
 def serve(
@@ -31,10 +32,10 @@ def serve(
     if line is END_OF_INPUT:
         shutdown.begin()
         return
-    answered = InitializeReply.for_toolsets([each.toolset for each in running]).answer(line)
+    answered = InitializeReply.for_toolsets([served.toolset for served in running]).answer(line)
     if answered:
         pipe.put(answered.line)
-        event(logging.DEBUG, "greeted the client")
+        event(logging.DEBUG, "answered initialize")
     streams = _Streams(pipe, shutdown, answered.request_id if answered else None)
     pipe.on_end_of_input(streams.on_end_of_input)
     try:

@@ -33,7 +33,7 @@ class StdioPipe:
         self._ended = False
         self._outgoing: queue.SimpleQueue[tuple[bytes, Callable[[], object]] | None] = queue.SimpleQueue()
         self.broken = False
-        """Whether nobody reads the output any more."""
+        """Whether the client has closed the output."""
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
         self._writer = threading.Thread(target=self._write, name="stdout", daemon=True)
         self._writer.start()
@@ -121,11 +121,12 @@ class StdioPipe:
             arrived.clear()
 
     def put(self, line: bytes, done: Callable[[], object] = int) -> None:
-        """Queue a line. ``done`` is called from another thread when it is written, or when nobody reads any more."""
+        """Queue a line. ``done`` is called from another thread when it is written, or when the output was closed."""
         self._outgoing.put((line, done))
 
     async def write(self, line: bytes) -> None:
-        """Write a line and wait for it: when the client does not read, the server waits and does not grow."""
+        """Write a line and wait until it is written. If the client does not read, the server waits and needs no memory
+        for further lines."""
         loop, written = asyncio.get_running_loop(), asyncio.Event()
 
         def done() -> None:

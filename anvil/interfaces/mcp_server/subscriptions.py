@@ -1,4 +1,4 @@
-"""The standing connections, and the log messages that are sent to those that want to hear them."""
+"""The open connections: their subscriptions, and the log messages that are sent to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RequestContext = ServerRequestContext["Listener", Any]
 
 @dataclass(eq=False)
 class Listener:
-    """One standing connection: what it subscribed to, and the least level of log messages it wants."""
+    """One connection: the URIs that it subscribed to, and its lowest level of log messages."""
 
     session: ServerSession | None = None
     uris: set[str] = field(default_factory=set)
@@ -27,14 +27,14 @@ class Listener:
 
 
 class Connections:
-    """Who is connected. ``listeners`` without a session cannot be told anything (yet)."""
+    """The open connections. Nothing can be sent to a listener without a session."""
 
     def __init__(self) -> None:
         self.listeners: set[Listener] = set()
 
     @asynccontextmanager
     async def connection(self, _: Server[Listener]) -> AsyncIterator[Listener]:
-        """The life of a connection (of all connections together, where they are stateless)."""
+        """A context for the life of a connection. Stateless connections share one."""
         listener = Listener()
         self.listeners.add(listener)
         try:
@@ -43,18 +43,18 @@ class Connections:
             self.listeners.discard(listener)
 
     async def initialized(self, ctx: RequestContext, _: types.NotificationParams) -> None:
-        """A client is ready; it can be told of changes when its connection stands."""
+        """A client is ready. From now on it gets notifications, if its connection stays open."""
         if ctx.session.can_send_request:
             ctx.lifespan_context.session = ctx.session
 
     async def set_level(self, ctx: RequestContext, params: types.SetLevelRequestParams) -> types.EmptyResult:
-        """The least level of log messages that this connection wants."""
+        """Set the lowest level of log messages for this connection."""
         ctx.lifespan_context.level = params.level
         return types.EmptyResult()
 
     async def log_to_clients(self, message: str) -> None:
-        """A log message to the standing connections that want to hear of it."""
+        """Send a log message of level info to the connections that ask for this level."""
         for listener in list(self.listeners):
             if listener.session is not None and LEVELS.index(listener.level) <= LEVELS.index("info"):
-                told = types.LoggingMessageNotificationParams(level="info", logger="anvil", data=message)
-                await listener.session.send_notification(types.LoggingMessageNotification(params=told))
+                params = types.LoggingMessageNotificationParams(level="info", logger="anvil", data=message)
+                await listener.session.send_notification(types.LoggingMessageNotification(params=params))

@@ -1,4 +1,4 @@
-"""The one place where the protocol's event loop hands work to threads: the core below is synchronous."""
+"""Calls of synchronous code from the event loop, in a small pool of threads."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from anvil.interfaces.mcp_server.logs import event
 
 T = TypeVar("T")
 MAX_THREADS = 8
-"""Calls that may be under way at once; more of them wait their turn."""
+"""Calls at once. Others wait in a queue."""
 IDLE_TIMEOUT_S = 10.0
-"""Seconds that a thread waits for the next call before it ends."""
+"""A thread without a call for so long ends."""
 
 
 class _Call:
-    """One call: what to run, and where its caller waits. ``wanted`` is false when the caller went away."""
+    """One call: the function, and the future that its caller awaits. ``wanted`` is false when the caller went away."""
 
     def __init__(self, run: Callable[[], Any], answer: asyncio.Future[Any]) -> None:
         self.wanted = True
@@ -31,7 +31,7 @@ class _Call:
         self._context = contextvars.copy_context()
 
     def run(self) -> None:
-        """Run it in this thread, and hand over what it returns or raises."""
+        """Run the function in this thread, and pass its result or exception to the event loop."""
         self._context.run(WANTED.set, lambda: self.wanted)
         value, error = None, None
         try:
@@ -40,7 +40,7 @@ class _Call:
             error = raised
         try:
             self._loop.call_soon_threadsafe(self._settle, value, error)
-        except RuntimeError:  # the loop has ended: nobody is left to answer
+        except RuntimeError:  # the loop has ended: there is no caller any more
             return
 
     def _settle(self, value: Any, error: BaseException | None) -> None:
@@ -53,10 +53,10 @@ class _Call:
 
 
 class ThreadBridge:
-    """Asks one toolset's object from an event loop.
+    """Calls one toolset's object from an event loop.
 
-    A call keeps its thread until its work really ends, whether or not its caller still waits. One whose caller goes
-    away before its turn is never begun. The threads are daemons: the process can end while one is at work.
+    A call keeps its thread until the function returns, even if its caller went away. If the caller goes away while the
+    call is in the queue, the call is dropped. The threads are daemons, so the process can end while one is running.
     """
 
     def __init__(self, target: Any) -> None:
@@ -70,11 +70,11 @@ class ThreadBridge:
         started = time.perf_counter()
         outcome = "answered"
         answer = asyncio.get_running_loop().create_future()
-        made = _Call(lambda: call(self.target), answer)
-        self._enqueue(made)
+        pending = _Call(lambda: call(self.target), answer)
+        self._enqueue(pending)
         try:
-            found: T = await answer
-            return found
+            result: T = await answer
+            return result
         except AnvilError:
             outcome = "refused"
             raise
@@ -82,7 +82,7 @@ class ThreadBridge:
             outcome = "cancelled" if not isinstance(error, Exception) else "failed"
             raise
         finally:
-            made.wanted = False
+            pending.wanted = False
             event(logging.DEBUG, f"{name} {outcome}", tool=name, ms=round((time.perf_counter() - started) * 1000, 3))
 
     def _enqueue(self, call: _Call) -> None:
@@ -99,7 +99,7 @@ class ThreadBridge:
             del call  # its answer may be large
 
     def _next(self) -> _Call | None:
-        """The next call that is wanted; None when none came for a while, and the thread is to end."""
+        """The next call that is wanted; None when there was none for :data:`IDLE_TIMEOUT_S`: the thread then ends."""
         with self._moved:
             while True:
                 while self._waiting:
@@ -107,8 +107,8 @@ class ThreadBridge:
                     if call.wanted:
                         return call
                 self._idle += 1
-                told = self._moved.wait(IDLE_TIMEOUT_S)
+                notified = self._moved.wait(IDLE_TIMEOUT_S)
                 self._idle -= 1
-                if not told and not self._waiting:
+                if not notified and not self._waiting:
                     self._threads -= 1
                     return None

@@ -1,7 +1,7 @@
 """``POST /upload``: a file into the library from a client that shares no disk with the server.
 
-It is a multipart form: ``file``, and perhaps ``library`` and ``metadata``, a JSON object as text. What comes in is
-written to disk as it comes, and no further than the limit.
+The request is a multipart form with ``file``, and optionally ``library`` and ``metadata`` (a JSON object as text). It
+is written to disk while it arrives, and refused as soon as it exceeds the limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from anvil.services.library.library import DEFAULT_LIBRARY, Library
 from anvil.services.library.pipeline import file_name
 
 FORM_OVERHEAD_BYTES = 256 * 1024
-"""Bytes of a request beyond the file's: the other fields, and what parts them."""
+"""Bytes of a request in addition to the file: the other fields and the boundaries."""
 STATUSES: tuple[tuple[type[AnvilError], int], ...] = (
     (ConfigError, 400),
     (DocumentTooLarge, 413),
@@ -42,40 +42,42 @@ class Upload:
         self._bridge = bridge
 
     async def answer(self, request: Request) -> JSONResponse:
-        """As ``ingest_file`` answers, or an error with a status that fits."""
+        """The result of ``ingest_file``, or an error with a status of :data:`STATUSES`."""
         library: Library = self._bridge.target
         try:
-            return JSONResponse(plain(await self._taken_in(request, library.config.library.max_upload_bytes)))
+            return JSONResponse(plain(await self._ingested(request, library.config.library.max_upload_bytes)))
         except AnvilError as error:
             status = next(status for kind, status in STATUSES if isinstance(error, kind))
             return _refusal(status, str(error))
-        except HTTPException as error:  # Starlette's, of a form that is none
+        except HTTPException as error:  # Starlette could not parse the form
             return _refusal(400, f"The form cannot be read: {error.detail}")
         except Exception as error:
             log.exception("upload failed")
             return _refusal(500, f"The upload failed inside the server ({type(error).__name__}). Its log says where.")
 
-    async def _taken_in(self, request: Request, most: int) -> Any:
+    async def _ingested(self, request: Request, max_bytes: int) -> Any:
         length = request.headers.get("content-length", "")
-        if length.isdigit() and int(length) > most + FORM_OVERHEAD_BYTES:
-            raise _too_large(most)
-        bounded = Request(request.scope, _counted(request.receive, most))
+        if length.isdigit() and int(length) > max_bytes + FORM_OVERHEAD_BYTES:
+            raise _too_large(max_bytes)
+        bounded = Request(request.scope, _bounded(request.receive, max_bytes))
         async with bounded.form(max_files=1, max_fields=8, max_part_size=4 * MAX_METADATA_BYTES) as form:
             file = form.get("file")
             if file is None or isinstance(file, str) or not file_name(file.filename or ""):
                 raise ConfigError("The form has no file. Send multipart/form-data with a field 'file'.")
-            if (file.size or 0) > most:
-                raise _too_large(most)
+            if (file.size or 0) > max_bytes:
+                raise _too_large(max_bytes)
             if _is_blank(file.file):
-                raise ConfigError("The file is empty. Send one with text, or take it out with delete_document.")
+                raise ConfigError(
+                    "The file is empty. Send a file with text, or delete the document with delete_document."
+                )
             library = _text(form.get("library")) if "library" in form else DEFAULT_LIBRARY
             metadata = _object(_text(form.get("metadata")))
             name, content = file_name(file.filename or ""), file.file
-            return await self._bridge.call("upload", lambda held: _ingest(held, content, name, library, metadata))
+            return await self._bridge.call("upload", lambda target: _ingest(target, content, name, library, metadata))
 
 
 def _is_blank(content: BinaryIO) -> bool:
-    """Whether a file holds nothing but white space; read from the start, and left there."""
+    """Whether a file has only white space. It is read from its start, and set back to it."""
     blank = True
     while blank and (block := content.read(1 << 16)):
         blank = not block.strip()
@@ -83,31 +85,31 @@ def _is_blank(content: BinaryIO) -> bool:
     return blank
 
 
-def _ingest(held: Library, content: BinaryIO, name: str, library: str, metadata: dict[str, Any] | None) -> Any:
+def _ingest(target: Library, content: BinaryIO, name: str, library: str, metadata: dict[str, Any] | None) -> Any:
     with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
         path = Path(folder, "document")
         with path.open("wb") as file:
             shutil.copyfileobj(content, file)
-        return held.ingest_as(path, name, library, metadata)
+        return target.ingest_as(path, name, library, metadata)
 
 
-def _counted(receive: Receive, most: int) -> Receive:
-    """``receive`` that gives up when more comes than a file of ``most`` bytes needs."""
-    come = 0
+def _bounded(receive: Receive, max_bytes: int) -> Receive:
+    """``receive`` that raises when the body is larger than a form with a file of ``max_bytes`` can be."""
+    received_bytes = 0
 
-    async def counted() -> Message:
-        nonlocal come
+    async def bounded() -> Message:
+        nonlocal received_bytes
         message = await receive()
-        come += len(message.get("body", b""))
-        if come > most + FORM_OVERHEAD_BYTES:
-            raise _too_large(most)
+        received_bytes += len(message.get("body", b""))
+        if received_bytes > max_bytes + FORM_OVERHEAD_BYTES:
+            raise _too_large(max_bytes)
         return message
 
-    return counted
+    return bounded
 
 
-def _too_large(most: int) -> DocumentTooLarge:
-    return DocumentTooLarge(f"The file is larger than {most:,} bytes (library.max_upload_bytes).")
+def _too_large(max_bytes: int) -> DocumentTooLarge:
+    return DocumentTooLarge(f"The file is larger than {max_bytes:,} bytes (library.max_upload_bytes).")
 
 
 def _text(value: Any) -> str:
@@ -118,12 +120,12 @@ def _object(text: str) -> dict[str, Any] | None:
     if not text.strip():
         return None
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise ConfigError("metadata must be a JSON object, as text.")
-    return found
+    return value
 
 
 def _refusal(status: int, message: str) -> JSONResponse:

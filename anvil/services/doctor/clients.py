@@ -28,7 +28,7 @@ from anvil.services.doctor.place import Place
 
 
 def examine(place: Place) -> Iterator[Finding]:
-    """A finding for each entry of Anvil in a client's file, or one that says there is none."""
+    """A finding for each entry of Anvil in a client's file, or one finding if there are none."""
     count = 0
     for name, client in CLIENTS.items():
         try:
@@ -41,7 +41,7 @@ def examine(place: Place) -> Iterator[Finding]:
             count += 1
             yield finding
     if not count:
-        text = "No client of this project or user has Anvil in its file. To tell one of it, such as Claude Code:"
+        text = "No MCP client of this project or user is set up for Anvil. To set up one, such as Claude Code:"
         yield Finding("clients", "ok", text, _init(place, "claude-code"))
 
 
@@ -76,7 +76,7 @@ def _file(place: Place, name: str, client: Client, file: Path) -> Iterator[Findi
         elif away is None:
             yield Finding("clients", "ok", f"{client.title} can start {title!r} of {shown}.")
         elif title == own and not here:
-            text = f"{client.title} has {title!r} answer from {away}, not from here ({shown}). To add this project:"
+            text = f"{title!r} of {client.title} ({shown}) serves {away}, not this project. To add this project:"
             yield Finding("clients", "note", text, _init(place, name, "--name", _free(own, servers)))
 
 
@@ -98,7 +98,7 @@ def _problem(place: Place, client: Client, server: Mapping[str, Any]) -> str | N
     if "${" not in command and installation.outside_environments(command) is None:
         if os.sep in command:
             return f"there is no program {command}"
-        inside = ": it is in a virtual environment, which a client does not enter" if shutil.which(command) else ""
+        inside = ": it is in a virtual environment, which a client does not activate" if shutil.which(command) else ""
         return f"there is no program {command} on the PATH{inside}"
     for option, value in paths_of(server):
         if "${" in value.replace(FOLDER, ""):

@@ -33,7 +33,7 @@ def examine(place: Place) -> Iterator[Finding]:
     plain = [directory for directory in options.directories if not any(sign in directory for sign in "*?[{")]
     missing = [directory for directory in plain if not (root / directory).is_dir()]
     if len(missing) == len(options.directories):
-        text = f"{named} names no directory that is there: {', '.join(missing)}. Correct 'directories'."
+        text = f"{named} names directories that do not exist: {', '.join(missing)}. Correct 'directories'."
         yield Finding("context", "wrong", text)
         return
     errors = records.state().errors
@@ -43,5 +43,5 @@ def examine(place: Place) -> Iterator[Finding]:
         yield Finding("context", "note", text, place.at(root, place.anvil("context", "ingest")))
     else:
         count = len(options.directories)
-        text = f"{named} is understood; {count - len(missing)} of its {count} directories are there."
+        text = f"{named} is valid; {count - len(missing)} of its {count} directories exist."
         yield Finding("context", "ok", text)

@@ -54,4 +54,4 @@ def examine(place: Place) -> Iterator[Finding]:
         try:
             yield from examination(place)
         except Exception as error:  # a later examination may find the cause
-            yield Finding(subject, "unseen", f"This could not be looked at ({type(error).__name__}: {error}).")
+            yield Finding(subject, "unseen", f"This could not be examined ({type(error).__name__}: {error}).")

@@ -1,4 +1,4 @@
-"""The configuration, the documents, and what the folders around them allow."""
+"""The configuration, the documents, and the permissions of the folders."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def configuration(place: Place) -> Iterator[Finding]:
             text = f"{name} in the environment sets nothing. Did you mean {near[0]}?"
             yield Finding("configuration", "wrong", text, f"unset {name}" if os.name != "nt" else f"set {name}=")
     if place.problem is not None:
-        yield Finding("configuration", "wrong", f"{place.problem} Until then the other checks use the defaults.")
+        yield Finding("configuration", "wrong", f"{place.problem} The other checks use the defaults.")
         return
     given = dict(place.given).get("--config")
     file = Path(given) if given else nearest_config(Path.cwd())
     if file is None:
         yield Finding("configuration", "ok", "There is no configuration file: the defaults are used.")
     else:
-        yield Finding("configuration", "ok", f"{place.shown(file)} is understood.")
+        yield Finding("configuration", "ok", f"{place.shown(file)} is valid.")
 
 
 def documents(place: Place) -> Iterator[Finding]:
@@ -107,7 +107,7 @@ def _permit(folder: Path, number: int | None) -> str | None:
 
 
 def events(place: Place, system: Path = Path("/proc")) -> Iterator[Finding]:
-    """Whether Linux can report file changes. Without, answers stay right: changes are read at the next question.
+    """Whether Linux can report file changes. Without it answers are right too: each query checks the files.
 
     ``system``: the folder of Linux's own tables.
     """
@@ -116,14 +116,14 @@ def events(place: Place, system: Path = Path("/proc")) -> Iterator[Finding]:
     kind = _file_system(Path(os.path.realpath(place.folder)), (system / "self/mounts").read_text("utf-8"))
     if kind in NETWORK_FILE_SYSTEMS:
         text = f"{place.shown(place.folder)} is on another machine ({kind})"
-        yield Finding("file events", "note", f"{text}: changes are seen at the next question only.")
+        yield Finding("file events", "note", f"{text}: changes are seen at the next query only.")
         return
     limit = int((system / "sys/fs/inotify/max_user_watches").read_text("utf-8"))
     below = sum(len(names) for _, names, _ in os.walk(place.folder)) + 1
     if below > limit:
         text = (
             f"{place.shown(place.folder)} has {below:,} folders, more than the {limit:,} that a user may watch here: "
-            "changes are seen at the next question only."
+            "changes are seen at the next query only."
         )
         yield Finding("file events", "note", text, f"sudo sysctl fs.inotify.max_user_watches={2 * below}")
     else:

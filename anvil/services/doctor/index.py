@@ -1,4 +1,4 @@
-"""The index: whether it can be used, says what the documents say, and what git does with it."""
+"""The index: whether it can be used, whether it is fresh, and its state in git."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLACE = ("--docs", "--index", "--config")
 
 
 def examine(place: Place) -> Iterator[Finding]:
-    """The file, as if it came from a stranger, and then against the documents."""
+    """The file, checked like one from elsewhere, and then compared with the documents."""
     from anvil.backends.git import tracked_file
     from anvil.backends.store import overwrite_guard, verify
 
@@ -32,27 +32,27 @@ def examine(place: Place) -> Iterator[Finding]:
         return
     path, shown = place.index, place.shown(place.index)
     if tracked_file.is_pointer(path):
-        yield Finding("index", "wrong", f"{shown} is kept by Git LFS, and was not fetched.", "git lfs pull")
+        yield Finding("index", "wrong", f"{shown} is in Git LFS and was not fetched.", "git lfs pull")
         return
     try:
         reader = verify.open_checked(path)
     except ArtifactMissing:
         yield _missing(place)
     except FormatTooNew as error:
-        yield Finding("index", "wrong", f"{error} Or build it anew with this version:", place.build("--force"))
+        yield Finding("index", "wrong", f"{error} Or build it again with this version:", place.build("--force"))
     except ArtifactError as error:
-        kept = True
-        with contextlib.suppress(OSError):  # which the error tells already
-            kept = place.remote or overwrite_guard.is_foreign(path)
-        yield Finding("index", "wrong", str(error), None if kept else place.build("--force"))
+        protected = True
+        with contextlib.suppress(OSError):  # the ArtifactError has the reason
+            protected = place.remote or overwrite_guard.is_foreign(path)
+        yield Finding("index", "wrong", str(error), None if protected else place.build("--force"))
     else:
         with reader:
-            found = list(_shortcomings(place, reader))
+            problems = list(_shortcomings(place, reader))
             meta, counts = reader.meta(), reader.counts()
-        held = f"{counted(counts['documents'], 'page')} in {counted(counts['chunks'], 'chunk')}"
-        held += f"; newest document: {meta['last_index_timestamp'] or 'none'}"
+        contents = f"{counted(counts['documents'], 'page')} in {counted(counts['chunks'], 'chunk')}"
+        contents += f"; newest document: {meta['last_index_timestamp'] or 'none'}"
         fresh = ", fresh" if place.folder.is_dir() else ""
-        yield from found or [Finding("index", "ok", f"{shown} is sound{fresh}: {held}.")]
+        yield from problems or [Finding("index", "ok", f"{shown} is sound{fresh}: {contents}.")]
 
 
 def _in_milvus(place: Place) -> Finding:
@@ -60,7 +60,7 @@ def _in_milvus(place: Place) -> Finding:
         shown = index_url.milvus(place.config.index or "").shown
     except ConfigError as error:
         return Finding("index", "wrong", str(error))
-    text = f"The index is in Milvus, {shown}, and nothing is asked over the network here. This asks it:"
+    text = f"The index is in Milvus, {shown}. 'anvil doctor' does not use the network. To ask the server:"
     return Finding("index", "note", text, place.anvil("status", options=PLACE))
 
 
@@ -70,7 +70,7 @@ def _missing(place: Place) -> Finding:
         command = place.anvil("status", options=PLACE)
         return Finding("index", "note", "The index is published elsewhere, and was not fetched yet.", command)
     if place.folder.is_dir():
-        text = f"There is no index at {shown} yet. The first question builds it; so does this:"
+        text = f"There is no index at {shown} yet. The first search builds it. To build it now:"
         return Finding("index", "note", text, place.build())
     return Finding("index", "wrong", f"There is neither an index at {shown} nor a folder to build it from.")
 
@@ -81,43 +81,43 @@ def _shortcomings(place: Place, reader: Reader) -> Iterator[Finding]:
     from anvil.services.build import indexer, site_view
 
     meta, shown = reader.meta(), place.shown(place.index)
-    of_site = reader.excluded_hashes() is not None  # under settings of its own
+    of_site = reader.excluded_hashes() is not None  # such an index has settings of its own
     build = None if place.remote or of_site else place.build()
     if "shard" in meta:
         yield Finding("index", "wrong", f"{shown} is shard {meta['shard']} of an index, not a whole one.", build)
         return
     wanted: dict[str, str] = {}
-    if place.problem is None:  # else what is wanted is not known
-        with contextlib.suppress(AnvilError):  # told under "model"
+    if place.problem is None:  # else the configured settings are not known
+        with contextlib.suppress(AnvilError):  # a finding of "model"
             provider = create_provider(place.config.embedding.provider, place.config.embedding)
             pages = site_urls.recorded(place.config.site)
             wanted = indexer.settings(provider, place.config.chunking, pages)
     key = "embedding_model_digest"
     if wanted and wanted[key] != meta[key]:
-        theirs, ours = (f"{each['embedding_model']} ({each['embedding_provider']})" for each in (meta, wanted))
-        text = f"The vectors of {shown} are of {theirs}, the configuration says {ours}: keywords alone are searched."
+        theirs, ours = (f"{keys['embedding_model']} ({keys['embedding_provider']})" for keys in (meta, wanted))
+        text = f"The vectors of {shown} are of {theirs}, the configured model is {ours}: search uses keywords only."
         yield Finding("index", "wrong", text, build)
     elif build and wanted and any(meta.get(name) != wanted.get(name) for name in (*wanted, "site")):
         yield Finding("index", "note", f"{shown} was built with other settings than the configuration's.", build)
     elif meta["needs_reembed"] != "0":
-        lacking = counted(int(meta["needs_reembed"]), "passage", "have")
-        yield Finding("index", "note", f"In {shown} {lacking} no vector yet.", build)
+        pending = counted(int(meta["needs_reembed"]), "passage", "have")
+        yield Finding("index", "note", f"In {shown} {pending} no vector yet.", build)
     if place.folder.is_dir():
         indexed = reader.blob_ids()
         entries = site_view.view_of(place.documents, reader).scan(indexed).entries
         changes = staleness.compare(indexed, entries)
         if changes:
             kinds = {"changed": changes.changed, "added": changes.added, "removed": changes.removed}
-            told = ", ".join(f"{len(paths)} {kind}" for kind, paths in kinds.items() if paths)
-            text = f"{shown} is stale: {told}. Answers are brought up to date each time; this keeps it:"
+            counts = ", ".join(f"{len(paths)} {kind}" for kind, paths in kinds.items() if paths)
+            text = f"{shown} is stale: {counts}. Each search reads these pages again. To update the index:"
             if build is None:
-                made = " It is built with its site, by 'mkdocs build'." if of_site and not place.remote else ""
-                text = f"{shown} is stale: {told}.{made}"
+                advice = " It is built with its site, by 'mkdocs build'." if of_site and not place.remote else ""
+                text = f"{shown} is stale: {counts}.{advice}"
             yield Finding("index", "note", text, build)
 
 
 def in_git(place: Place) -> Iterator[Finding]:
-    """Whether git holds the index or leaves it out, and whether it can show and merge it."""
+    """Whether the index is in git or ignored, and whether git can show and merge it."""
     from anvil.backends.git.tracked_file import TrackedIndex
 
     if place.remote:
@@ -126,46 +126,46 @@ def in_git(place: Place) -> Iterator[Finding]:
         tracked = TrackedIndex(place.index, place.folder if place.folder.is_dir() else place.index.parent)
         entry = tracked.repository.entry(tracked.path)
         ignored = tracked.ignored
-    except (GitError, SourceError):  # told under "git", or there is no repository
+    except (GitError, SourceError):  # a finding of "git", or there is no repository
         return
     add = installation.line(["git", "add", place.shown(place.index)])
     if entry is None:
         if ignored:
             yield Finding("index in git", "ok", "Git leaves it out: each machine builds its own.")
         elif place.index.exists():
-            text = f"Git neither holds {tracked.path} nor is told to leave it out. To commit it:"
+            text = f"{tracked.path} is neither in git nor ignored. To commit it:"
             yield Finding("index in git", "note", text, add)
     elif entry.kind == "conflict":
         text = f"{tracked.path} is in conflict. Resolve the pages first; then:"
         yield Finding("index in git", "wrong", text, f"{place.build('--staged')} && {add}")
     elif not tracked.is_staged():
-        text = f"{tracked.path} in the folder is not the one that git holds. To commit it:"
+        text = f"{tracked.path} in the folder differs from the one in git. To commit it:"
         yield Finding("index in git", "note", text, add)
         yield from _drivers(place, tracked)
     else:
         yield from list(_drivers(place, tracked)) or [
-            Finding("index in git", "ok", f"Git holds {tracked.path}, and can show and merge it.")
+            Finding("index in git", "ok", f"{tracked.path} is in git, which can show and merge it.")
         ]
 
 
 def _drivers(place: Place, tracked: TrackedIndex) -> Iterator[Finding]:
-    """What lacks of that which ``anvil git install`` sets up."""
+    """Findings about the setup of ``anvil git install``; none if it is complete."""
     from anvil.core.git import attributes
 
     repository, path = tracked.repository, tracked.path
     if repository.attribute(path, "merge") != "anvil":
-        text = f"Git does not know how to show and to merge {path}: two branches that edit pages conflict in it."
+        text = f"Git cannot show and merge {path}: two branches that edit pages conflict in it."
         yield Finding("index in git", "note", text, place.anvil("git", "install", options=PLACE))
         return
     own = {key: repository.configured(key) for key in attributes.drivers("")}
     lfs = "git lfs merge-driver" in (own["merge.anvil.driver"] or "")
     install = place.anvil("git", "install", *(["--lfs"] if lfs else []), options=PLACE)
-    told = (own["diff.anvil.textconv"] or "").removesuffix(" git textconv")
-    if not told:
+    program = (own["diff.anvil.textconv"] or "").removesuffix(" git textconv")
+    if not program:
         text = f"{attributes.FILE} names drivers for {path} that this clone does not define."
         yield Finding("index in git", "wrong", text, install)
-    elif shutil.which(" ".join(shlex.split(told))) is None:
-        yield Finding("index in git", "wrong", f"The drivers of {path} call {told}, which is not there.", install)
-    elif own != attributes.drivers(told, path if lfs else None):
-        text = f"The drivers of {path} are defined otherwise than this version does."
+    elif shutil.which(" ".join(shlex.split(program))) is None:
+        yield Finding("index in git", "wrong", f"The drivers of {path} call {program}, which does not exist.", install)
+    elif own != attributes.drivers(program, path if lfs else None):
+        text = f"The drivers of {path} differ from those of this version."
         yield Finding("index in git", "note", text, install)

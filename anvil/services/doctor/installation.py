@@ -19,7 +19,7 @@ from anvil.models.findings import Finding
 from anvil.services.doctor.place import Place
 
 NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers")
-"""Packages of compiled code, which can be there and yet not load: each is tried."""
+"""Packages with compiled code. They can be installed and still fail to load, so each is imported."""
 EXTRAS = {
     "lancedb": "to import a library of mcpvectordb",
     "library": "to take PDF and Office files into a library",
@@ -45,20 +45,20 @@ def python(place: Place) -> Iterator[Finding]:
 
 
 def program(place: Place) -> Iterator[Finding]:
-    """Whether a shell, a hook or a client that says ``anvil`` starts this installation."""
-    own, found = programs.script(), programs.on_path()
+    """Whether ``anvil`` in a shell, a hook or a client starts this installation."""
+    own, on_path = programs.script(), programs.on_path()
     if own is None:
         command = None if programs.checkout() else programs.line(programs.reinstall(programs.DISTRIBUTION))
         text = "This Python has no 'anvil' program, only 'python -m anvil'."
         yield Finding("program", "note", text, command)
-    elif found is None:
-        text = f"{own} is not on the PATH: hooks and clients that say 'anvil' do not find it."
+    elif on_path is None:
+        text = f"{own} is not on the PATH: hooks and clients that call 'anvil' do not find it."
         yield Finding("program", "note", text, _first_on_path(own.parent))
-    elif not os.path.samefile(found, own):
-        text = f"{own} runs now, but 'anvil' on the PATH is another one, {found}: hooks and clients start that."
+    elif not os.path.samefile(on_path, own):
+        text = f"This is {own}, but 'anvil' on the PATH is {on_path}: hooks and clients start that one."
         yield Finding("program", "note", text, _first_on_path(own.parent))
     else:
-        yield Finding("program", "ok", f"'anvil' on the PATH is this one, {found}.")
+        yield Finding("program", "ok", f"'anvil' on the PATH is this one, {on_path}.")
 
 
 def _first_on_path(folder: Path) -> str:
@@ -68,7 +68,7 @@ def _first_on_path(folder: Path) -> str:
 
 
 def packages(place: Place) -> Iterator[Finding]:
-    """Whether what Anvil requires is there, new enough, and loads."""
+    """Whether the required packages are installed, are new enough, and load."""
     required = _required(None)
     needed, problems = [], []
     for name, least in required.items():
@@ -83,7 +83,7 @@ def packages(place: Place) -> Iterator[Finding]:
     if needed:
         yield Finding("packages", "wrong", f"{_listed(problems)}.", programs.line(programs.install(needed)))
     elif required:
-        yield Finding("packages", "ok", f"All {len(required)} that are needed are there, and new enough.")
+        yield Finding("packages", "ok", f"All {len(required)} required packages are installed and new enough.")
     else:
         yield Finding("packages", "note", f"{programs.DISTRIBUTION} is not installed; its code runs from the checkout.")
     for name in NATIVE:
@@ -111,7 +111,7 @@ def extras(place: Place) -> Iterator[Finding]:
 
 
 def extra(*names: str) -> list[str]:
-    """The command that brings optional parts."""
+    """The command that installs optional parts."""
     return programs.install([f"{programs.DISTRIBUTION}[{','.join(names)}]"])
 
 
@@ -121,7 +121,7 @@ def sqlite(place: Place) -> Iterator[Finding]:
 
     try:
         self_test.keyword_index()
-    except Exception as error:  # apsw has an exception a kind of failure
+    except Exception as error:  # apsw has many exception classes
         text = f"This SQLite, {self_test.versions()}, has no keyword index, FTS5 ({_brief(error)})."
         yield Finding("sqlite", "wrong", text, programs.line(programs.reinstall("apsw")))
     else:
@@ -134,7 +134,7 @@ def sqlite_vec(place: Place) -> Iterator[Finding]:
 
     try:
         version = self_test.vectors()
-    except Exception as error:  # as above, and ours where the package is missing
+    except Exception as error:  # as above, and an AnvilError if the package is missing
         text = f"sqlite-vec cannot be loaded into SQLite ({_brief(error)})."
         yield Finding("sqlite-vec", "wrong", text, programs.line(programs.reinstall("sqlite-vec")))
     else:
@@ -147,15 +147,15 @@ def _required(extra: str | None) -> dict[str, str]:
         lines = importlib.metadata.requires(programs.DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
         return {}
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for line in lines:
         parts = _REQUIREMENT.fullmatch(line)
         name, least, marker = parts.groups() if parts else (line, None, None)
-        asked = _EXTRA.search(marker or "")
+        extra_marker = _EXTRA.search(marker or "")
         only_old = "python_version <" in (marker or "") and sys.version_info >= (3, 11)
-        if (asked[1] if asked else None) == extra and not only_old:
-            found[name] = least or "0"
-    return found
+        if (extra_marker[1] if extra_marker else None) == extra and not only_old:
+            versions[name] = least or "0"
+    return versions
 
 
 def _version(distribution: str) -> str | None:
@@ -166,9 +166,9 @@ def _version(distribution: str) -> str | None:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version, zeros at the end left out: 2.0 is 2."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    numbers = [int(part) for part in found[0].split(".")] if found else []
+    """The leading numbers of a version, without zeros at the end: 2.0 gives (2,)."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [int(part) for part in match[0].split(".")] if match else []
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)
@@ -179,5 +179,5 @@ def _listed(words: list[str]) -> str:
 
 
 def _brief(error: Exception) -> str:
-    """The first line of what an error says."""
+    """The first line of an error's message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

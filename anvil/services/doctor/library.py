@@ -12,7 +12,7 @@ from anvil.models.findings import Finding
 from anvil.services.doctor.place import Place
 
 MAX_LIBRARY_BYTES = 500_000_000
-"""A larger library is not read whole."""
+"""A larger library is not checked."""
 
 
 def examine(place: Place) -> Iterator[Finding]:
@@ -26,7 +26,9 @@ def examine(place: Place) -> Iterator[Finding]:
         return
     size = path.stat().st_size
     if size > MAX_LIBRARY_BYTES:
-        yield Finding("library", "note", f"{place.shown(path)} has {size:,} bytes: too many to check it whole here.")
+        yield Finding(
+            "library", "note", f"{place.shown(path)} has {size:,} bytes and was not checked: that would take long."
+        )
         return
     try:
         meta, documents = verify.examine(path)
@@ -38,13 +40,15 @@ def examine(place: Place) -> Iterator[Finding]:
     if other is None:
         yield Finding("library", "ok", text)
         return
-    text += f" Its vectors are of {meta['embedding_model']}, the model now is {other}: search goes by words."
+    text += (
+        f" Its vectors are of {meta['embedding_model']}, the configured model is {other}: search uses keywords only."
+    )
     yield Finding("library", "note", text, place.anvil("ingest", "--reembed", options=("--config", "--provider")))
 
 
 def _other_model(place: Place, meta: dict[str, str]) -> str | None:
-    """The configured model, when the library's vectors are of another one. None too without a usable model, which
-    is another finding."""
+    """The configured model if the library's vectors are of another one, else None. None also for a model that cannot be
+    used: that is another finding."""
     from anvil.backends.embedding.factory import create_provider
     from anvil.services.build.indexer import settings
 

@@ -52,7 +52,7 @@ def _local(settings: EmbeddingSettings) -> Finding:
     try:
         directory = open_directory(settings.model)
         if bundled and model_digest(BUNDLED, directory.settings) != directory.digest:
-            raise ModelError(f"{BUNDLED} does not hold the files that were published: their digest is another.")
+            raise ModelError(f"The files in {BUNDLED} are not those that were published: their digest differs.")
         provider = create_provider("local", settings)
         try:
             embedded = provider.embed(SAMPLE_TEXTS)
@@ -64,11 +64,11 @@ def _local(settings: EmbeddingSettings) -> Finding:
         if bundled and any(abs(a - b) > COSINE_TOLERANCE for a, b in zip(cosines, SAMPLE_COSINES, strict=True)):
             given = ", ".join(f"{cosine:.3f}" for cosine in cosines)
             expected = ", ".join(map(str, SAMPLE_COSINES))
-            raise ModelError(f"The model loads, but gives cosines of {given} where {expected} are right.")
+            raise ModelError(f"The model loads, but its cosines are {given}. They should be {expected}.")
     except ModelError as error:
         return Finding("model", "wrong", str(error), _restore() if bundled else None)
-    whole = "its files are whole, and it" if bundled else "it"
-    return Finding("model", "ok", f"{directory.name}: {whole} gives vectors of {provider.dimensions} dimensions.")
+    files = "its files are complete, and it" if bundled else "it"
+    return Finding("model", "ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.")
 
 
 def _restore() -> str:
@@ -87,7 +87,7 @@ def _openai(settings: EmbeddingSettings) -> Finding:
     except ConfigError as error:
         return Finding("model", "wrong", str(error))
     if not api_key(settings):
-        text = f"{provider.model} by OpenAI's API, which wants a key, and none is set."
+        text = f"{provider.model} by OpenAI's API, which needs a key. None is set."
         return Finding("model", "wrong", text, installation.export("OPENAI_API_KEY", "YOUR-KEY"))
     try:
         provider.connect()

@@ -1,4 +1,4 @@
-"""Git: the repository that the documents lie in."""
+"""Git: the repository of the documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anvil.services.doctor.place import Place
 
 
 def examine(place: Place) -> Iterator[Finding]:
-    """Whether git's data can be read, and how much of the history is here."""
+    """Whether git's data can be read, and whether the history is complete."""
     from anvil.backends.git.repository import Repository
 
     try:
@@ -21,14 +21,14 @@ def examine(place: Place) -> Iterator[Finding]:
         yield Finding("git", "wrong", str(error).partition(" If you trust")[0], error.trust_command)
         return
     except GitError as error:
-        yield Finding("git", "wrong", f"{error} Pages are indexed as files meanwhile, without the times of commits.")
+        yield Finding("git", "wrong", f"{error} Until then pages are indexed without the times of commits.")
         return
     if repository is None:
         yield Finding("git", "ok", "The documents are in no repository: their times are those of the files.")
     elif commit is None:
         yield Finding("git", "ok", f"The repository {repository.root} has no commit yet.")
     elif (repository.common_dir / "shallow").exists():
-        text = f"HEAD is {commit}. The clone is shallow: pages that are older than it get the time of its first commit."
+        text = f"HEAD is {commit}. The clone is shallow: older pages get the time of its first commit."
         yield Finding("git", "note", text, "git fetch --unshallow")
     else:
         yield Finding("git", "ok", f"HEAD of {repository.root} is {commit}.")

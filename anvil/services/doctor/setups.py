@@ -25,7 +25,7 @@ PRE_COMMIT = ".pre-commit-config.yaml"
 
 
 def pre_commit(place: Place) -> Iterator[Finding]:
-    """Hooks of ours that are configured: whether they run, and whether they can pass."""
+    """The configured hooks of Anvil: whether they run, and whether they can pass."""
     from anvil.backends.git.repository import Repository
     from anvil.backends.git.tracked_file import TrackedIndex
 
@@ -50,12 +50,12 @@ def pre_commit(place: Place) -> Iterator[Finding]:
     folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
     hook = folder / "pre-commit"
     if not hook.is_file() or "pre-commit" not in hook.read_text("utf-8", "replace"):
-        text = f"{' and '.join(ours)} are in {place.shown(file)}, but this clone runs no hooks of pre-commit."
+        text = f"{place.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
         yield Finding("pre-commit", "wrong", text, _install(place, repository.root))
         is_installed = False
     if place.remote:
-        text = f"{ours[0]} looks at an index in git; the one that is named here is published elsewhere."
-        yield Finding("pre-commit", "note", f"{text} Give the hook one of its own: args: [--index, FILE].")
+        text = f"{ours[0]} needs an index in git, but the configured one is published elsewhere."
+        yield Finding("pre-commit", "note", f"{text} Name a file for the hook: args: [--index, FILE].")
         return
     try:
         tracked = TrackedIndex(place.index, place.folder)
@@ -64,25 +64,27 @@ def pre_commit(place: Place) -> Iterator[Finding]:
         yield Finding("pre-commit", "wrong", f"{ours[0]} cannot pass: {error}")
         return
     if ignored:
-        text = f"{ours[0]} looks at the index as git holds it, but git is told to leave {tracked.path} out."
+        text = f"{ours[0]} needs the index in git, but {tracked.path} is ignored."
         yield Finding("pre-commit", "wrong", text, _let_in(place, tracked))
     elif is_installed:
         yield Finding("pre-commit", "ok", f"{' and '.join(ours)} run before each commit.")
 
 
 def _let_in(place: Place, tracked: TrackedIndex) -> str:
-    """The commands that have git take the index in; for one outside its own folder, what says which rule forbids it."""
+    """The commands that add the index to git. Outside of ``.anvil``: the command that shows which rule ignores it."""
     if place.index.parent.name != INDEX_FOLDER:
         return place.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
     docs = ["--docs", os.path.abspath(place.folder)] if "--docs" in dict(place.given) else []
     init = place.anvil("init", "--commit-index", *docs)
-    if "--config" in dict(place.given) and place.project != Path.cwd():  # in brackets: what follows is meant from here
+    if (
+        "--config" in dict(place.given) and place.project != Path.cwd()
+    ):  # a subshell: the next commands run in this folder
         init = f"({place.at(place.project, init)})"
     return f"{init} && {place.build()} && {installation.line(['git', 'add', place.shown(place.index.parent)])}"
 
 
 def _install(place: Place, root: Path) -> str:
-    """The command that has pre-commit run its hooks in this clone."""
+    """The command that sets up pre-commit in this clone."""
     if shutil.which("pre-commit"):
         return place.at(root, "pre-commit install")
     run = installation.line([sys.executable, "-m", "pre_commit", "install"])
@@ -111,8 +113,8 @@ def mkdocs(place: Place) -> Iterator[Finding]:
         yield Finding("mkdocs", "wrong", text, installation.line(extra("mkdocs")))
     folder = file.parent / str(written.get("docs_dir") or "docs")
     if folder.resolve() != place.folder.resolve():
-        text = f"The site is made of {place.shown(folder)}, the configuration here names {place.shown(place.folder)}."
-        yield Finding("mkdocs", "note", f"{text} Set docs to the same folder in both.")
+        text = f"The site is built from {place.shown(folder)}, but the configuration names {place.shown(place.folder)}."
+        yield Finding("mkdocs", "note", f"{text} Set both to the same folder.")
     elif not missing:
         yield Finding("mkdocs", "ok", f"{place.shown(file)} names the plugin, and it can run.")
 
@@ -124,7 +126,7 @@ def _list(table: Any, key: str) -> list[dict[str, Any]]:
 
 
 def _read(file: Path) -> Any:
-    """What a YAML file says; values under tags of a program's own, such as ``!ENV``, are left out. ConfigError."""
+    """The value of a YAML file, with None for values under other programs' tags, such as ``!ENV``. ConfigError."""
     import yaml
 
     class Loader(yaml.SafeLoader):

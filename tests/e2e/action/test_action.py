@@ -210,7 +210,7 @@ def test_reuses_what_is_published(checkout: Path, job: NewJob, tmp_path: Path) -
         done = job(HOME=os.environ["HOME"]).use(ROOT, cache="false", previous=f"{site.url}/docs/\n{site.url}/")
     assert done.succeeded and (done.outputs["embedded"], done.outputs["changed"]) == ("0", "false"), done.log
     (told,) = done.annotations
-    assert told.level == "warning" and told.message.startswith("The previous index cannot be had: ")
+    assert told.level == "warning" and told.message.startswith("The previous index cannot be fetched: ")
     assert f"The previous index is of {site.url}/, built from commit" in done.log
 
 
@@ -289,7 +289,7 @@ def test_a_folder_that_is_not_there_fails_in_words(job: NewJob) -> None:
     assert not done.succeeded
     (told,) = done.annotations
     assert told.level == "error" and "handbook" in told.message and "Traceback" not in done.log
-    assert done.summary.startswith("## Documentation index: could not be had\n")
+    assert done.summary.startswith("## Documentation index: failed\n")
     assert list(broken.artifacts.iterdir()) == list(broken.caches.iterdir()) == []
     assert {done.steps[name] for name in list(done.steps)[7:]} == {"skipped"}
 

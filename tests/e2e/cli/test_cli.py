@@ -516,7 +516,7 @@ def test_the_command_that_is_advised_builds_the_index_that_was_asked_about(built
     write(built, {"docs/new.md": "# Tapir\n"})
     build = program_line(["anvil", "build", *where])
     found = in_process.program("search", *where, "tapir", cwd=built)
-    assert found.stderr.strip().endswith(f"To keep that, run: {build}")
+    assert found.stderr.strip().endswith(f"To update the index, run: {build}")
     assert f"1 added, 0 removed. Run: {build}\n" in in_process.program("status", *where, cwd=built).stdout
     told = in_process.program("check", *where[:4], cwd=built, code=1).stdout
     assert told.endswith(f" Run: {program_line(['anvil', 'build', *where[:4]])}\n")
@@ -602,7 +602,7 @@ def test_init_keeps_the_index_out_of_git_or_puts_it_in(isolated: None, docs: Pat
     run(work, "add", "-A")
     assert "docs/.anvil/index.db" not in run(work, "ls-files")
     again = program("init", "--no-commit-index", cwd=work).stdout
-    assert "stands already" in again and (work / ".gitignore").read_text() == "build/\ndocs/.anvil/\n"
+    assert "exists already" in again and (work / ".gitignore").read_text() == "build/\ndocs/.anvil/\n"
 
     write(work, {"anvil.toml": 'docs = "docs" # mine\n'})
     program("init", "--commit-index", cwd=work)
@@ -700,7 +700,7 @@ def test_init_is_about_the_index_that_the_configuration_names(isolated: None, do
     write(work, {"pyproject.toml": settings, ".gitignore": "docs.anvil.db\n"})
     repository(work)
     told = in_process.program("init", "--commit-index", cwd=work).stdout
-    assert "pyproject.toml stands already" in told and "git add docs.anvil.db" in told
+    assert "pyproject.toml exists already" in told and "git add docs.anvil.db" in told
     assert (work / ".gitattributes").read_text() == "docs.anvil.db binary\n"
     assert (work / ".gitignore").read_text() == "" and not (docs / ".anvil").exists()
     in_process.program("build", cwd=work)
@@ -722,7 +722,7 @@ def test_init_with_a_folder_of_its_own_is_another_project(isolated: None, work: 
 def test_init_has_no_say_over_an_index_from_elsewhere(work: Path) -> None:
     write(work, {"anvil.toml": 'index = "https://u:SECRETPW@docs.example/"\n'})
     message = complaint("init", "--commit-index", cwd=work, by=in_process.program)
-    assert "published elsewhere" in message and "SECRETPW" not in message and not (work / ".gitattributes").exists()
+    assert "names a published index" in message and "SECRETPW" not in message and not (work / ".gitattributes").exists()
 
 
 # --- what is loaded -----------------------------------------------------------------------------------------------

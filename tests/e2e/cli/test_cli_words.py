@@ -172,7 +172,7 @@ def test_the_older_configuration_is_named_and_made_into_ours(tmp_path: Path) -> 
         "watch": True,
     }
     write(tmp_path, {"manual/a.md": "# A\n", "anvil.config.json": json.dumps(older)})
-    assert "anvil.config.json is of an older Anvil" in in_process.program("build", "manual", cwd=tmp_path).stderr
+    assert "anvil.config.json is from an older Anvil" in in_process.program("build", "manual", cwd=tmp_path).stderr
     told = in_process.program("init", "--yes", cwd=tmp_path).stdout
     assert "Wrote anvil.toml from anvil.config.json." in told and "db, embedding.apiKey, watch" in told
     text = (tmp_path / "anvil.toml").read_text(encoding="utf-8")

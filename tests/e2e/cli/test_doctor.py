@@ -133,7 +133,7 @@ def test_a_model_that_is_not_whole(installed: Installation, project: Path, file:
     data = bytearray((installed.site / path).read_bytes())
     data[len(data) // 2] ^= 1
     installed.replace(path, None if gone else bytes(data))
-    healed(installed, project, "model", f"has no {file}" if gone else "their digest is another")
+    healed(installed, project, "model", f"has no {file}" if gone else "their digest differs")
 
 
 def test_sqlite_vec_that_cannot_be_loaded(installed: Installation, project: Path) -> None:
@@ -181,7 +181,7 @@ def test_optional_parts(installed: Installation, project: Path) -> None:
     healed(installed, project, "mkdocs", "names the plugin, but mkdocs and markdownify")
     provider = {"ANVIL_EMBEDDING_PROVIDER": "openai"}
     healed(installed, project, "model", "not installed", OPENAI_API_KEY="sk-very-secret", **provider)
-    assert healed(installed, project, "model", "wants a key", **provider)["verdict"] == "wrong"
+    assert healed(installed, project, "model", "needs a key", **provider)["verdict"] == "wrong"
     answer = asked(installed, project, OPENAI_API_KEY="sk-very-secret", **provider)
     assert of(answer, "extras")[0]["text"].startswith("mkdocs and openai are installed.")
     assert "A key is set" in of(answer, "model")[0]["text"] and "sk-very" not in json.dumps(answer)
@@ -199,7 +199,7 @@ def another(tmp_path: Path) -> Iterator[str]:
 @pytest.mark.skipif(os.name == "nt", reason="a program of the shell stands in")
 def test_another_program_on_the_path(installed: Installation, project: Path, another: str) -> None:
     rest = os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if not Path(each, "anvil").exists())
-    answer = healed(installed, project, "program", "is another one", PATH=f"{another}{os.pathsep}{rest}")
+    answer = healed(installed, project, "program", "start that one", PATH=f"{another}{os.pathsep}{rest}")
     assert str(installed.program) in of(answer, "index")[0]["mend"]
     healed(installed, project, "program", "is not on the PATH", PATH=rest)
     assert of(asked(installed, project), "index")[0]["mend"] == "anvil build"

@@ -196,8 +196,8 @@ def test_pages_in_conflict_leave_no_conflict_of_the_index(work: Path, tmp_path: 
             append(work, "install.md", NEW["Right"])
         save(work, side)
     said = call(work, "git", "merge", "left", code=1)
-    assert "holds one side of index.md, install.md" in said
-    mend = re.findall(r"resolved: (.*)", said)[0]
+    assert "has one side of index.md, install.md" in said
+    mend = re.findall(r"then run: (.*)", said)[0]
     assert run(work, "diff", "--name-only", "--diff-filter=U").split() == ["docs/index.md", "docs/install.md"]
     run(work, "checkout", "--theirs", "docs/index.md")
     run(work, "add", "docs")
@@ -244,7 +244,7 @@ def test_what_cannot_be_merged_stays_a_conflict_with_the_reason(work: Path) -> N
     said = call(work, "git", "merge", "left", code=1)
     assert f"{INDEX} could not be merged" in said and "Traceback" not in said
     assert (work / INDEX).read_bytes() == before
-    mend = re.findall(r"Afterwards: (.*)", said)[0]
+    mend = re.findall(r"Then run: (.*)", said)[0]
     call(work, "sh", "-c", mend)
     run(work, "commit", "-q", "--no-edit")
 
@@ -285,7 +285,7 @@ def test_a_page_whose_text_is_in_no_commit_does_not_stop_the_merge(work: Path, t
         opened.index()
     run(work, "checkout", "-q", "docs/index.md")
     commit(work, "an index that is stale", at=1_700_000_000)
-    assert "holds one side of index.md" in call(work, "git", "merge", "left", "--no-edit")
+    assert "has one side of index.md" in call(work, "git", "merge", "left", "--no-edit")
     program("check", cwd=work, code=1)
     with anvil.open(config=work / "anvil.toml") as opened:
         assert opened.index().changes.changed == ("index.md",)

@@ -42,7 +42,7 @@ def test_it_is_shown_written_and_then_left_alone(project: Path, name: str) -> No
     assert written.startswith(shown) and client.title in written
     assert list(json.loads(file.read_text())[client.key]) == [default_name(client, project)]
     before = file.read_bytes()
-    assert "left as it is" in program("init", "--client", name, cwd=project).stdout
+    assert "is not changed" in program("init", "--client", name, cwd=project).stdout
     assert file.read_bytes() == before and not (project / "anvil.toml").exists()
 
 
@@ -76,7 +76,7 @@ def test_a_link_out_of_the_project_is_not_followed(
 ) -> None:
     away = write(tmp_path_factory.mktemp("away"), {"mcp.json": "{}\n"})
     linked(project / part, away if part == ".vscode" else away / "mcp.json")
-    assert "leads out of the project" in complaint("init", "--client", "vscode", cwd=project)
+    assert "is a link to a place outside the project" in complaint("init", "--client", "vscode", cwd=project)
     assert (away / "mcp.json").read_text() == "{}\n" and [each.name for each in away.iterdir()] == ["mcp.json"]
 
 

@@ -267,4 +267,4 @@ def test_the_greeting_of_any_choice_is_what_the_sdk_answers(root: Path) -> None:
 def test_an_unknown_surface_is_a_usage_error(root: Path) -> None:
     from tests.support.programs import complaint
 
-    assert "'dox' is no surface" in complaint("serve", "--surface", "docs,dox", cwd=root)
+    assert "There is no surface 'dox'" in complaint("serve", "--surface", "docs,dox", cwd=root)

@@ -215,7 +215,7 @@ def test_host_token_and_names_from_the_environment(docs: Path, tmp_path: Path) -
     [
         (["--token-file", "none"], "none cannot be read ("),
         (["--token-file", "empty"], "empty is empty"),
-        (["--token-file", "bytes"], "it is no text"),
+        (["--token-file", "bytes"], "it is not UTF-8 text"),
         (["--token-file", "two"], "printable ASCII without spaces"),
         (["--token-file", "two", "--token", "x"], "Give one of them"),
         (["--token", ""], "The token is empty"),

@@ -192,7 +192,7 @@ def test_initialize_is_answered_before_the_sdk_is_there(docs: Path) -> None:
     pipe.begin()
     pipe.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
     pipe.answer(2)
-    before, greeted, after = pipe.log.read_text().partition("greeted the client")
+    before, greeted, after = pipe.log.read_text().partition("answered initialize")
     assert greeted and "pydantic" in after and "pydantic" not in before
     pipe.end()
 

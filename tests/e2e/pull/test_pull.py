@@ -101,7 +101,7 @@ def test_pull_fills_the_place_of_the_configured_index_and_counts_what_differs(pu
     assert (here / "docs/.anvil/.gitignore").read_text() == "*\n"
     assert printed("check", cwd=here, code=1)["changed"] == ["index.md"]
     write(here / "docs", PAGES)
-    assert "It says what the working tree says." in program("pull", published.url, cwd=here).stdout
+    assert "No page differs from the working tree." in program("pull", published.url, cwd=here).stdout
     write(here, {"anvil.toml": 'index = "kept/docs.db"\n'})
     assert printed("pull", published.url, cwd=here)["index_path"] == str(here / "kept/docs.db")
 

@@ -1,7 +1,7 @@
-"""What a server offers is made of toolsets: some tools over one object that answers them. Plain data, no protocol.
+"""A toolset: tools over one object that answers them. Plain data, independent of the protocol.
 
-``docs.py``, ``context.py`` ... each hold a :class:`Toolset` named ``TOOLSET``, and a function ``open`` that makes the
-object behind it from what the command line said. One process serves any of them together.
+``docs.py``, ``library.py`` and ``context.py`` each have a :class:`Toolset` named ``TOOLSET``, and a function ``open``
+that makes its object from the options of the command line. One process can serve several toolsets.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from anvil.interfaces.mcp_server.threads import ThreadBridge
 
 TOOLSET_NAMES = ("docs", "library", "context")
-"""The toolsets there are, each a module of this package; the first is served when none is named."""
+"""The names of all toolsets. Each is a module of this package. The first is the default."""
 
 
 class Target(Protocol):
-    """The object that a toolset's tools ask, from any thread: an :class:`anvil.Anvil`, a context ..."""
+    """The object that a toolset's tools call, from any thread: an :class:`anvil.Anvil`, a library or a context."""
 
     def start(self, progress: Progress | None = None) -> None:
-        """Begin, behind, what the first question would wait for; returns at once."""
+        """Start in the background what the first query needs. Returns at once."""
 
     def close(self) -> None:
-        """Stop what runs behind, and let go of files."""
+        """Stop the background work, and close files."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What the command line said of the objects to open; None where it said nothing."""
+    """The options of the command line for the objects to open. None: not given."""
 
     docs: str | None = None
     index: str | None = None
@@ -51,12 +51,11 @@ class ServeOptions:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: what callers read, what it takes, what it returns, and what it does.
+    """One tool: its texts, parameters, result type, function and annotations.
 
-    ``result`` is a dataclass, or ``tuple[D, ...]`` of one for a tool that answers with an array. ``call`` is given
-    the toolset's object and the validated arguments by name. ``writes``: it changes something; ``destructive``: it may
-    take away what was there; ``idempotent``: a second call like the first changes nothing more; ``open_world``: it
-    reaches beyond this machine.
+    ``result`` is a dataclass ``D``, or ``tuple[D, ...]`` for a tool that returns an array. ``call`` gets the toolset's
+    object and the validated arguments by name. ``writes``: it changes something. ``destructive``: it may delete or
+    replace. ``idempotent``: repeating the call changes nothing more. ``open_world``: it uses the network.
     """
 
     name: str
@@ -72,17 +71,17 @@ class Tool:
 
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments."""
-        found: dict[str, Any] = {
+        schema: dict[str, Any] = {
             "type": "object",
-            "properties": {each.name: each.schema() for each in self.parameters},
+            "properties": {parameter.name: parameter.schema() for parameter in self.parameters},
         }
-        required = [each.name for each in self.parameters if each.required]
+        required = [parameter.name for parameter in self.parameters if parameter.required]
         if required:
-            found["required"] = required
-        return found
+            schema["required"] = required
+        return schema
 
     def bind(self, given: Mapping[str, Any]) -> Callable[[Any], Any]:
-        """The call with its arguments validated.
+        """The call with validated arguments, as a function of the toolset's object.
 
         Raises :class:`ConfigError` or :class:`anvil.interfaces.mcp_server.arguments.InvalidArguments`.
         """
@@ -91,19 +90,19 @@ class Tool:
 
 
 def no_routes(bridge: ThreadBridge) -> Sequence[Route]:
-    """A toolset that has nothing to offer over HTTP beyond its tools."""
+    """The routes of a toolset without HTTP routes of its own."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """Tools that belong together, with what a server says and serves besides them.
+    """Tools over one object, with the server's title, instructions, health and HTTP routes.
 
-    ``instructions`` are for the model. ``health`` answers ``GET /health``: it runs in a thread, like a tool, and gives
-    an object whose ``status`` is ``ok`` or ``degraded``. ``routes`` makes further HTTP routes, which reach the target
-    through the bridge; those in ``public_paths`` need no token. ``has_pages``: the target is an :class:`anvil.Anvil`,
-    whose pages become resources. ``errors_as_values``: an error is answered with the object
-    ``{"status": "error", "error": message}``, as structured content and as text, instead of the bare message.
+    ``instructions`` are for the model. ``health`` answers ``GET /health``: it runs in a thread, like a tool. It returns
+    an object with ``status`` ``ok`` or ``degraded``. ``routes`` makes further HTTP routes, which call the target
+    through the bridge. Those in ``public_paths`` need no token. ``has_pages``: the target is an :class:`anvil.Anvil`,
+    whose pages become resources. ``errors_as_values``: an error is ``{"status": "error", "error": message}``, as
+    structured content and as text, instead of the message alone.
     """
 
     name: str
@@ -119,20 +118,20 @@ class Toolset:
 
 @dataclass(frozen=True, slots=True)
 class RunningToolset:
-    """A toolset, and the object that answers it."""
+    """A toolset and its open object."""
 
     toolset: Toolset
     target: Any
 
 
 @contextmanager
-def open_toolset(name: str, asked: ServeOptions, progress: Progress) -> Iterator[RunningToolset]:
-    """Open the object of a toolset; it is closed with the context. Nothing slow happens before :meth:`Target.start`.
+def open_toolset(name: str, options: ServeOptions, progress: Progress) -> Iterator[RunningToolset]:
+    """Open the object of a toolset, and close it with the context. Slow work only begins with :meth:`Target.start`.
 
-    ``progress`` is told of long work. Raises :class:`AnvilError`.
+    ``progress`` gets the progress of long work. Raises :class:`AnvilError`.
     """
     module = importlib.import_module(f"anvil.interfaces.mcp_server.tools.{name}")
-    target: Target = module.open(asked, progress)
+    target: Target = module.open(options, progress)
     try:
         yield RunningToolset(module.TOOLSET, target)
     finally:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from anvil.interfaces.ci import summary
-from anvil.interfaces.ci.summary import Size, Told
+from anvil.interfaces.ci.summary import Contents, Size
 from anvil.models.documents import BuildReport, Changes
 from anvil.services.reports.content_health import Bar, ContentHealth, Pair, Spot
 from anvil.services.reports.diff import Difference, PageChange, SectionChange
@@ -56,11 +56,11 @@ DIFFERENCE = Difference(
 )
 COMMON = ("docs/.anvil/index.db", "docs", "48ba61fc131ec1951505", "3cc14de45525" + "0" * 28)
 CASES = {
-    "first": Told(*COMMON, AFTER, None, None, HEALTHY, report=REPORT),
-    "changed": Told(*COMMON, AFTER, BEFORE, DIFFERENCE, POORLY, report=REPORT),
-    "unchanged": Told(*COMMON, AFTER, AFTER, Difference((), ()), HEALTHY, report=REPORT),
-    "stale": Told(*COMMON, AFTER, None, None, HEALTHY, stale=Changes(("a.md",), (NASTY,), ("gone.md",))),
-    "fresh": Told(*COMMON, AFTER, None, None, HEALTHY, stale=Changes()),
+    "first": Contents(*COMMON, AFTER, None, None, HEALTHY, report=REPORT),
+    "changed": Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, POORLY, report=REPORT),
+    "unchanged": Contents(*COMMON, AFTER, AFTER, Difference((), ()), HEALTHY, report=REPORT),
+    "stale": Contents(*COMMON, AFTER, None, None, HEALTHY, stale=Changes(("a.md",), (NASTY,), ("gone.md",))),
+    "fresh": Contents(*COMMON, AFTER, None, None, HEALTHY, stale=Changes()),
 }
 
 
@@ -85,7 +85,7 @@ def test_a_code_span_is_one_cell_of_code(text: str) -> None:
 
 def test_long_lists_are_cut() -> None:
     many = Difference(tuple(PageChange("added", f"{n:05}.md", ()) for n in range(20_000)), ())
-    text = summary.render(Told(*COMMON, AFTER, BEFORE, many, HEALTHY, report=REPORT))
+    text = summary.render(Contents(*COMMON, AFTER, BEFORE, many, HEALTHY, report=REPORT))
     assert len(text) < 5_000 and "… and 19,975 more." in text
     assert len(summary.code("x" * 9999)) < 200
 
@@ -99,7 +99,7 @@ def test_sizes_are_for_people(count: int, text: str) -> None:
 
 def test_pages_are_linked_to_their_files_and_the_artifact_to_its_place() -> None:
     pages = "https://github.test/o/r/blob/0/docs/"
-    told = Told(*COMMON, AFTER, BEFORE, DIFFERENCE, HEALTHY, report=REPORT, since="main", pages=pages)
+    told = Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, HEALTHY, report=REPORT, since="main", pages_url=pages)
     text = summary.render(told)
     assert f"| [`index.md`]({pages}index.md) | changed |" in text and "| `old.md` | removed |" in text
     assert "### Changed since `main`" in text and "since `main` |" in text

@@ -235,7 +235,7 @@ def test_an_index_that_lfs_did_not_fetch(committed: Path, tmp_path: Path, monkey
     run(tmp_path / "clone", "lfs", "install", "--local")
     monkeypatch.delenv("GIT_LFS_SKIP_SMUDGE")
     monkeypatch.chdir(tmp_path / "clone")
-    assert healed("index", "wrong", "kept by Git LFS").mend == "git lfs pull"
+    assert healed("index", "wrong", "is in Git LFS").mend == "git lfs pull"
 
 
 # --- git ---------------------------------------------------------------------------------------------------
@@ -247,14 +247,14 @@ def test_an_index_that_git_neither_holds_nor_ignores(project: Path) -> None:
     before = finding("index in git")
     assert before.verdict == "note" and before.mend == "git add docs.db"
     shell(before.mend)
-    healed("index in git", "note", "does not know how to show and to merge docs.db")
+    healed("index in git", "note", "cannot show and merge docs.db")
 
 
 def test_an_index_that_git_holds_in_another_state(committed: Path) -> None:
     assert finding("index in git").verdict == "ok"
     write(committed / "docs", {"index.md": "# New\n"})
     build()
-    healed("index in git", "note", "is not the one that git holds")
+    healed("index in git", "note", "differs from the one in git")
 
 
 def test_an_index_in_conflict(committed: Path) -> None:
@@ -272,7 +272,7 @@ def test_an_index_in_conflict(committed: Path) -> None:
     assert before.verdict == "wrong" and before.mend and "in conflict" in before.text
     shell(before.mend)
     assert "in conflict" not in finding("index in git").text
-    healed("index in git", "note", "defined otherwise")
+    healed("index in git", "note", "differ from those of this version")
 
 
 def test_a_clone_without_the_drivers(committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +286,7 @@ def test_drivers_that_call_what_is_gone(committed: Path, options: list[str]) -> 
     shell(call("git", "install", *options))
     assert finding("index in git").verdict == "ok"
     run(committed, "config", "diff.anvil.textconv", "'/gone/my anvil' git textconv")
-    before = healed("index in git", "wrong", "'/gone/my anvil', which is not there")
+    before = healed("index in git", "wrong", "'/gone/my anvil', which does not exist")
     assert before.mend and before.mend.endswith(" ".join(["git install", *options]))
 
 
@@ -434,7 +434,7 @@ def test_a_client_that_cannot_start_the_server(
 @posix
 def test_a_client_that_knows_nothing_yet(on_path: Path) -> None:
     found = finding("clients")
-    assert found.verdict == "ok" and found.mend and "No client" in found.text
+    assert found.verdict == "ok" and found.mend and "No MCP client" in found.text
     shell(found.mend)
     assert finding("clients").text == "Claude Code can start 'docs' of .mcp.json."
     rewritten("claude-code", title="mine", command="/gone/anvil")
@@ -442,7 +442,7 @@ def test_a_client_that_knows_nothing_yet(on_path: Path) -> None:
     servers = json.loads(Path(".mcp.json").read_text())["mcpServers"]
     assert [*servers] == ["mine"], "the entry is mended under its own name"
     Path(".mcp.json").write_text('{"mcpServers": {"mine": {"command": "/gone/other"}}}')
-    assert "No client" in finding("clients").text  # it is not ours
+    assert "No MCP client" in finding("clients").text  # it is not ours
 
 
 @posix
@@ -460,7 +460,7 @@ def test_a_client_that_is_led_elsewhere(on_path: Path, tmp_path: Path) -> None:
     write(tmp_path / "other", {"docs/index.md": "# Other\n"})
     shell(call("init", "--client", "claude-desktop"))
     rewritten("claude-desktop", args=["serve", "--docs", str(tmp_path / "other/docs")])
-    healed("clients", "note", "answer from")
+    healed("clients", "note", "serves")
 
 
 @posix
@@ -475,7 +475,7 @@ def test_servers_of_others_are_nobodys_business(project: Path) -> None:
     other = {"command": "/gone/other", "env": {"KEY": "sk-secret"}}
     servers = {"a": {"url": "http://127.0.0.1/mcp"}, "b": other, "c": 3}
     write(project, {".mcp.json": json.dumps({"mcpServers": servers})})
-    assert "No client" in finding("clients").text
+    assert "No MCP client" in finding("clients").text
 
 
 def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -486,7 +486,7 @@ def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytes
     write(project, {".pre-commit-config.yaml": hooks})
     unused, ignored = findings("pre-commit")
     assert (unused.verdict, ignored.verdict) == ("wrong", "wrong") and unused.mend and ignored.mend
-    assert "runs no hooks" in unused.text and "leave docs/.anvil/index.db out" in ignored.text
+    assert "pre-commit is not set up" in unused.text and "docs/.anvil/index.db is ignored" in ignored.text
     shell(ignored.mend)
     assert [each.text for each in findings("pre-commit")] == [unused.text]
     shell(unused.mend)
@@ -501,11 +501,11 @@ def test_an_index_kept_from_git_is_let_in_where_the_configuration_says(project: 
     write(project, {".pre-commit-config.yaml": hooks, "anvil.toml": 'docs = "pages"\n[embedding]\nprovider = "none"\n'})
 
     def ignored() -> Finding | None:
-        return next((each for each in findings("pre-commit") if "told to leave" in each.text), None)
+        return next((each for each in findings("pre-commit") if "is ignored" in each.text), None)
 
     build()
     found = ignored()
-    assert found and found.mend and "leave pages/.anvil/index.db out" in found.text
+    assert found and found.mend and "pages/.anvil/index.db is ignored" in found.text
     shell(found.mend)
     assert ignored() is None
     write(
@@ -520,7 +520,7 @@ def test_hooks_in_a_folder_of_their_own(project: Path) -> None:
     write(project, {".pre-commit-config.yaml": "repos: [{repo: x, hooks: [{id: anvil-build}]}]\n"})
     write(project, {"hooks/pre-commit": "#!/bin/sh\npre-commit run\n"})
     run(project, "config", "core.hooksPath", "hooks")
-    assert not [each for each in findings("pre-commit") if "runs no hooks" in each.text]
+    assert not [each for each in findings("pre-commit") if "pre-commit is not set up" in each.text]
 
 
 def test_the_plugin(project: Path) -> None:
@@ -544,7 +544,7 @@ def test_the_library(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         library.ingest_content("# A\n\ntext", "a.md")
     assert finding("library").verdict == "ok" and "has 1 document." in finding("library").text
     monkeypatch.setenv("ANVIL_EMBEDDING_PROVIDER", "local")
-    healed("library", "note", "the model now is all-MiniLM-L6-v2: search goes by words")
+    healed("library", "note", "the configured model is all-MiniLM-L6-v2: search uses keywords only")
     with contextlib.closing(apsw.Connection(str(tmp_path / "library.db"))) as library:
         library.execute("UPDATE documents SET metadata = '['")
     found = finding("library")
@@ -559,10 +559,10 @@ def test_the_context(project: Path) -> None:
     file.write_text('{"directories": ["specs"], "port": 8000}')
     told, wrong = findings("context")
     assert told.verdict == "note" and "not used here: port" in told.text
-    assert wrong.verdict == "wrong" and "names no directory that is there: specs" in wrong.text
+    assert wrong.verdict == "wrong" and "names directories that do not exist: specs" in wrong.text
     file.write_text('{"directories": ["specs", "plans"]}')
     write(project, {"specs/a.md": "# A\n", "specs/b.md": "# B\n"})
-    assert finding("context").text == "mcp.config.json is understood; 1 of its 2 directories are there."
+    assert finding("context").text == "mcp.config.json is valid; 1 of its 2 directories exist."
     (project / "specs/b.md").write_bytes(b"a\0b")
     shell(call("context", "ingest"))
     (project / "specs/b.md").write_text("# B\n")

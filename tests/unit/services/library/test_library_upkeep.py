@@ -99,7 +99,7 @@ def test_the_library_from_the_command_line(tmp_path: Path) -> None:
     found = printed("library", "search", *given, "water", *filters)
     assert found["results"][0]["metadata"] == {"year": 2026, "by": "Ada", "ok": True}
     assert printed("library", "update", *given, doc_id, "--unset", "by")["metadata"] == {"year": 2026, "ok": True}
-    assert ask("prune") == "2 documents of a file looked at, 0 of them without it now.\n"
+    assert ask("prune") == "2 documents checked, 0 without their source file.\n"
     (tmp_path / "in" / "tides.md").unlink()
     assert doc_id in ask("prune", code=1) and len(printed("library", "list", *given)["documents"]) == 2
     assert printed("library", "prune", *given, "--yes")["documents"][0]["doc_id"] == doc_id
