@@ -276,21 +276,15 @@ class Anvil:
             )
 
     def test_suite(self, path: str | os.PathLike[str] | None = None) -> Suite:
-        """The suite in a file; by default the nearest ``anvil-tests.toml``. Raises :class:`ConfigError`."""
+        """The suite in a file; by default the ``anvil-tests.toml`` in the documentation folder, or in a folder above it
+        up to the repository's root. Its ``origin`` is the file. Raises :class:`ConfigError`."""
         from anvil.backends import suite_file
         from anvil.core.doc_tests.suite import parse
 
-        file = self.test_file(path)
+        file = suite_file.find(self.folder, self._base) if path is None else Path(path)
+        if file is None:
+            raise ConfigError(suite_file.none_found(self.folder, self._base))
         return parse(suite_file.read(file), str(file))
-
-    def test_file(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """Where a suite is: ``path``, else the ``anvil-tests.toml`` in the documentation folder or in a folder above it
-        up to the repository's root. Where there is none, the path at which one belongs."""
-        from anvil.backends import suite_file
-
-        if path is not None:
-            return Path(path)
-        return suite_file.find(self.folder, self._base) or suite_file.expected(self.folder, self._base)
 
     def test_suggestions(self, suite: Suite | None = None, asked: Collection[str] = ()) -> tuple[str, ...]:
         """Questions that the pages raise, as TOML for a suite: headings that end in a question mark, entries of FAQs,

@@ -16,9 +16,13 @@ def find(docs: Path | None, base: Path) -> Path | None:
     return next((path for path in _places(docs, base) if path.is_file()), None)
 
 
-def expected(docs: Path | None, base: Path) -> Path:
-    """Where a suite that does not exist yet belongs: next to the documentation folder."""
-    return (docs.absolute().parent if docs is not None else base) / FILE_NAME
+def none_found(docs: Path | None, base: Path) -> str:
+    """That there is no suite, and what to do: sentences."""
+    folder = docs.absolute().parent if docs is not None else base
+    return (
+        f"There is no {FILE_NAME} in {folder}. Write questions into it, or begin with: "
+        f"anvil test --suggest > {FILE_NAME}"
+    )
 
 
 def _places(docs: Path | None, base: Path) -> Iterator[Path]:
@@ -39,9 +43,7 @@ def read(path: Path) -> str:
         with open(path, encoding="utf-8-sig", newline="") as file:
             return file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        raise ConfigError(
-            f"There is no {path}. Write questions into it, or begin with: anvil test --suggest > {FILE_NAME}"
-        ) from None
+        raise ConfigError(f"There is no {path}. Name the file of a suite, or none for {FILE_NAME}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}. Correct the file, or name another.") from None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from anvil.core.pluralize import counted
+from anvil.errors import ConfigError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
 
@@ -56,8 +57,7 @@ def command(
         if suggest:
             _suggest(opened, suite)
             return OK
-        file = opened.test_file(suite)
-        questions = opened.test_suite(file)
+        questions = opened.test_suite(suite)
         report = opened.test(questions, baseline, mode)
     if junit is not None:
         _write(Path(junit), doc_test_report.junit(report))
@@ -68,13 +68,18 @@ def command(
             output.warn(note)
         output.say(doc_test_report.table(report, output.style, quiet=quiet), nl=False)
     if update:
-        _update(file, report)
+        _update(Path(questions.origin), report)
     return OK if report.passed else NO
 
 
 def _suggest(opened: Anvil, suite: str | None) -> None:
-    file = opened.test_file(suite)
-    found = opened.test_suggestions(opened.test_suite(file) if file.exists() else None)
+    try:
+        known = opened.test_suite(suite)
+    except ConfigError:
+        if suite is not None:
+            raise
+        known = None  # they are to be the first
+    found = opened.test_suggestions(known)
     for entry in found:
         output.say(entry)
     if not found:
@@ -104,8 +109,6 @@ def _update(file: Path, report: TestReport) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    from anvil.errors import ConfigError
-
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -169,8 +169,8 @@ class _Replay:
                         transfer.put_back(self._writer, source, path)
             self._back = back
             self._replays += 1
-            targets = Targets(self._writer, self._moved_back(back))
-            self._asker = Asker(Searcher(FileIndex(self._writer), self._provider), targets)
+            targets = Targets(self._writer.reader, self._moved_back(back))
+            self._asker = Asker(Searcher(FileIndex(self._writer.reader), self._provider), targets)
         return self._asker
 
     def _moved_back(self, back: Collection[ChangedPage]) -> dict[str, str]:

@@ -216,6 +216,7 @@ def test_there_is_no_suite(root: Path) -> None:
     (root / "anvil-tests.toml").unlink()
     message = in_process.complaint("test", cwd=root)
     assert "There is no anvil-tests.toml" in message and "anvil test --suggest" in message
+    assert "[[question]]" not in in_process.program("test", "--suggest", cwd=root).stdout
     assert "There is no other.toml" in in_process.complaint("test", "other.toml", cwd=root)
 
 
@@ -256,7 +257,9 @@ def test_questions_are_suggested(root: Path) -> None:
 
 
 def test_junit(root: Path, tmp_path: Path) -> None:
-    suite(root, SUITE + '[[question]]\nask = "bell \\u0007 & <tag>"\nexpect = "guides/checks.md#disk-space"\nwithin = 1\n')
+    suite(
+        root, SUITE + '[[question]]\nask = "bell \\u0007 & <tag>"\nexpect = "guides/checks.md#disk-space"\nwithin = 1\n'
+    )
     in_process.program("test", "--junit", tmp_path / "out.xml", cwd=root, code=1)
     (found,) = ElementTree.parse(tmp_path / "out.xml").getroot()
     assert (found.get("tests"), found.get("failures"), found.get("skipped")) == ("4", "1", "0")
