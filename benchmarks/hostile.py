@@ -1,4 +1,6 @@
-"""Processor time from a page of one megabyte to its sections, for each construct of tests/support/growth.py.
+"""Processor time from a page of one megabyte to its sections and to its chunks.
+
+A page for each construct of tests/support/growth.py, repeated.
 
 python benchmarks/hostile.py [BYTES]
 """
@@ -13,6 +15,8 @@ from measuring import heading, table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from anvil.core.chunking.chunker import chunks
+from anvil.core.config.schema import ChunkingOptions
 from anvil.core.markdown.parser import parse
 from tests.support.growth import NAMES, page
 
@@ -27,10 +31,12 @@ if __name__ == "__main__":
     for name in NAMES:
         text = page(name, size)
         began = time.process_time()
-        sections = len(parse(text).sections)
+        parsed = parse(text)
         seconds = time.process_time() - began
-        rows.append((name, f"{seconds:.2f} s", f"{sections:,}"))
+        count = len(chunks(parsed, ChunkingOptions()))
+        both = time.process_time() - began
+        rows.append((name, f"{seconds:.2f} s", f"{both:.2f} s", f"{len(parsed.sections):,}", f"{count:,}"))
         slow += [name] if seconds > LIMIT_S * size / 1_000_000 else []
     print(heading())
-    print(table(("construct", "processor time", "sections"), rows))
+    print(table(("construct", "to sections", "to chunks", "sections", "chunks"), rows))
     print(f"\n{size:,} characters each. Over {LIMIT_S} s per megabyte: {', '.join(slow) or 'none'}.")

@@ -1,7 +1,8 @@
 """The values that travel through Anvil: what a page is made of, and what a question is answered with.
 
-All are frozen and slotted. The lower half mirrors the tool contracts field by field: what the API returns,
-the CLI prints as JSON and the server sends is one and the same dataclass.
+All are immutable. Sections and blocks, of which a page may have half a million, are named tuples. The lower half
+mirrors the tool contracts field by field: what the API returns, the CLI prints as JSON and the server sends is one and
+the same dataclass.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ SEPARATOR = " > "
 # --- a page, taken apart -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One heading and the text under it, up to the next heading of any level.
 
     ``start`` and ``end`` are character offsets into the page's text; ``start_line`` and ``end_line`` are

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from anvil.core import collector
 from anvil.core.chunking.splitter import parts, steps
 from anvil.core.config.schema import ChunkingOptions, FixedChunks
 from anvil.core.markdown import visible_text
@@ -39,6 +40,11 @@ def chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
     """
     if not page.text.strip():
         return ()
+    with collector.paused(len(page.text)):
+        return _chunks(page, options)
+
+
+def _chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
     line_ends = [found.end() for found in LINE_END.finditer(page.text)]
     cuts = _fixed(page, options) if isinstance(options, FixedChunks) else _by_sections(page, options)
     masked = visible_text.masked(page.text)

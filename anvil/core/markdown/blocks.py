@@ -43,13 +43,11 @@ _FOOTNOTE = re.compile(r" {0,3}\[\^([^\]\s]+)\]:")
 _MARKERS = re.compile(r"[ \t]*(?:>[ \t]?|(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$))*")
 
 
-class Heading(NamedTuple):
-    """A heading: its 1-based first line, its level, and its number of lines, without a setext underline."""
+Heading = tuple[int, int, int, bool]
+"""A heading: its 1-based first line, its level, its number of lines without a setext underline, and whether it is one.
 
-    line: int
-    level: int
-    rows: int
-    setext: bool
+A plain tuple, which the garbage collector does not follow: a page may have half a million.
+"""
 
 
 class Box(NamedTuple):
@@ -79,23 +77,12 @@ class BlockStructure:
     labels: set[str] = field(default_factory=set)
 
 
-class _Setext(NamedTuple):
-    """Result of ``_Paragraph.read`` for a setext heading."""
-
-    level: int
-    rows: int
-
-
 class _Atx(block_token.Heading):
-    """ATX heading; mistletoe's pattern is cubic in a run of spaces."""
+    """ATX heading, which ``_tokenized`` reads itself; mistletoe's pattern is cubic in a run of spaces."""
 
     @classmethod
     def start(cls, line: str) -> bool:
         return _ATX.match(line) is not None
-
-    @classmethod
-    def read(cls, lines: Any) -> int:
-        return len(next(lines).split(maxsplit=1)[0])
 
 
 class _Fence(block_token.CodeFence):
@@ -191,17 +178,20 @@ class _Admonition(block_token.BlockToken):
 
 
 class _Paragraph(block_token.Paragraph):
-    """A paragraph or setext heading; mistletoe's reader parses the heading's inline text at once."""
+    """The lines of a paragraph, or the level of a setext heading and the number of lines of its text.
+
+    mistletoe's reader parses the heading's inline text at once.
+    """
 
     @classmethod
-    def read(cls, lines: Any) -> list[str] | _Setext:
+    def read(cls, lines: Any) -> list[str] | tuple[int, int]:
         rows, start = lines.lines, lines.get_pos() + 1
         end = start + 1
         while end < len(rows) and (row := rows[end]).strip():
             underline = cls.parse_setext and row.lstrip(" ")[0] in "=-" and _UNDERLINE.match(row)
             if underline:
                 lines.set_pos(end)
-                return _Setext(1 if underline[1][0] == "=" else 2, end - start)
+                return (1 if underline[1][0] == "=" else 2), end - start
             if _interrupts(rows, end):
                 break
             end += 1
@@ -243,26 +233,31 @@ def _opens_paragraph(line: str) -> bool:
     return bool(line.strip()) and not _FENCE.match(line) and not block_token.BlockCode.start(line)  # type: ignore[no-untyped-call]
 
 
-class _Item(NamedTuple):
-    """A list item: the blocks in it, its marker, and the line it begins on."""
-
-    blocks: Sequence[Any]
-    leader: str
-    line: int
+_Item = tuple[Sequence[Any], int]
+"""A list item: the blocks in it, and the line it begins on."""
 
 
 class _List(block_token.List):
     """A list. mistletoe reads the first item of another list twice, which doubles with each level."""
 
+    @staticmethod
+    def start(line: str) -> bool:
+        return _marker(line) is not None
+
     @classmethod
     def read(cls, lines: Any) -> list[_Item]:
         items: list[_Item] = []
-        marker = _marker(lines.peek())
+        rows, at = lines.lines, lines.get_pos() + 1
+        marker = _marker(rows[at])
+        first = marker[2] if marker else ""
         while marker is not None:
-            if items and not cls.same_marker_type(items[0].leader, marker[2]):  # type: ignore[no-untyped-call]
+            if marker[2] != first and not cls.same_marker_type(first, marker[2]):  # type: ignore[no-untyped-call]
                 break
-            item, marker = _item(lines, marker)
-            items.append(item)
+            inside, end, following = _item(rows, at, marker)
+            blocks = () if _Boxes.absent else _inside(inside, lines.start_line + at)
+            items.append((blocks, lines.start_line + at))
+            at, marker = end, following
+        lines.set_pos(at - 1)
         return items
 
 
@@ -272,11 +267,13 @@ def _marker(line: str) -> tuple[int, int, str, str] | None:
     return block_token.ListItem.parse_marker(line)  # type: ignore[no-untyped-call,no-any-return]
 
 
-def _item(lines: Any, marker: tuple[int, int, str, str]) -> tuple[_Item, Any]:
-    """The item that begins on the next line with ``marker``, and the marker of the item that follows at once."""
+def _item(
+    rows: Sequence[str], start: int, marker: tuple[int, int, str, str]
+) -> tuple[list[str], int, tuple[int, int, str, str] | None]:
+    """The lines inside the item that begins at ``start`` with ``marker``, the index of the line behind it, and the
+    marker of that line if it begins another item at once."""
     indentation, column, leader, content = marker
-    rows, start = lines.lines, lines.get_pos() + 1
-    start_line, end = lines.start_line + start, start + 1
+    end = start + 1
     inside: list[str] = []
     if content.strip():
         inside.append(content)
@@ -285,17 +282,18 @@ def _item(lines: Any, marker: tuple[int, int, str, str]) -> tuple[_Item, Any]:
         while end < len(rows) and not rows[end].strip():
             end += 1
         if end > start + 1:  # an item without content
-            lines.set_pos(end - 1)
-            return _Item((), leader, start_line), _marker(rows[end]) if end < len(rows) else None
+            return inside, end, _marker(rows[end]) if end < len(rows) else None
     following, blanks = None, 0
     while end < len(rows):
         row = rows[end]
-        own = _continuation(row, column)
+        own = _continuation(row, column) if row[0] in " \t\n" else None
         if own is None:
-            if _breaks(rows, end, _List):
-                break
             following = _marker(row)
-            if following is not None or blanks:
+            if following is not None:
+                if _is_no_item(rows, end, following[2]):
+                    following = None
+                break
+            if _breaks(rows, end, _List) or blanks:
                 break
             own = row  # it continues the open paragraph
         inside.append(own)
@@ -304,14 +302,19 @@ def _item(lines: Any, marker: tuple[int, int, str, str]) -> tuple[_Item, Any]:
     if blanks and following is None:
         end -= 1
         del inside[-blanks:]
-    lines.set_pos(end - 1)
-    return _Item(() if _Boxes.absent else _inside(inside, start_line), leader, start_line), following
+    return inside, end, following
+
+
+def _is_no_item(rows: Sequence[str], index: int, leader: str) -> bool:
+    """Whether the line at ``index``, which has a list marker, is another block."""
+    line = rows[index]
+    if "|" in line or leader[0] in ".)":
+        return _breaks(rows, index, _List)
+    return line.count(leader) > 2 and block_token.ThematicBreak.pattern.match(line) is not None
 
 
 def _continuation(line: str, column: int) -> str | None:
     """The line without ``column`` columns of indentation; None when it has fewer and is not blank."""
-    if line[0] not in " \t\n":
-        return None
     return block_token.ListItem.parse_continuation(line, column)  # type: ignore[no-untyped-call,no-any-return]
 
 
@@ -337,26 +340,37 @@ def _inside(rows: list[str], start_line: int) -> Sequence[Any]:
 
 
 def _tokenized(rows: list[str], start_line: int = 1) -> list[tuple[Any, Any, int]]:
-    """(kind of block, result of its reader, first line) of each block."""
+    """(kind of block, result of its reader, first line) of each block; (None, level, line) of an ATX heading."""
     lines = block_tokenizer.FileWrapper(rows, start_line=start_line)  # type: ignore[no-untyped-call]
     blocks: list[tuple[Any, Any, int]] = []
-    while (at := lines.get_pos() + 1) < len(rows):  # type: ignore[no-untyped-call]
+    at, end = 0, len(rows)
+    while at < end:
         line = rows[at]
-        if line == "\n":
-            lines.set_pos(at)  # type: ignore[no-untyped-call]
+        first = line[0]
+        if first == "\n":
+            at += 1
             continue
-        if line[0] in " \t" and block_token.BlockCode.start(line):  # type: ignore[no-untyped-call]
+        if first in "# " and (heading := _ATX.match(line)):
+            blocks.append((None, len(heading[1]), start_line + at))
+            at += 1
+            continue
+        if first in " \t" and block_token.BlockCode.start(line):  # type: ignore[no-untyped-call]
             kinds: tuple[Any, ...] = (block_token.BlockCode,)
         else:
             # a line's first character rules out most kinds
             kinds_by_character = _BLOCKS_WITH_TABLE if "|" in line else _BLOCKS
-            kinds = kinds_by_character.get(line.lstrip(" ")[0], kinds_by_character["a"])
+            character = line.lstrip(" ")[0]
+            kinds = kinds_by_character.get(character, kinds_by_character["a"])
+            if character in "*-" and line.count(character) < 3:
+                kinds = kinds[1:]  # no thematic break
+        lines.set_pos(at - 1)  # type: ignore[no-untyped-call]
         for kind in kinds:
             if kind.start(line) and (result := kind.read(lines)) is not None:
                 blocks.append((kind, result, start_line + at))
+                at = lines.get_pos() + 1  # type: ignore[no-untyped-call]
                 break
         else:
-            lines.set_pos(at)  # type: ignore[no-untyped-call]
+            at += 1
     return blocks
 
 
@@ -447,8 +461,9 @@ def _cells(row: str) -> list[str]:
 def block_structure(text: str) -> BlockStructure:
     """The block structure of ``text``, which has no front matter and no byte order mark."""
     rows = _rows(text)
+    without_boxes = _BOX.search(text) is None
     with _lock:
-        _Boxes.absent = _BOX.search(text) is None
+        _Boxes.absent = without_boxes
         try:
             _Boxes.left = _Boxes.MAX_LINES
             blocks = _tokenized(rows)
@@ -461,20 +476,26 @@ def block_structure(text: str) -> BlockStructure:
             for cached in (_marker, _interrupting_kind, _ends_paragraph):
                 cached.cache_clear()  # no line outlives its page
     structure = BlockStructure()
+    borders, headings = structure.borders, structure.headings
     for kind, result, line in blocks:
-        if kind is _List:
-            structure.borders.extend((item.line, False) for item in result)
-        else:
-            structure.borders.append((line, kind in _ATOMIC))
-        if kind is _Atx:
-            structure.headings.append(Heading(line, result, 1, setext=False))
-        elif isinstance(result, _Setext):
-            structure.headings.append(Heading(line, result.level, result.rows, setext=True))
-        elif kind is _Reference:
-            structure.labels.add(result)
+        if kind is None:
+            borders.append((line, False))
+            headings.append((line, result, 1, False))
+        elif kind is _List:
+            borders += [(first, False) for _, first in result]
         elif kind is _Paragraph:
-            structure.labels.update("^" + note[1] for row in result if "[" in row and (note := _FOOTNOTE.match(row)))
-    structure.boxes = _boxes(blocks, rows)
+            borders.append((line, False))
+            if isinstance(result, tuple):
+                headings.append((line, *result, True))
+            elif any("[" in row for row in result):
+                notes = map(_FOOTNOTE.match, result)
+                structure.labels.update("^" + note[1] for note in notes if note)
+        else:
+            borders.append((line, kind in _ATOMIC))
+            if kind is _Reference:
+                structure.labels.add(result)
+    if not without_boxes:
+        structure.boxes = _boxes(blocks, rows)
     return structure
 
 
@@ -501,7 +522,7 @@ def _boxes(blocks: Sequence[tuple[Any, Any, int]], rows: Sequence[str]) -> list[
             waiting.extend(result)
         elif kind is _List:
             group: list[Box] = []
-            for children, _, line in result:
+            for children, line in result:
                 waiting.extend(children)
                 if not children or children[0][0] is not _Paragraph or not isinstance(children[0][1], list):
                     continue

@@ -1,7 +1,7 @@
 """What a heading is called and how it is reached: its plain text, its anchor, its breadcrumb.
 
-Pure functions over one heading's own line of Markdown, and two small registers that keep anchors and
-breadcrumbs unique within a page. Linear, without recursion, and never raising, whatever a heading holds.
+Pure functions over one heading's own line of Markdown, and over the titles of a page, whose breadcrumbs are unique.
+Linear, without recursion, and never raising, whatever a heading holds.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Container
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
 
 from anvil.models.documents import ROOT, SEPARATOR
 
@@ -226,24 +226,25 @@ def _pairs(opener: _Run, closer: _Run) -> bool:
     return True
 
 
-@dataclass(slots=True)
-class Breadcrumbs:
-    """Builds the unique heading paths of one page, fed with its headings in order."""
+def breadcrumbs(headings: Iterable[tuple[int, str]]) -> list[str]:
+    """The unique heading paths of a page's headings (level, title), in their order.
 
-    _open: list[tuple[int, str]] = field(default_factory=list)
-    _taken: set[str] = field(default_factory=lambda: {ROOT})
-    _next: dict[str, int] = field(default_factory=dict)
-
-    def claim(self, level: int, title: str) -> str:
-        """``A > B > C``, with `` [2]``, `` [3]`` where that breadcrumb stands in the page already."""
-        while self._open and self._open[-1][0] >= level:
-            self._open.pop()
-        plain_path = path = SEPARATOR.join([self._open[-1][1], title] if self._open else [title])
-        number = self._next.get(plain_path, 2)
-        while path in self._taken:
-            path = f"{plain_path} [{number}]"
-            number += 1
-        self._next[plain_path] = number
-        self._taken.add(path)
-        self._open.append((level, path))
-        return path
+    ``A > B > C``, with `` [2]``, `` [3]`` where that breadcrumb stands in the page already.
+    """
+    paths: list[str] = []
+    open_: list[tuple[int, str]] = []
+    taken = {ROOT}
+    numbers: dict[str, int] = {}
+    for level, title in headings:
+        while open_ and open_[-1][0] >= level:
+            open_.pop()
+        path = plain_path = f"{open_[-1][1]}{SEPARATOR}{title}" if open_ else title
+        if path in taken:
+            number = numbers.get(plain_path, 2)
+            while (path := f"{plain_path} [{number}]") in taken:
+                number += 1
+            numbers[plain_path] = number + 1
+        taken.add(path)
+        paths.append(path)
+        open_.append((level, path))
+    return paths

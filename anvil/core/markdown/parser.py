@@ -6,12 +6,13 @@ and loses no text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from anvil.core import collector
 from anvil.core.config.schema import Slugs
 from anvil.core.markdown import front_matter
-from anvil.core.markdown.headings import UNTITLED, Breadcrumbs, attributes, plain
+from anvil.core.markdown.headings import UNTITLED, attributes, breadcrumbs, plain
 from anvil.core.markdown.lines import LINE_END
 from anvil.core.markdown.slugs import Anchors
 from anvil.models.documents import ROOT, Block, ParsedPage, Section, Task
@@ -29,6 +30,11 @@ def parse(text: str, slugs: Slugs = "github") -> ParsedPage:
     headings get. A heading is a top-level heading of CommonMark: not one in a quote, list item, fence, indented code or
     HTML block. Between blank lines inside ``<details>`` there are headings, as on GitHub.
     """
+    with collector.paused(len(text)):
+        return _parsed(text, slugs)
+
+
+def _parsed(text: str, slugs: Slugs) -> ParsedPage:
     from anvil.core.markdown.blocks import block_structure  # importing mistletoe takes 0.15 s: only when a page changed
 
     text = text.removeprefix(BOM)
@@ -77,41 +83,38 @@ def _blocks(structure: BlockStructure, lines: _Lines) -> tuple[Block, ...]:
 def _sections(structure: BlockStructure, lines: _Lines, slugs: Slugs) -> tuple[Section, ...]:
     if not lines.text.strip():
         return ()
+    text, offsets = lines.text, [*lines.starts, len(lines.text)]
     names: list[tuple[str, str]] = []  # plain text, and the id that the heading asks for
     read: dict[str, tuple[str, str]] = {}
-    for heading in structure.headings:
-        source = lines.slice(heading.line, heading.rows).strip()
-        source = " ".join(source.split("\n")) if heading.setext else source.lstrip("#")
-        if source not in read:
-            bare, anchor = attributes(source)
-            read[source] = plain(bare, structure.labels), anchor
-        names.append(read[source])
-    anchors = Anchors(slugs, {anchor for _, anchor in names if anchor})
-    paths = Breadcrumbs()
-    rows = [
-        (heading.line, heading.level, title or UNTITLED, anchor or anchors.claim(title))
-        for heading, (title, anchor) in zip(structure.headings, names, strict=True)
-    ]
-    if not rows or lines.text[: lines.starts[rows[0][0] - 1]].strip():
-        rows.insert(0, (1, 0, ROOT, ""))
-    begins = [1, *(row[0] for row in rows[1:])]
-    ends = [*begins[1:], len(lines.starts) + 1]
-    offsets = [*lines.starts, len(lines.text)]
-    shift = lines.first - 1
-    return tuple(
-        Section(
-            ordinal=ordinal,
-            heading_path=paths.claim(level, title) if level else ROOT,
-            heading_level=level,
-            title=title,
-            anchor=anchor,
-            start=offsets[first - 1],
-            end=offsets[after - 1],
-            start_line=shift + first,
-            end_line=shift + after - 1,
-        )
-        for ordinal, ((_, level, title, anchor), first, after) in enumerate(zip(rows, begins, ends, strict=True))
-    )
+    for line, _, rows, setext in structure.headings:
+        source = text[offsets[line - 1] : offsets[line - 1 + rows]]
+        name = read.get(source)
+        if name is None:
+            name = read[source] = _name(source, setext, structure.labels)
+        names.append(name)
+    first_lines = [line for line, _, _, _ in structure.headings]
+    levels = [level for _, level, _, _ in structure.headings]
+    anchors = Anchors(slugs, {anchor for _, anchor in read.values() if anchor})
+    ids = [anchor or anchors.claim(title) for title, anchor in names]
+    titles = [title or UNTITLED for title, _ in names]
+    paths = breadcrumbs(zip(levels, titles, strict=True))
+    if not levels or text[: offsets[first_lines[0] - 1]].strip():
+        first_lines, levels = [1, *first_lines], [0, *levels]
+        titles, ids, paths = [ROOT, *titles], ["", *ids], [ROOT, *paths]
+    first_lines[0] = 1
+    starts = [offsets[line - 1] for line in first_lines]
+    start_lines = [line + lines.first - 1 for line in first_lines]
+    end_lines = [line - 1 for line in start_lines[1:]] + [lines.first - 1 + len(lines.starts)]
+    ends = [*starts[1:], len(text)]
+    columns = paths, levels, titles, ids, starts, ends, start_lines, end_lines
+    return tuple(map(Section, range(len(starts)), *columns))
+
+
+def _name(source: str, setext: bool, labels: Container[str]) -> tuple[str, str]:
+    """The plain text of a heading's lines, and the id that it asks for."""
+    source = source.strip()
+    bare, anchor = attributes(" ".join(source.split("\n")) if setext else source.lstrip("#"))
+    return plain(bare, labels), anchor
 
 
 def _title(declared: Any, sections: Sequence[Section]) -> str | None:

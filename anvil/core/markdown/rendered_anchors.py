@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -21,6 +22,11 @@ MIN_SIMILARITY = 0.5
 """Texts that share less than this (difflib's ratio) are not the same heading."""
 MAX_COMPARED_PAIRS = 4_000
 """Pairs weighed within one gap; a larger gap is only matched by equal texts."""
+MAX_EQUAL_PAIRS = 200_000
+"""Pairs of equal headings that difflib weighs, as many as 450 headings of one text make; its time is theirs."""
+MAX_SKIPPED_HEADINGS = 50
+"""Headings of a page with more of such pairs that may be skipped to reach the next equal one."""
+_Key = tuple[int, str]
 _ICON = re.compile(r":[a-z0-9_+-]+:")
 
 
@@ -42,7 +48,7 @@ def landed(page: ParsedPage, rendered: Iterable[tuple[int, str, str]]) -> Parsed
             around.pop()
         heading = found.get(section.ordinal)
         anchor = heading.id if heading and heading.id else around[-1][1] if around else ""
-        sections.append(replace(section, anchor=anchor))
+        sections.append(section._replace(anchor=anchor))
         if section.heading_level:
             around.append((section.heading_level, anchor))
     return replace(page, sections=tuple(sections))
@@ -53,7 +59,7 @@ def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int
     left = [(s.heading_level, _bare(s.title)) for s in sections]
     right = [(h.level, _bare(h.text)) for h in rendered]
     found: dict[int, Heading] = {}
-    for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+    for kind, a, b, c, d in _opcodes(left, right):
         if kind == "equal":
             for i, j in zip(range(a, b), range(c, d), strict=True):
                 found[sections[i].ordinal] = rendered[j]
@@ -61,6 +67,26 @@ def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int
             for i, j in _best(sections[a:b], rendered[c:d]):
                 found[sections[a + i].ordinal] = rendered[c + j]
     return found
+
+
+def _opcodes(left: Sequence[_Key], right: Sequence[_Key]) -> Sequence[tuple[str, int, int, int, int]]:
+    """difflib's opcodes of the two; of lists with too many equal pairs, each with the next equal one, in order."""
+    counts = Counter(right)
+    if sum(counts[key] for key in left) <= MAX_EQUAL_PAIRS:
+        return SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    places: dict[_Key, deque[int]] = {}
+    for index, key in enumerate(right):
+        places.setdefault(key, deque()).append(index)
+    opcodes = []
+    after = 0
+    for index, key in enumerate(left):
+        ahead = places.get(key, deque())
+        while ahead and ahead[0] < after:
+            ahead.popleft()
+        if ahead and ahead[0] - after <= MAX_SKIPPED_HEADINGS:
+            after = ahead.popleft() + 1
+            opcodes.append(("equal", index, index + 1, after - 1, after))
+    return opcodes
 
 
 def _bare(text: str) -> str:
@@ -93,7 +119,12 @@ def _alike(section: Section, heading: Heading) -> float:
     """How much two headings look like one, 0 to 2: by the id that was asked for or expected, by text, by level."""
     if section.anchor and section.anchor == heading.id:
         return 2.0
-    likeness = SequenceMatcher(None, _bare(section.title), _bare(heading.text), autojunk=False).ratio()
+    matcher = SequenceMatcher(None, _bare(section.title), _bare(heading.text), autojunk=False)
+    if (
+        matcher.real_quick_ratio() < MIN_SIMILARITY or matcher.quick_ratio() < MIN_SIMILARITY
+    ):  # upper bounds, which cost little
+        return 0.0
+    likeness = matcher.ratio()
     if likeness < MIN_SIMILARITY:
         return 0.0
     return likeness + (0.5 if section.heading_level == heading.level else 0.0)

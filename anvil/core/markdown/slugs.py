@@ -46,27 +46,29 @@ class Anchors:
     style: Slugs
     taken: set[str] = field(default_factory=set)
     _slugs: dict[str, str] = field(default_factory=dict)
+    _stems: dict[str, str] = field(default_factory=dict)
     _next: dict[str, int] = field(default_factory=dict)
 
     def claim(self, title: str) -> str:
         """The slug of ``title``; with a number when it is taken (``-1`` or, in MkDocs, ``_1``)."""
-        stem = anchor = self._slug(title)
-        number, joint = 1, "-"
-        if self.style == "mkdocs":
-            joint = "_"
-            if stem in self.taken and (numbered := re.fullmatch(r"(.+)_([0-9]{1,9})", stem)):
-                stem, number = numbered[1], int(numbered[2]) + 1
-        key = anchor
-        number = self._next.get(key, number)
-        while anchor in self.taken or (not anchor and self.style == "mkdocs"):
-            anchor = f"{stem}{joint}{number}"
-            number += 1
-        self._next[key] = number
-        self.taken.add(anchor)
+        anchor = self._slugs.get(title)
+        if anchor is None:
+            anchor = self._slugs[title] = slug(title, self.style) or ("heading" if self.style == "hugo" else "")
+        taken = self.taken
+        if anchor in taken or (not anchor and self.style == "mkdocs"):
+            key = anchor
+            stem = self._stems.get(key) or self._stem(key)
+            number = self._next[key]
+            while (anchor := f"{stem}{number}") in taken:
+                number += 1
+            self._next[key] = number + 1
+        taken.add(anchor)
         return anchor
 
-    def _slug(self, title: str) -> str:
-        known = self._slugs.get(title)
-        if known is None:
-            known = self._slugs[title] = slug(title, self.style) or ("heading" if self.style == "hugo" else "")
-        return known
+    def _stem(self, anchor: str) -> str:
+        """What the numbers of a taken anchor go behind; the first of them is put into ``_next``."""
+        stem, number = f"{anchor}{'_' if self.style == 'mkdocs' else '-'}", 1
+        if self.style == "mkdocs" and (numbered := re.fullmatch(r"(.*_)([0-9]{1,9})", anchor)):
+            stem, number = numbered[1], int(numbered[2]) + 1
+        self._stems[anchor], self._next[anchor] = stem, number
+        return stem

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 from anvil.core.markdown.lines import LINE_END
-from anvil.models.documents import Block, ParsedPage, Section
+from anvil.models.documents import Block, ParsedPage
 
 MASK = "\x7f"
 """Stands for a hidden character. No tokenizer takes it for a part of a word."""
@@ -113,13 +113,10 @@ def cleaned(page: ParsedPage) -> ParsedPage:
     def moved(offset: int) -> int:
         return offset - bisect_right(gone, offset - 1)
 
-    def section(each: Section) -> Section:
-        return replace(each, start=moved(each.start), end=moved(each.end))
-
     return replace(
         page,
         text=shown(mask),
-        sections=tuple(map(section, page.sections)),
+        sections=tuple(each._replace(start=moved(each.start), end=moved(each.end)) for each in page.sections),
         blocks=tuple(Block(moved(each.start), moved(each.end), each.atomic) for each in page.blocks),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from anvil.backends.embedding.executor import LocalExecutor
 from anvil.backends.store.connection import FORMAT_VERSION
@@ -50,9 +50,6 @@ def settings(provider: EmbeddingProvider, options: Chunking, pages: str | None =
     }
     assert set(SETTINGS) == set(found)
     return found if pages is None else {**found, "site": pages}
-
-
-Placed = TypeVar("Placed", Section, Chunk)
 
 
 class Cache(Protocol):
@@ -276,11 +273,18 @@ def _on_source_lines(
 ) -> tuple[ParsedPage, tuple[Chunk, ...]]:
     """The same with lines of the source file: an included one counts as the line that includes it."""
 
-    def lines(each: Placed) -> Placed:
-        start, end = source_line(each.start_line, inserted), source_line(each.end_line, inserted)
+    def lines(each: Section | Chunk) -> tuple[int, int]:
+        return source_line(each.start_line, inserted), source_line(each.end_line, inserted)
+
+    def section(each: Section) -> Section:
+        start, end = lines(each)
+        return each._replace(start_line=start, end_line=end)
+
+    def chunk(each: Chunk) -> Chunk:
+        start, end = lines(each)
         return replace(each, start_line=start, end_line=end)
 
-    return replace(page, sections=tuple(map(lines, page.sections))), tuple(map(lines, chunks))
+    return replace(page, sections=tuple(map(section, page.sections))), tuple(map(chunk, chunks))
 
 
 def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str, str]:

@@ -170,7 +170,7 @@ class _Export:
             "headings": self._reader.top_headings([document.id]).get(document.id, ()),
         }
         self._target.put_text(schema.PAGE, document.id, json.dumps(record, ensure_ascii=False))
-        sections = [astuple(section) for section in self._reader.sections(document.id)]
+        sections = self._reader.sections(document.id)
         self._target.put_text(schema.SECTIONS, document.id, json.dumps(sections, ensure_ascii=False))
 
     def _vectors(self) -> tuple[dict[int, int], VectorIndex | None]:

@@ -34,7 +34,7 @@ reference = MarkdownIt("commonmark").enable("table")
 
 
 def headings(text: str) -> list[tuple[int, int]]:
-    return [(heading.line - 1, heading.level) for heading in block_structure(text).headings]
+    return [(line - 1, level) for line, level, _, _ in block_structure(text).headings]
 
 
 def expected(text: str) -> list[tuple[int, int]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 
 import pytest
 
+from anvil.core.markdown import rendered_anchors
 from anvil.core.markdown.front_matter import split
 from anvil.core.markdown.headings import attributes, plain
 from anvil.core.markdown.parser import parse
@@ -55,3 +57,31 @@ def test_a_list_after_another_at_each_depth_is_read_once() -> None:
 def test_hostile_front_matter_is_text(source: str) -> None:
     assert seconds(lambda: split(f"+++\n{source}+++\n")) < 1
     assert split(f"+++\n{source}+++\n") == ({}, 0)
+
+
+def test_the_same_heading_thousands_of_times_is_found_in_its_page_in_little_time() -> None:
+    page_ = parse("# a\n" * 5_000)
+    headings = [(1, "", "Contents"), *((1, f"a{number}", "a") for number in range(5_000))]
+    assert seconds(lambda: rendered_anchors.landed(page_, headings)) < 2  # difflib: a minute
+    sections = rendered_anchors.landed(page_, headings).sections
+    assert [section.anchor for section in sections] == [f"a{number}" for number in range(5_000)]
+
+
+def test_the_garbage_collector_pauses_for_a_large_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    running: list[bool] = []
+
+    def no_front_matter(text: str) -> tuple[dict[str, object], int]:
+        running.append(gc.isenabled())
+        return {}, 0
+
+    monkeypatch.setattr("anvil.core.markdown.front_matter.split", no_front_matter)
+    parse("# a\n")
+    parse("# a\n" * 20_000)
+    assert running == [True, False]
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        parse("# a\n" * 20_000)
+        assert not gc.isenabled()  # as it was
+    finally:
+        gc.enable()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.core.markdown.headings import MAX_TITLE, Breadcrumbs, attributes, plain
+from anvil.core.markdown.headings import MAX_TITLE, attributes, breadcrumbs, plain
 from anvil.core.markdown.slugs import Anchors, slug
 
 TITLES = {
@@ -91,9 +91,8 @@ def test_repeated_anchors_are_numbered_as_the_sites_do() -> None:
 
 
 def test_breadcrumbs_stay_unique_against_literal_numbers_and_separators() -> None:
-    paths = Breadcrumbs()
     headings = [(1, "A > B"), (1, "A"), (2, "B"), (2, "B"), (3, "C"), (2, "B [2]"), (1, "(root)")]
-    assert [paths.claim(level, title) for level, title in headings] == [
+    assert breadcrumbs(headings) == [
         "A > B",
         "A",
         "A > B [2]",
