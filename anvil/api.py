@@ -9,7 +9,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from anvil.backends.config_files import index_file, load_config
 from anvil.core import index_url
 from anvil.core.config.schema import Config
-from anvil.errors import ConfigError, NotFound, SourceError
+from anvil.errors import ArtifactError, ConfigError, NotFound, SourceError
 from anvil.models.doc_tests import Suite, TestReport
 from anvil.models.documents import (
     BuildReport,
@@ -40,6 +40,7 @@ from anvil.services.live.location import IndexLocation
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.models.lint import LintReport
     from anvil.services.reports.content_health import ContentHealth
     from anvil.services.search.pages import Outline
     from anvil.services.search.searcher import Explained
@@ -300,6 +301,30 @@ class Anvil:
         from anvil.backends.fetch.http_client import Limits
 
         return fetch(named, head=self.folder, limits=Limits(size=self.config.fetch.max_bytes)).path
+
+    def lint(self, source: DocumentSource | None = None, rules: Sequence[str] | None = None) -> LintReport:
+        """What is wrong in the pages: broken links and anchors, orphans, near duplicates, and more; needs no model.
+
+        ``source``: other documents than the working tree's, such as the staged ones. ``rules``: the names of the rules
+        to apply; all by default. The index is used where it has the pages as they are, and is not changed.
+        Raises :class:`SourceError` when there are no documents, :class:`ConfigError` for a rule that does not exist.
+        """
+        from anvil.backends.sources import file_names
+        from anvil.services.lint import linter
+
+        documents = source or self.tree
+        if documents is None or self.folder is None:
+            raise SourceError("There are no documents to examine. Name the documentation folder with --docs.")
+        repository = file_names.repository_of(self.folder)
+        files = file_names.of(documents, self.folder, repository)
+        with ExitStack() as stack:
+            reader = None
+            if self._location.is_file and self.index_path.is_file():
+                from anvil.backends.store import verify
+
+                with suppress(ArtifactError):  # such as one of a newer version: the pages are read without it
+                    reader = stack.enter_context(verify.open_checked(self.index_path))
+            return linter.lint(documents, files, self.config, reader, repository, rules)
 
     # --- building ----------------------------------------------------------------------------------------
 

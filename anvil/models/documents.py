@@ -139,7 +139,8 @@ class Document:
     ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``). ``metadata`` is merged over the front matter.
     ``headings`` (level, id, text) of the published page decide the anchors; None when there is none to look at.
     ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a file as it lies there. ``inserted``
-    are (source line, lines that ``text`` has after it from another file): see :mod:`anvil.core.markdown.includes`.
+    are (source line, lines that ``text`` has after it from another file), ``missing`` (source line, path, candidates)
+    of files to include that are not there: see :mod:`anvil.core.markdown.includes`.
     ``page`` is ``text`` taken apart, where the source did that already, with anchors as on GitHub. ``cleaned``: what
     readers do not see of ``text`` is not kept at all, as in the index of a site.
     """
@@ -158,6 +159,7 @@ class Document:
     inserted: tuple[tuple[int, int], ...] = ()
     page: ParsedPage | None = field(default=None, repr=False)
     cleaned: bool = False
+    missing: tuple[tuple[int, str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

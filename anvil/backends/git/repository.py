@@ -60,6 +60,10 @@ def distance(folder: Path, commit: str) -> int | None:
         return None
 
 
+MAX_RENAMES = 5
+"""Renames of one file that are followed."""
+
+
 class Repository:
     """One repository with a work tree; a linked worktree or a submodule counts as one of its own.
 
@@ -278,6 +282,44 @@ class Repository:
         with failures("The history cannot be read"):
             found = last_touched(Commits(self._commit, self._trees, prefix), head, present, trusted, since, boundary)
         return {path: timestamp(seconds) for path, seconds in found.items()}
+
+    def successors(self, paths: Collection[str], max_commits: int = 2000) -> dict[str, str]:
+        """Path -> where its file is in HEAD, renamed as ``git log --follow`` sees it; ``""`` where it was deleted.
+
+        Paths that the last ``max_commits`` commits did not have are left out. ``paths`` start from ``root``.
+        """
+        head = self.head()
+        if head is None or not paths:
+            return {}
+        with failures("The history cannot be read"):
+            moves = self._last_moves(head, set(paths), max_commits)
+            present: dict[str, str] = {}
+            for path, new in moves.items():
+                for _ in range(MAX_RENAMES):  # the new file may have been renamed since
+                    if not new or self.entry(new, head) is not None:
+                        break
+                    new = self._last_moves(head, {new}, max_commits).get(new, "")
+                present[path] = new if new and self.entry(new, head) is not None else ""
+            return present
+
+    def _last_moves(self, head: str, paths: set[str], max_commits: int) -> dict[str, str]:
+        """Path -> the file that the commit which removed it has instead, ``""`` for none."""
+        moves: dict[str, str] = {}
+        for number, commit in enumerate(self._git.walk(head)):
+            if number >= max_commits or not paths:
+                break
+            if not commit.parents or commit.parents[0].tree_id == commit.tree_id:
+                continue
+            before, after = str(commit.parents[0].tree_id), str(commit.tree_id)
+            gone = {path for path in paths if self._trees.entry(before, path) and not self._trees.entry(after, path)}
+            if gone:
+                diff = self._git.diff(commit.parents[0], commit)
+                diff.find_similar()
+                renames = [delta for delta in diff.deltas if delta.status_char() == "R"]
+                moves |= dict.fromkeys(gone, "")
+                moves |= {each.old_file.path: each.new_file.path for each in renames if each.old_file.path in gone}
+                paths = paths - gone
+        return moves
 
     def merge(
         self, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]

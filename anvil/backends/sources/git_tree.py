@@ -11,6 +11,7 @@ import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from typing import Protocol
@@ -78,6 +79,10 @@ class DocumentSource(Protocol):
         ``last_modified`` is what the last call of that name found, else one walk finds it for all documents.
         """
 
+    def text(self, path: str) -> Document | Skipped:
+        """What the file of a document says, with what it includes; ``last_modified`` is empty, so no history is
+        walked."""
+
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
@@ -118,6 +123,9 @@ class Over:
     def name(self) -> str:
         """See :class:`DocumentSource`, as for all below."""
         return self._source.name
+
+    def text(self, path: str) -> Document | Skipped:
+        return self._source.text(path)
 
     @property
     def root_path(self) -> str:
@@ -260,6 +268,15 @@ class _Tree(ABC):
 
     def read(self, path: str) -> Document | Skipped:
         with self._lock:
+            document = self.text(path)
+            if isinstance(document, Skipped):
+                return document
+            if path not in self._times:
+                self.last_modified(tuple(self._entries or ()), {}, None)
+            return replace(document, last_modified=self._times[path])
+
+    def text(self, path: str) -> Document | Skipped:
+        with self._lock:
             if self._entries is None:
                 self.scan()
             identity = (self._entries or {}).get(path)
@@ -270,20 +287,19 @@ class _Tree(ABC):
             reason = self._refused[blob] = refusal(data, self._options.max_file_bytes)
             if reason is not None:
                 return Skipped(path, reason)
-            if path not in self._times:
-                self.last_modified(tuple(self._entries or ()), {}, None)
             text = data.decode("utf-8-sig")
             if not self._options.includes or not includes.may_include(data):
-                return Document(path=path, blob_id=blob, text=text, size=len(data), last_modified=self._times[path])
+                return Document(path=path, blob_id=blob, text=text, size=len(data), last_modified="")
             made = self._expanded(path, text)
             return Document(
                 path=path,
                 blob_id=blob,
                 text=made.text,
                 size=len(data),
-                last_modified=self._times[path],
+                last_modified="",
                 fingerprint=includes.fingerprint(made.files),
                 inserted=made.inserted,
+                missing=made.missing,
             )
 
     def last_modified(

@@ -13,6 +13,7 @@ import sys
 import time
 import unicodedata
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from typing import NamedTuple
@@ -157,6 +158,12 @@ class WorkingTree:
     def read(self, path: str) -> Document | Skipped:
         """The document as it is now, with the id of the bytes really read."""
         with self._lock:
+            document = self.text(path)
+            return replace(document, last_modified=self._time(path)) if isinstance(document, Document) else document
+
+    def text(self, path: str) -> Document | Skipped:
+        """The same without its time."""
+        with self._lock:
             if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
                 return Skipped(printable(path), "not a document of this folder")
             if self._leads_astray(path):
@@ -167,9 +174,9 @@ class WorkingTree:
                 return Skipped(path, data.reason if isinstance(data, Skipped) else "")
             self._files[path] = seen
             blob, fingerprint = staleness.parts(seen.result)
-            text, size, time_ = data.decode("utf-8-sig"), len(data), self._time(path)
+            text, size = data.decode("utf-8-sig"), len(data)
             if not seen.files:
-                return Document(path=path, blob_id=blob, text=text, size=size, last_modified=time_)
+                return Document(path=path, blob_id=blob, text=text, size=size, last_modified="")
             made = self._expanded(path, text)  # what it includes may have moved on since: then that counts
             fingerprint = includes.fingerprint(made.files)
             self._files[path] = seen._replace(result=staleness.identity(blob, fingerprint), files=made.files)
@@ -178,9 +185,10 @@ class WorkingTree:
                 blob_id=blob,
                 text=made.text,
                 size=size,
-                last_modified=time_,
+                last_modified="",
                 fingerprint=fingerprint,
                 inserted=made.inserted,
+                missing=made.missing,
             )
 
     def last_modified(

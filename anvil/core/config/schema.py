@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from anvil.core import index_url
 from anvil.errors import ConfigError
+from anvil.models.lint import Level
 
 INDEX_FOLDER = ".anvil"
 """Where an index and what belongs to it lie when nobody says; never a folder of documents."""
@@ -289,6 +290,67 @@ class LibraryOptions:
             raise ConfigError("library.index is an address. A library is a file on this machine: name its path.")
 
 
+RuleLevel = Literal[Level, "off"]
+"""What a rule's findings are; ``off``: the rule is not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class LintLevels:
+    """The level of each rule: ``error``, ``warning``, ``note`` or ``off``."""
+
+    broken_link: RuleLevel = "error"
+    """A link or image whose page or file does not exist."""
+    broken_anchor: RuleLevel = "error"
+    """A link to an anchor that its page does not have."""
+    broken_include: RuleLevel = "error"
+    """A line that includes a file that does not exist."""
+    undefined_reference: RuleLevel = "warning"
+    """A reference link, ``[text][label]``, whose label is not defined."""
+    unclosed_fence: RuleLevel = "error"
+    """Fenced code that is not closed."""
+    orphan_page: RuleLevel = "warning"
+    """A page that no page links to and no navigation shows."""
+    near_duplicate: RuleLevel = "note"
+    """Two sections of different pages that say the same, or nearly."""
+    repeated_heading: RuleLevel = "note"
+    """A heading that its page has more than once, so that its anchor has a number."""
+    empty_section: RuleLevel = "warning"
+    """A heading without any text under it."""
+    long_page: RuleLevel = "note"
+    """A page of more than ``lint.max_page_chars`` characters."""
+    image_without_alt: RuleLevel = "warning"
+    """An image without alternative text."""
+    fence_without_language: RuleLevel = "note"
+    """Fenced code without a language."""
+    unknown_suppression: RuleLevel = "warning"
+    """A comment ``anvil-lint-...`` that names no rule, or nothing that can be done."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            level = getattr(self, each.name)
+            if level not in (allowed := ("error", "warning", "note", "off")):
+                key = each.name.replace("_", "-")
+                raise ConfigError(f"lint.levels.{key} is {level!r}. Use one of {', '.join(allowed)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class LintOptions:
+    """What ``anvil lint`` examines."""
+
+    ignore: tuple[str, ...] = ()
+    """Globs of pages in which nothing is reported. Links to them are still checked."""
+    fail_level: Level = "error"
+    """The lowest level that makes ``anvil lint`` exit with 1: ``error``, ``warning`` or ``note``."""
+    max_page_chars: int = 60_000
+    """Characters from which a page is too long to be read at once; 60,000 are about 15,000 tokens."""
+    levels: LintLevels = field(default_factory=LintLevels)
+
+    def __post_init__(self) -> None:
+        if self.fail_level not in get_args(Level):
+            raise ConfigError(f"lint.fail_level is {self.fail_level!r}. Use one of {', '.join(get_args(Level))}.")
+        _within("lint.max_page_chars", self.max_page_chars, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """Everything that can be set. The texts under the keys, here and above, are the reference's."""
@@ -306,6 +368,7 @@ class Config:
     fetch: FetchOptions = field(default_factory=FetchOptions)
     library: LibraryOptions = field(default_factory=LibraryOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
+    lint: LintOptions = field(default_factory=LintOptions)
 
     def __post_init__(self) -> None:
         if not self.docs.strip():

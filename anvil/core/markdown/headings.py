@@ -41,13 +41,14 @@ _PIECE = re.compile(
     r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)",
     re.DOTALL,
 )
-_TARGET = re.compile(
+LINK_TARGET = re.compile(
     r"\(\s*(?!\s)(?:<[^<>]*>|(?:[^\s()\\<]|\\.|\((?:[^\s()\\]|\\.|\([^\s()]*\))*\))*)"
     r"""(?:\s+(?!\s)(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\)))?\s*(?!\s)\)""",
     re.DOTALL,
 )
 _CLOSING = {"<!--": "-->", "{/*": "*/}"}
-_LABEL = re.compile(r"\[([^\[\]]*)\]")
+LINK_LABEL = re.compile(r"\[([^\[\]]*)\]")
+"""The label behind a link text: ``[text][label]``. Both match right behind the text's bracket."""
 _MARKS = re.compile(r"[\\`<\[\]{!*_~&]")
 """What a piece begins with; text without any is read as it is."""
 
@@ -154,7 +155,7 @@ def _read(source: str, references: Container[str]) -> str:
         elif kind == "close":
             if brackets:
                 opener, inside = brackets.pop()
-                target = _TARGET.match(source, position) or _LABEL.match(source, position)
+                target = LINK_TARGET.match(source, position) or LINK_LABEL.match(source, position)
                 if target or label(source[inside : found.start()]) in references:
                     out[opener] = ""
                     position = target.end() if target else position

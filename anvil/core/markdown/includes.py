@@ -80,14 +80,25 @@ Look = Callable[[str], Found]
 """A file by its path from the repository's root."""
 
 
+class Missing(NamedTuple):
+    """A line of a page that includes a file which is not there: its source line, the path as written, and the paths
+    from the repository's root where it was looked for."""
+
+    line: int
+    path: str
+    candidates: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Expanded:
     """A page with what it includes. ``inserted``: (line of the source, lines that follow it), in order. ``files``:
-    each path that was looked for, from the repository's root, and the blob id found there, empty for none."""
+    each path that was looked for, from the repository's root, and the blob id found there, empty for none. ``missing``:
+    lines for which no file was found that may be read."""
 
     text: str
     inserted: tuple[tuple[int, int], ...]
     files: Mapping[str, str]
+    missing: tuple[Missing, ...] = ()
 
 
 def may_include(data: bytes) -> bool:
@@ -140,6 +151,8 @@ class _Expansion:
     files: dict[str, str] = field(default_factory=dict)
     room: int = MAX_PAGE_CHARACTERS
     left: int = MAX_INCLUDES
+    missing: list[Missing] = field(default_factory=list)
+    _absent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def whole(self, text: str) -> Expanded:
         from anvil.core.markdown import front_matter  # YAML is imported for pages that may include a file
@@ -148,7 +161,8 @@ class _Expansion:
         head, body = text[:begin], text[begin:]
         before = head.count("\n")
         parts, inserted = self._lines(body.split("\n"), 0)
-        return Expanded(head + "\n".join(parts), tuple((before + at, n) for at, n in inserted), self.files)
+        missing = tuple(each._replace(line=before + each.line) for each in self.missing)
+        return Expanded(head + "\n".join(parts), tuple((before + at, n) for at, n in inserted), self.files, missing)
 
     def _lines(self, lines: list[str], depth: int) -> tuple[list[str], list[tuple[int, int]]]:
         """The lines with what they include, and (1-based line, lines inserted after it)."""
@@ -190,6 +204,9 @@ class _Expansion:
                 at = end
             else:
                 made = self._one(bare, depth, fence is None)
+            if not depth:
+                self.missing += (Missing(at, *absent) for absent in self._absent)
+                self._absent.clear()
             if made:
                 self.left -= 1
                 self.room -= min(self.room, sum(map(len, made)) + len(made))
@@ -231,6 +248,7 @@ class _Expansion:
     def _nested(self, lines: list[str] | None, path: str, indent: str, depth: int, prose: bool) -> list[str] | None:
         if lines and prose and depth + 1 < MAX_INCLUDE_DEPTH and path.lower().endswith(_MARKDOWN):
             lines = self._lines(lines, depth + 1)[0]
+            self._absent.clear()  # what an included file lacks is no matter of this page
         return _indented(lines, indent)
 
     def _literal(self, path: str, options: Sequence[str], indent: str, fenced: bool) -> list[str] | None:
@@ -242,7 +260,8 @@ class _Expansion:
         return _fenced(lines, f".{language}" if language else path, indent) if fenced else _indented(lines, indent)
 
     def _read(self, path: str, choose: Callable[[list[str]], list[str] | None]) -> list[str] | None:
-        for each in self._candidates(path):
+        candidates = tuple(self._candidates(path))
+        for each in candidates:
             found = self.look(each)
             self.files[each] = found.id
             if found.id:
@@ -250,6 +269,7 @@ class _Expansion:
                     return None
                 lines = [line.rstrip("\r") for line in found.text.removesuffix("\n").split("\n")]
                 return choose(lines)
+        self._absent.append((path, candidates))
         return None
 
     def _candidates(self, path: str) -> Iterator[str]:

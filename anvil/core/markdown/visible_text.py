@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from anvil.core.markdown.lines import LINE_END
 from anvil.models.documents import Block, ParsedPage
@@ -66,16 +67,35 @@ _ELEMENTS = APART | frozenset(
 """HTML's own; other names in angle brackets, such as ``<path>`` or a component, stay what they are: text."""
 
 
+Kind = Literal["comment", "tag", "block tag", "definition", "look", "code", "fence", "open fence"]
+"""What a span is. ``block tag``: one that parts words; with what is inside elements that are never shown. ``look``:
+an attribute list or an icon. ``code``: inline, or lines that are code by their indent. ``open fence``: one that ends
+with the text."""
+_CODE = frozenset({"code", "fence", "open fence"})
+
+
+class Span(NamedTuple):
+    """A part of a text that is code, or that readers do not see: offsets in characters, and what it is."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
 def masked(text: str, site: bool = False) -> str:
     """``text`` with :data:`MASK` or :data:`GAP` for each character that readers do not see, but for line ends.
 
     ``site``: nor what Python-Markdown's usual extensions turn into looks: attribute lists, icons, names of options.
     """
+    if not site and not _SUSPECT.search(text):
+        return text
     made, at = [], 0
-    for start, end, apart in _hidden(text, site):
+    for start, end, kind in spans(text, site):
+        if kind in _CODE:
+            continue
         made.append(text[at:start])
         mask = _NOT_LINE_END.sub(MASK, text[start:end])
-        made.append(GAP + mask[1:] if apart and mask.startswith(MASK) else mask)
+        made.append(GAP + mask[1:] if kind == "block tag" and mask.startswith(MASK) else mask)
         at = end
     return "".join([*made, text[at:]]) if made else text
 
@@ -121,13 +141,12 @@ def cleaned(page: ParsedPage) -> ParsedPage:
     )
 
 
-def _hidden(text: str, site: bool) -> Iterator[tuple[int, int, bool]]:
-    """Spans that readers do not see, in order; whether what is around one is parted by it."""
-    if not site and not _SUSPECT.search(text):
-        return
+def spans(text: str, site: bool = False) -> Iterator[Span]:
+    """What is code in a text, and what readers do not see, in order; nothing overlaps but, with ``site``, a ``look`` in
+    the first line of a fence, which comes before the fence."""
     code = _code_spans(text)
     without_end: set[str] = set()
-    at, fence, blank, indented, paragraph = 0, "", True, False, False
+    at, fence, opened, blank, indented, paragraph = 0, "", 0, True, False, False
     inside: list[int] = []  # columns at which the content of open list items and admonitions begins
     while at < len(text):
         line = _LINE.match(text, at)
@@ -136,6 +155,7 @@ def _hidden(text: str, site: bool) -> Iterator[tuple[int, int, bool]]:
         if fence:
             closing = _FENCE_END.match(text, at)
             if closing and closing[1].startswith(fence):
+                yield Span(opened, closing.end(), "fence")
                 fence = ""
             at, blank, paragraph = line.end(), False, False
             continue
@@ -145,6 +165,7 @@ def _hidden(text: str, site: bool) -> Iterator[tuple[int, int, bool]]:
         column = len(_INDENT.match(line[0])[0].expandtabs(4))  # type: ignore[index]
         indented = (blank or indented) and column >= 4 + max((each for each in inside if each <= column), default=0)
         if indented:
+            yield Span(at, line.end(), "code")
             at, blank = line.end(), False
             continue
         if blank or not paragraph:
@@ -152,14 +173,14 @@ def _hidden(text: str, site: bool) -> Iterator[tuple[int, int, bool]]:
                 inside.pop()
         if found := _FENCE.match(text, at):
             if site:
-                yield from ((*each.span(), False) for each in _OPTION.finditer(text, found.end(), line.end()))
-            at, fence, blank, paragraph = line.end(), found[1], False, False
+                yield from (Span(*each.span(), "look") for each in _OPTION.finditer(text, found.end(), line.end()))
+            at, fence, opened, blank, paragraph = line.end(), found[1], found.start(1), False, False
             continue
         if site and (found := _SITE_BLOCK.match(text, at)):
-            yield found.start(), found.end(), False
+            yield Span(found.start(), found.end(), "look")
             at = found.end()
         if found := _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at)):
-            yield found.start(), found.end(), False
+            yield Span(found.start(), found.end(), "definition")
             at, blank = found.end() + len(_end_of_line(text, found.end())), False
             continue
         if found := _MARKER.match(text, at):
@@ -170,6 +191,8 @@ def _hidden(text: str, site: bool) -> Iterator[tuple[int, int, bool]]:
         paragraph = not bare.startswith(("#", "<!--", "[^"))
         blank = False
         at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
+    if fence:
+        yield Span(opened, len(text), "open fence")
 
 
 def _end_of_line(text: str, at: int) -> str:
@@ -179,21 +202,23 @@ def _end_of_line(text: str, at: int) -> str:
 
 def _inline(
     pieces: re.Pattern[str], text: str, at: int, code: dict[int, int], without_end: set[str]
-) -> Generator[tuple[int, int, bool], None, int]:
+) -> Generator[Span, None, int]:
     """The same from ``at`` to the end of a line, as a generator that returns where the next line begins."""
     while found := pieces.search(text, at):
         start, at, piece = found.start(), found.end(), found[0]
         if piece in "\r\n":
             return start + len(_end_of_line(text, start))
         if piece[0] == "`":
-            at = code.get(start, at)
+            if start in code:
+                at = code[start]
+                yield Span(start, at, "code")
         elif piece[0] == ":" or (piece[0] == "{" and piece[-1] == "}"):
-            yield start, at, False
+            yield Span(start, at, "look")
         elif piece == "<!--" or piece[0] == "{":
             end = _after(text, at, "-->" if piece == "<!--" else "*/}", without_end)
             if end:
                 at = end + (1 if piece.startswith("{{") and text.startswith("}", end) else 0)
-                yield start, at, False
+                yield Span(start, at, "comment")
         elif piece[0] == "<" and (tag := _TAG.match(text, start)) and (name := tag[1].lower()) in _ELEMENTS:
             at = tag.end()
             if name in _UNSEEN and piece[1] != "/" and not tag[0].endswith("/>") and name not in without_end:
@@ -202,7 +227,7 @@ def _inline(
                     at = closing.end()
                 else:
                     without_end.add(name)
-            yield start, at, name in APART
+            yield Span(start, at, "block tag" if name in APART else "tag")
     return len(text)
 
 

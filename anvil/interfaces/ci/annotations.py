@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from anvil.core.markdown import parser
 from anvil.core.markdown.includes import source_line
@@ -17,6 +17,8 @@ from anvil.services.search.pages import page_text
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.backends.store.reader import Reader
+    from anvil.interfaces.ci.hosts import Host
+    from anvil.models.lint import LintFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,13 @@ def in_checkout(opened: Anvil, path: str) -> str | None:
     root = Path(os.environ.get("GITHUB_WORKSPACE") or os.getcwd()).resolve()
     file = opened.folder.resolve() / path
     return file.relative_to(root).as_posix() if file.is_relative_to(root) else None
+
+
+def annotate(findings: Iterable[LintFinding], opened: Anvil, host: Host) -> None:
+    """A note for each finding of the linter, at its line of the checkout."""
+    for finding in findings:
+        level: Literal["notice", "warning", "error"] = "notice" if finding.level == "note" else finding.level
+        host.annotate(level, f"{finding.message} [{finding.rule}]", in_checkout(opened, finding.path), finding.line)
 
 
 def _line(path: str, opened: Anvil, reader: Reader) -> int:

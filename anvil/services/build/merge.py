@@ -6,6 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,6 +201,10 @@ class _Merged:
         return Scan(dict(sorted(self._identities.items())))
 
     def read(self, path: str) -> Document | Skipped:
+        document = self.text(path)
+        return replace(document, last_modified=self._time(path)) if isinstance(document, Document) else document
+
+    def text(self, path: str) -> Document | Skipped:
         blob = self._entries.get(path)
         if blob is None:  # it is to be cut anew, and its text is in no file
             del self._identities[path]
@@ -208,9 +213,7 @@ class _Merged:
         reason = refusal(data, len(data))
         if reason is not None:
             return Skipped(path, reason)
-        return Document(
-            path=path, blob_id=blob, text=data.decode("utf-8-sig"), size=len(data), last_modified=self._time(path)
-        )
+        return Document(path=path, blob_id=blob, text=data.decode("utf-8-sig"), size=len(data), last_modified="")
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None

@@ -164,6 +164,16 @@ def read_index(reader: Reader) -> UnfinishedReport:
     return UnfinishedReport(health, (owners, rows, reader.chunks(set(owners.tolist()))))
 
 
+def near_duplicates(reader: Reader, limit: int = NEAREST) -> tuple[Pair, ...] | None:
+    """The ``limit`` nearest pairs of chunks of different pages, by their vectors, without those of equal text; None
+    where there are no vectors, or more than ``COMPARED`` chunks."""
+    counts = reader.counts()
+    if not counts["vectors"] or counts["chunks"] > COMPARED:
+        return None
+    owners, rows = reader.matrix()
+    return _near_duplicates(owners, rows, reader.chunks(set(owners.tolist())), limit)
+
+
 def _longest_first(spot: Spot) -> tuple[int, str, int]:
     return -spot.chars, spot.file_path, spot.line
 
@@ -178,7 +188,7 @@ def _hash(body: str) -> bytes:
 
 
 def _near_duplicates(
-    owners: NDArray[np.int64], rows: NDArray[np.int8], chunks: Mapping[int, StoredChunk]
+    owners: NDArray[np.int64], rows: NDArray[np.int8], chunks: Mapping[int, StoredChunk], limit: int = NEAREST
 ) -> tuple[Pair, ...]:
     from anvil.core.search.vector_index import nearest_pairs
 
@@ -195,7 +205,7 @@ def _near_duplicates(
         for row, each in chunks.items()
     }
     found = []
-    for a, b, similarity in nearest_pairs(rows, owners, (text, page), NEAR, NEAREST):
+    for a, b, similarity in nearest_pairs(rows, owners, (text, page), NEAR, limit):
         first, second = sorted((spots[a], spots[b]), key=lambda spot: (spot.file_path, spot.line))
         found.append(Pair(first, second, round(similarity, 3)))
     return tuple(sorted(found, key=lambda pair: (-pair.similarity, pair.first.file_path, pair.first.line)))

@@ -1,0 +1,89 @@
+"""The names of all files around a documentation folder: in the working tree, the staged tree, or a commit."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from anvil.backends.git.repository import Repository
+from anvil.backends.sources.git_tree import DocumentSource
+from anvil.core.lint.file_tree import FileTree
+from anvil.errors import GitError
+
+MAX_CONFIG_BYTES = 1_000_000
+"""A larger file is not read."""
+
+
+def repository_of(docs: Path) -> Repository | None:
+    """The repository that a folder is in; None outside one, and for one that cannot be read."""
+    try:
+        return Repository.discover(docs)
+    except GitError:
+        return None
+
+
+def of(source: DocumentSource, docs: Path, repository: Repository | None) -> FileTree:
+    """The files of the tree that ``source`` has its documents from."""
+    if repository is None or source.name == "working tree":
+        return in_working_tree(docs, repository)
+    return in_git(docs, repository, None if source.name == "staged tree" else source.commit())
+
+
+def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
+    """The files as they are on disk, below the repository's root; without one, two folders above ``docs``."""
+    folder = Path(os.path.realpath(docs))
+    root = folder.parent.parent if repository is None else repository.root
+
+    def listing(path: str) -> Mapping[str, bool] | None:
+        try:
+            with os.scandir(root.joinpath(*path.split("/")) if path else root) as entries:
+                return {entry.name: entry.is_dir() for entry in entries}
+        except OSError:
+            return None
+
+    def read(path: str) -> str | None:
+        file = root.joinpath(*path.split("/"))
+        try:
+            found = file.lstat()
+            if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_CONFIG_BYTES:
+                return None
+            return file.read_text(encoding="utf-8-sig", errors="replace")
+        except OSError:
+            return None
+
+    inside = folder.relative_to(root).as_posix()
+    return FileTree("" if inside == "." else inside, listing, read, is_repository=repository is not None)
+
+
+def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree:
+    """The files of a commit, or the staged ones for ``revision`` None."""
+    entries = repository.staged("") if revision is None else repository.tree(repository.resolve(revision), "")
+    folders = _folders(entries)
+
+    def read(path: str) -> str | None:
+        entry = entries.get(path)
+        if entry is None or entry.kind != "file":
+            return None
+        data = repository.read_blob(entry.id)
+        return data.decode("utf-8-sig", "replace") if len(data) <= MAX_CONFIG_BYTES else None
+
+    inside = repository.relative(docs)
+    return FileTree("" if inside == "." else inside, folders.get, read)
+
+
+def _folders(paths: Iterable[str]) -> dict[str, dict[str, bool]]:
+    """Folder -> its names, each with whether it is a folder."""
+    folders: dict[str, dict[str, bool]] = {"": {}}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        folders.setdefault(folder, {})[name] = False
+        while folder:
+            above, _, name = folder.rpartition("/")
+            names = folders.setdefault(above, {})
+            if name in names:
+                break
+            names[name] = True
+            folder = above
+    return folders

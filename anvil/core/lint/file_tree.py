@@ -1,0 +1,67 @@
+"""The names of a repository's files, looked up as a case-sensitive server does, whatever this machine's files do."""
+
+from __future__ import annotations
+
+import posixpath
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+Listing = Callable[[str], "Mapping[str, bool] | None"]
+"""The names in a folder (POSIX, from the root, ``""`` for the root), each with whether it is a folder; None for what is
+no folder."""
+
+
+class FileTree:
+    """What exists below a root folder. Each folder is listed once, when it is first needed.
+
+    ``docs``: the documentation folder from the root, ``""`` where it is that. ``read``: the text of a small file, None
+    where there is none. ``is_repository``: the root is that of a repository, else only a folder above ``docs``.
+    """
+
+    def __init__(
+        self, docs: str, listing: Listing, read: Callable[[str], str | None], *, is_repository: bool = True
+    ) -> None:
+        self.docs = docs
+        self.read = read
+        self.is_repository = is_repository
+        self._listing = listing
+        self._folders: dict[str, dict[str, bool] | None] = {}
+
+    def kind(self, path: str) -> Literal["file", "folder"] | None:
+        """What is at a normal path from the root; None for nothing, and for a path that leads out of the root."""
+        if path in ("", "."):
+            return "folder"
+        if path == ".." or path.startswith(("../", "/")):
+            return None
+        folder, name = posixpath.split(path)
+        names = self.names(folder)
+        is_folder = names.get(unicodedata.normalize("NFC", name)) if names is not None else None
+        return None if is_folder is None else "folder" if is_folder else "file"
+
+    def names(self, folder: str) -> dict[str, bool] | None:
+        """The names in a folder, composed (NFC), each with whether it is a folder; None for what is no folder."""
+        if folder not in self._folders:
+            known = self._listing(folder) if self.kind(folder) == "folder" else None
+            composed = None if known is None else {unicodedata.normalize("NFC", name): it for name, it in known.items()}
+            self._folders[folder] = composed
+        return self._folders[folder]
+
+    def other_case(self, path: str) -> str | None:
+        """The path that differs from ``path`` in capital letters only; None without one."""
+        actual = ""
+        for name in path.split("/"):
+            names = self.names(actual) or {}
+            folded = unicodedata.normalize("NFC", name).casefold()
+            spelled = name if name in names else next((each for each in names if each.casefold() == folded), None)
+            if spelled is None:
+                return None
+            actual = posixpath.join(actual, spelled)
+        return actual if actual != path else None
+
+    def ancestors(self) -> list[str]:
+        """The documentation folder and those above it up to the root."""
+        folders = [self.docs]
+        while folders[-1]:
+            folders.append(posixpath.dirname(folders[-1]))
+        return folders

@@ -1,0 +1,90 @@
+"""A page as the rules see it: its headings, anchors, references, and the lines of its file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from anvil.core.config.schema import Slugs
+from anvil.core.markdown.headings import UNTITLED, attributes
+from anvil.core.markdown.references import Directive, References
+from anvil.core.markdown.slugs import Anchors
+
+_OPENING_MARKS = re.compile(r"[ \t]*#+")
+
+
+class PageHeading(NamedTuple):
+    """A top-level heading: its line in the page's text, its level and its plain text."""
+
+    line: int
+    level: int
+    title: str
+
+
+@dataclass
+class LintPage:
+    """A page. Lines of ``references`` are lines of its text, which begins at line ``first_line`` of its file.
+
+    ``headings``: the top-level ones. ``stored_anchors``: those that the index knows from the published page.
+    ``inserted``: (line of the file, lines of other files that follow it), in order. ``included``: those files, from the
+    root. ``missing_includes``: (line of the file, path, candidates from the root).
+    """
+
+    path: str
+    references: References
+    headings: Sequence[PageHeading]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    first_line: int = 1
+    inserted: Sequence[tuple[int, int]] = ()
+    included: Sequence[str] = ()
+    missing_includes: Sequence[tuple[int, str, tuple[str, ...]]] = ()
+    stored_anchors: frozenset[str] = frozenset()
+    _anchors: dict[Slugs, dict[str, int]] = field(default_factory=dict)
+
+    def source_line(self, line: int) -> int | None:
+        """The line of the file for a line of the text; None where another file says it."""
+        line += self.first_line - 1
+        shift = 0
+        for after, count in self.inserted:
+            if line <= after + shift:
+                break
+            if line <= after + shift + count:
+                return None
+            shift += count
+        return line - shift
+
+    def anchors(self, style: Slugs) -> dict[str, int]:
+        """Each anchor that a heading has, or any other element's id, with the line of the heading; 0 for others."""
+        known = self._anchors.get(style)
+        if known is None:
+            known = self._anchors[style] = dict.fromkeys(self.references.ids | self.stored_anchors, 0)
+            headings = self.all_headings()
+            claims = Anchors(style, {own for _, _, own in headings if own})
+            for line, title, own in headings:
+                known[own or claims.claim(title)] = line
+        return known
+
+    def all_headings(self) -> list[tuple[int, str, str]]:
+        """(line, plain text, id that it asks for or ``""``) of every heading, nested ones too, in order."""
+        rows = [(line, "" if title == UNTITLED else title, self.own_id(line)) for line, _, title in self.headings]
+        top = {line for line, _, _ in rows}
+        nested = [(line, title, own) for line, _, title, own in self.references.headings if line not in top]
+        return sorted(rows + nested) if nested else rows
+
+    def own_id(self, line: int) -> str:
+        """The id that the heading at a line asks for, or ``""``."""
+        source = self.references.line_text(line).rstrip()
+        return attributes(_OPENING_MARKS.sub("", source, count=1))[1] if "}" in source[-12:] else ""
+
+    @property
+    def directives(self) -> tuple[Directive, ...]:
+        """The comments to the linter that are in the page's own file."""
+        return self.references.directives
+
+    def end(self, index: int) -> int:
+        """The last line of the text under the heading ``index``, up to the next heading."""
+        if index + 1 < len(self.headings):
+            return self.headings[index + 1].line - 1
+        return len(self.references.starts)

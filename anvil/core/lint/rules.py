@@ -1,0 +1,397 @@
+"""The rules: each looks at all pages of a documentation folder, and yields what is wrong."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from anvil.core import globs
+from anvil.core.config.schema import LintOptions
+from anvil.core.lint import suppressions
+from anvil.core.lint.page import LintPage
+from anvil.core.lint.site import PAGE_ENDINGS, Site, Target
+from anvil.core.markdown.headings import UNTITLED
+from anvil.core.markdown.references import Link
+from anvil.core.markdown.slugs import slug
+from anvil.core.pluralize import counted
+from anvil.models.lint import LintFinding, LintReport, RuleName
+
+MIN_DUPLICATE_CHARS = 100
+"""Characters of a section's text, white space aside, from which saying it twice counts: "See above." may repeat."""
+MAX_CLOSE_PAGES = 2000
+"""Pages and anchors among which the closest name is looked for."""
+_BLANK = re.compile(r"[\s\-*_=]*")
+"""Nothing, thematic breaks, or the line under a heading."""
+_MAY_BE_EMPTY = re.compile(r"^:::|\{[{%]|^\W*unreleased\W*$", re.I)
+"""A heading that a plugin makes more of, or that a changelog keeps for what comes next."""
+_TEMPLATE_KEYS = frozenset({"template", "layout", "hero", "pageLayout"})
+"""Of the front matter of pages that are filled by a template."""
+_GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
+
+
+class Issue(NamedTuple):
+    """What a rule found: the page, a line of its file, and a message. ``whole``: it is about the page as a whole."""
+
+    path: str
+    line: int
+    message: str
+    whole: bool = False
+
+
+class SimilarPair(NamedTuple):
+    """Two sections of different pages, as (path, line of the file, heading), and the cosine of their vectors."""
+
+    first: tuple[str, int, str]
+    second: tuple[str, int, str]
+    similarity: float
+
+
+class Use(NamedTuple):
+    """A link of a page, the line of the page's file, and where the link leads."""
+
+    page: LintPage
+    line: int
+    link: Link
+    target: Target
+
+
+@dataclass
+class Documentation:
+    """What the rules look at. ``site``: the pages and their links. ``similar``: sections whose vectors are near.
+
+    ``linked``: pages that files outside of the documentation link to. ``moved``: paths from the root that are gone ->
+    where git says that they are now.
+    """
+
+    site: Site
+    options: LintOptions
+    similar: Sequence[SimilarPair] = ()
+    linked: frozenset[str] = frozenset()
+    moved: Callable[[Sequence[str]], Mapping[str, str]] = lambda paths: {}
+    _closest: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """The links of all pages that are in the pages' own files."""
+        uses = []
+        for page in self.site.pages.values():
+            for link in page.references.links:
+                line = page.source_line(link.line)
+                if line is not None and link.target:
+                    uses.append(Use(page, line, link, self.site.resolve(page, link)))
+        return tuple(uses)
+
+    @cached_property
+    def incoming(self) -> frozenset[str]:
+        """The pages that another page links to, or a file outside of the documentation."""
+        return self.linked | {
+            use.target.page for use in self.uses if use.target.kind == "page" and use.target.page != use.page.path
+        }
+
+
+Rule = Callable[[Documentation], Iterator[Issue]]
+
+
+def run(documentation: Documentation, names: Sequence[RuleName] | None = None, notes: Sequence[str] = ()) -> LintReport:
+    """Apply every rule that is not off, or only those of these names, and leave out what the pages' comments and
+    ``lint.ignore`` silence."""
+    options, site = documentation.options, documentation.site
+    ignored = [globs.compile(pattern, ignore_case=True) for pattern in options.ignore]
+    skipped = {path for path in site.pages if any(glob.matches(path) for glob in ignored)}
+    silences = {path: suppressions.silences(page) for path, page in site.pages.items()}
+    findings: set[LintFinding] = set()
+    suppressed = 0
+    for name, rule in RULES.items():
+        level = getattr(options.levels, name.replace("-", "_"))
+        if level == "off" or name in site.rules.silent or (names is not None and name not in names):
+            continue
+        for issue in rule(documentation):
+            if issue.path in skipped:
+                continue
+            if any(silence.rule == name and (issue.whole or issue.line in silence) for silence in silences[issue.path]):
+                suppressed += 1
+                continue
+            findings.add(LintFinding(name, level, issue.path, issue.line, issue.message))
+    ordered = sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule, finding.message))
+    return LintReport(tuple(ordered), len(site.pages), suppressed, site.rules.generator, site.files.docs, tuple(notes))
+
+
+# --- links ---------------------------------------------------------------------------------------------------------
+
+
+def broken_link(documentation: Documentation) -> Iterator[Issue]:
+    """Links and images whose page or file does not exist."""
+    missing = [use for use in documentation.uses if use.target.kind == "missing"]
+    site = documentation.site
+    moved = documentation.moved(sorted({use.target.file for use in missing if use.target.file}))
+    for use in missing:
+        what = "image" if use.link.kind in ("image", "html image") else "link"
+        reason, hint = use.target.reason, _where_now(use, site, moved)
+        yield Issue(use.page.path, use.line, f"Broken {what} {_code(use.link.target)}: {reason}.{hint}")
+
+
+def _where_now(use: Use, site: Site, moved: Mapping[str, str]) -> str:
+    """Where the missing page or file is: by redirects, history, another case of letters, or its name."""
+    file = use.target.file
+    if not file:
+        return ""
+    inside = site.shown(file)
+    if inside in site.rules.redirects:
+        return f" It moved to {site.rules.redirects[inside]}."
+    if file in moved:
+        return f" It moved to {site.shown(moved[file])}." if moved[file] else " It was removed."
+    if spelled := site.files.other_case(file):
+        return f" There is {site.shown(spelled)}: capital letters differ, which works on macOS and Windows only."
+    name = posixpath.basename(file)
+    named = site.named(name) if name.lower().endswith(PAGE_ENDINGS) else site.named(f"{name}.md")
+    if len(named) == 1 and posixpath.splitext(name)[0].lower() not in ("index", "readme", "_index"):
+        return f" Did you mean {named[0]}?"
+    return ""
+
+
+def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
+    """Links to an anchor that their page does not have."""
+    site = documentation.site
+    styles = site.rules.slugs
+    homes: dict[str, list[str]] = {}
+    known: dict[str, frozenset[str] | None] = {}
+    for use in documentation.uses:
+        target, fragment = use.target, use.target.fragment
+        if target.kind != "page" or not fragment or _GENERATED_ANCHOR.match(fragment):
+            continue
+        if target.page not in known:
+            known[target.page] = _anchors(site, site.pages[target.page])
+        anchors = known[target.page]
+        if anchors is None or fragment in anchors:
+            continue
+        if site.rules.generator in ("github", "unknown") and fragment.lower() in anchors:
+            continue
+        if use.link.kind == "wiki" and any(slug(fragment, style) in anchors for style in styles):
+            continue
+        if not homes:
+            for page in site.pages.values():
+                for anchor in page.anchors(styles[0]):
+                    homes.setdefault(anchor, []).append(page.path)
+        where = "this page" if target.page == use.page.path else target.page
+        hint = _closest_anchor(fragment, anchors, homes.get(fragment, []))
+        yield Issue(use.page.path, use.line, f"{where} has no anchor {_code('#' + fragment)}.{hint}")
+
+
+def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
+    """The anchors of a page in the styles of the site; None where only a build knows them."""
+    text = page.references.text
+    if page.missing_includes or (site.rules.dynamic is not None and site.rules.dynamic.search(text)):
+        return None
+    return frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
+
+
+def _closest_anchor(fragment: str, anchors: frozenset[str], homes: Sequence[str]) -> str:
+    if len(homes) == 1:
+        return f" {homes[0]} has it."
+    if fragment.lower() in anchors:
+        return f" There is {_code('#' + fragment.lower())}: capital letters differ."
+    near = difflib.get_close_matches(fragment[:200], sorted(anchors)[:MAX_CLOSE_PAGES], n=1, cutoff=0.7)
+    return f" Did you mean {_code('#' + near[0])}?" if near else ""
+
+
+def broken_include(documentation: Documentation) -> Iterator[Issue]:
+    """Lines that include a file which does not exist."""
+    site = documentation.site
+    folders = site.rules.snippets
+    if folders is None:
+        return
+    for page in site.pages.values():
+        for line, path, candidates in page.missing_includes:
+            further = [posixpath.normpath(posixpath.join(folder, path)) for folder in folders]
+            if not any(site.files.kind(file) for file in (*candidates, *further)):
+                yield Issue(page.path, line, f"The included file {_code(path)} does not exist.")
+
+
+def undefined_reference(documentation: Documentation) -> Iterator[Issue]:
+    """Reference links whose label the page does not define."""
+    for page in documentation.site.pages.values():
+        if not page.references.undefined or _is_dynamic(documentation.site, page):
+            continue
+        for at, label in page.references.undefined:
+            line = page.source_line(at)
+            if line is not None:
+                yield Issue(page.path, line, f"The link label {_code(f'[{label}]')} is not defined in this page.")
+
+
+def _is_dynamic(site: Site, page: LintPage) -> bool:
+    return site.rules.dynamic is not None and site.rules.dynamic.search(page.references.text) is not None
+
+
+def orphan_page(documentation: Documentation) -> Iterator[Issue]:
+    """Pages that no page links to and no navigation shows."""
+    site = documentation.site
+    if site.rules.generator in ("unknown", "hugo"):
+        return
+    if site.rules.nav is None and site.rules.generator != "github":
+        return
+    included = {file for page in site.pages.values() for file in page.included}
+    for path, page in site.pages.items():
+        name = posixpath.splitext(posixpath.basename(path))[0].lower()
+        if name in ("index", "readme", "_index", "summary", "404", "home", "_sidebar", "_footer") or name[:1] in "_.":
+            continue
+        if any(page.metadata.get(key) is True for key in ("draft", "unlisted", "orphan", "hidden")):
+            continue
+        if path in documentation.incoming or posixpath.join(site.files.docs, path) in included:
+            continue
+        if site.rules.nav is not None and site.rules.nav(page, site.address(path)):
+            continue
+        shown = "" if site.rules.nav is None else ", and the navigation does not show it"
+        yield Issue(path, 1, f"No page links to this page{shown}.", whole=True)
+
+
+# --- sections ------------------------------------------------------------------------------------------------------
+
+
+def near_duplicate(documentation: Documentation) -> Iterator[Issue]:
+    """Sections of different pages that say the same, or whose vectors are near."""
+    for pair in documentation.similar:
+        if _are_editions(pair.first[0], pair.second[0]):
+            continue
+        (path, start, heading), (other, other_start, other_heading) = pair.first, pair.second
+        about = f"{_code(heading)} says nearly the same as {_code(other_heading)} at {other}:{other_start}"
+        yield Issue(path, start, f"{about} (similarity {pair.similarity:.2f}).")
+    bodies: dict[bytes, list[tuple[LintPage, int, str]]] = {}
+    for page in documentation.site.pages.values():
+        for index, (at, _, title) in enumerate(page.headings):
+            body = " ".join(page.references.lines(at + 1, page.end(index)).split())
+            if len(body) >= MIN_DUPLICATE_CHARS and page.source_line(at) is not None:
+                digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).digest()
+                bodies.setdefault(digest, []).append((page, at, title))
+    for places in bodies.values():
+        page, at, title = places[0]
+        for other_page, other_at, other_title in places[1:]:
+            if other_page is page or _are_editions(page.path, other_page.path):
+                continue
+            line, other_line = page.source_line(at) or 1, other_page.source_line(other_at) or 1
+            about = f"{_code(title)} says the same as {_code(other_title)} at {other_page.path}:{other_line}."
+            yield Issue(page.path, line, about)
+
+
+def _are_editions(first: str, second: str) -> bool:
+    """Whether two paths are one page in two languages or versions: equal but for their first folders."""
+    left, right = first.split("/"), second.split("/")
+    shorter, longer = sorted((left, right), key=len)
+    return longer[1:] == shorter or (len(left) > 1 and left[1:] == right[1:] and len(left[0]) <= 12 >= len(right[0]))
+
+
+def repeated_heading(documentation: Documentation) -> Iterator[Issue]:
+    """Headings that a page has more than once, so that their anchors have numbers."""
+    style = documentation.site.rules.slugs[0]
+    for page in documentation.site.pages.values():
+        titles: dict[str, list[tuple[int, str]]] = {}
+        for at, _, title in page.headings:
+            if title != UNTITLED and not page.own_id(at):
+                titles.setdefault(slug(title, style), []).append((at, title))
+        for anchor, places in titles.items():
+            if anchor and len(places) > 1:
+                first, (second, title) = places[0][0], places[1]
+                line, first_line = page.source_line(second), page.source_line(first)
+                if line is not None:
+                    joint = "_" if style == "mkdocs" else "-"
+                    above = f" (the first is at line {first_line})" if first_line is not None else ""
+                    yield Issue(
+                        page.path,
+                        line,
+                        f"{counted(len(places), 'heading')} of this page have the anchor of {_code(title)}{above}. "
+                        f"This one gets {_code(f'#{anchor}{joint}1')}, which changes with headings above it.",
+                    )
+
+
+def empty_section(documentation: Documentation) -> Iterator[Issue]:
+    """Headings without text under them, before the next heading of the same level or a higher one."""
+    for page in documentation.site.pages.values():
+        if page.path in documentation.site.rules.filled or page.metadata.keys() & _TEMPLATE_KEYS:
+            continue
+        for index, heading in enumerate(page.headings):
+            if index + 1 < len(page.headings) and page.headings[index + 1].level > heading.level:
+                continue
+            body = page.references.lines(heading.line + 1, page.end(index))
+            line = page.source_line(heading.line)
+            if line is not None and _BLANK.fullmatch(body) and not _MAY_BE_EMPTY.search(heading.title):
+                title = "" if heading.title == UNTITLED else heading.title
+                yield Issue(page.path, line, f"The section {_code(title)} is empty.")
+
+
+def long_page(documentation: Documentation) -> Iterator[Issue]:
+    """Pages of more characters than can be read at once."""
+    limit = documentation.options.max_page_chars
+    for page in documentation.site.pages.values():
+        size = len(page.references.text)
+        if size > limit:
+            message = f"The page has {size:,} characters; the limit is {limit:,}. Split it."
+            yield Issue(page.path, 1, message, whole=True)
+
+
+# --- Markdown ------------------------------------------------------------------------------------------------------
+
+
+def unclosed_fence(documentation: Documentation) -> Iterator[Issue]:
+    """Fenced code that is not closed."""
+    for page in documentation.site.pages.values():
+        for fence in page.references.fences:
+            line = None if fence.closed else page.source_line(fence.line)
+            if line is not None:
+                yield Issue(page.path, line, "The code that begins here is not closed: the rest of the page is code.")
+
+
+def fence_without_language(documentation: Documentation) -> Iterator[Issue]:
+    """Fenced code without a language."""
+    for page in documentation.site.pages.values():
+        for fence in page.references.fences:
+            line = None if fence.info else page.source_line(fence.line)
+            if line is not None:
+                yield Issue(page.path, line, "The code has no language. Use 'text' where none fits.")
+
+
+def image_without_alt(documentation: Documentation) -> Iterator[Issue]:
+    """Images without alternative text; ``alt=""`` in HTML says that there is nothing to say."""
+    for page in documentation.site.pages.values():
+        for link in page.references.links:
+            is_bare = link.kind == "image" and not (link.text or "").strip()
+            if is_bare or (link.kind == "html image" and link.text is None):
+                line = page.source_line(link.line)
+                if line is not None:
+                    name = f" {_code(link.target)}" if link.target else ""
+                    yield Issue(page.path, line, f"The image{name} has no alternative text.")
+
+
+def unknown_suppression(documentation: Documentation) -> Iterator[Issue]:
+    """Comments to the linter that name no rule, or nothing that can be done."""
+    for page in documentation.site.pages.values():
+        for at, message in suppressions.unknown(page):
+            line = page.source_line(at)
+            if line is not None:
+                yield Issue(page.path, line, message)
+
+
+def _code(text: str, longest: int = 120) -> str:
+    return f"'{text if len(text) <= longest else text[:longest] + '…'}'"
+
+
+RULES: dict[RuleName, Rule] = {
+    "broken-link": broken_link,
+    "broken-anchor": broken_anchor,
+    "broken-include": broken_include,
+    "undefined-reference": undefined_reference,
+    "unclosed-fence": unclosed_fence,
+    "orphan-page": orphan_page,
+    "near-duplicate": near_duplicate,
+    "repeated-heading": repeated_heading,
+    "empty-section": empty_section,
+    "long-page": long_page,
+    "image-without-alt": image_without_alt,
+    "fence-without-language": fence_without_language,
+    "unknown-suppression": unknown_suppression,
+}
+"""Name -> rule, in the order in which they are described."""

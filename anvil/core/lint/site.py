@@ -1,0 +1,353 @@
+"""Where the links of a page lead, by the rules of the generator that makes the site.
+
+What cannot be known without building the site (templates, generated pages, other sites) is "unknown", and no finding.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+from urllib.parse import unquote, urljoin
+
+from anvil.core import site_urls
+from anvil.core.config.schema import Rule, SiteOptions, Slugs
+from anvil.core.lint.file_tree import FileTree
+from anvil.core.lint.page import LintPage
+from anvil.core.markdown.references import Link
+
+Generator = Literal["mkdocs", "docusaurus", "vitepress", "hugo", "github", "unknown"]
+MAX_TARGET_CHARS = 1000
+"""A longer link is not examined."""
+PAGE_ENDINGS = (".md", ".mdx", ".markdown")
+_BASE = "https://site.invalid/"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_TEMPLATE = re.compile(r"[{}<>$\\`|]|%%|\[\[")
+_HUGO_REF = re.compile(r"\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?[\"`']?([^\"`'\s]+)[\"`']?\s*[>%]\}\}(#.*)?")
+_VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*|next|latest|stable|current", re.I)
+
+
+@dataclass(frozen=True)
+class SiteRules:
+    """How a generator makes a site of the documentation folder.
+
+    ``rule``: how addresses follow from paths; None where the generator is not known. ``slugs``: the styles of anchors
+    that its headings may have. ``content``: the folder from the repository's root whose pages begin at the site's
+    ``base`` path. ``assets``: folders from the root whose files the site has at its top. ``strict_absolute``: whether
+    links that begin with ``/`` lead into the content and nowhere else. ``generates``: whether pages may exist that no
+    file holds. ``dynamic``: matches the text of a page whose anchors only a build knows. ``nav``: the pages that the
+    navigation shows, by their paths; None where it shows all, or that is not known. ``redirects``: former page ->
+    its new one. ``snippets``: folders from the root in which included files are looked for; None where
+    no extension includes files. ``filled``: pages, from the content, that the generator puts text into. ``wiki``:
+    whether ``[[Page]]`` is a link. ``silent``: rules that mean nothing on this site.
+    """
+
+    generator: Generator = "github"
+    rule: Rule | None = "github"
+    slugs: tuple[Slugs, ...] = ("github",)
+    content: str = ""
+    base: str = ""
+    assets: tuple[str, ...] = ()
+    strict_absolute: bool = False
+    generates: bool = False
+    dynamic: re.Pattern[str] | None = None
+    nav: Callable[[LintPage, str | None], bool] | None = None
+    redirects: Mapping[str, str] = field(default_factory=dict)
+    snippets: tuple[str, ...] | None = None
+    filled: frozenset[str] = frozenset()
+    wiki: bool = False
+    silent: frozenset[str] = frozenset()
+
+
+class Target(NamedTuple):
+    """Where a link leads. ``page``: the path of a page of the documentation, for the kind ``page``.
+
+    ``missing``: there is no such thing; ``reason`` says what was expected where, and ``file`` is the path from the root
+    at which a file was looked for, where the link named one. ``unknown``: only the built site can say.
+    """
+
+    kind: Literal["page", "file", "external", "unknown", "missing"]
+    page: str = ""
+    fragment: str = ""
+    reason: str = ""
+    file: str = ""
+
+
+UNKNOWN = Target("unknown")
+EXTERNAL = Target("external")
+FILE = Target("file")
+
+
+class Site:
+    """The pages of a documentation folder, by path and by address, and the links between them."""
+
+    def __init__(self, pages: Mapping[str, LintPage], rules: SiteRules, files: FileTree) -> None:
+        self.pages = pages
+        self.rules = rules
+        self.files = files
+        self.addresses: dict[str, str] = {}
+        self._own: dict[str, str] = {}
+        self._territory: set[str] = set()
+        self._by_name: dict[str, list[str]] = {}
+        for path, page in pages.items():
+            self._by_name.setdefault(posixpath.basename(path).casefold(), []).append(path)
+            address = self._address(path, page)
+            if address is not None:
+                self._own[path] = address
+                self.addresses.setdefault(_canonical(address), path)
+                if "/" in address.strip("/"):
+                    self._territory.add(address.strip("/").partition("/")[0])
+            for alias in _aliases(page):
+                self.addresses.setdefault(_canonical(alias), path)
+
+    def _address(self, path: str, page: LintPage) -> str | None:
+        """The path of a page below the site's top, without leading slash; None where the site has no such page."""
+        if self.rules.rule is None:
+            return None
+        inside = self._in_content(posixpath.join(self.files.docs, path))
+        if inside is None:
+            return None
+        address = site_urls.address(SiteOptions(_BASE, self.rules.rule), inside, page.metadata)
+        return None if address is None else unquote(address.removeprefix(_BASE))
+
+    def _in_content(self, file: str) -> str | None:
+        """A path from the root as one from the content folder; None for what is elsewhere."""
+        if not self.rules.content:
+            return file
+        head = self.rules.content + "/"
+        return file[len(head) :] if file.startswith(head) else None
+
+    def address(self, path: str) -> str | None:
+        """The path that a page has below the site's top; None where it has none."""
+        return self._own.get(path)
+
+    def named(self, name: str) -> list[str]:
+        """The pages whose file has this name, capital letters aside."""
+        return self._by_name.get(name.casefold(), [])
+
+    def shown(self, file: str) -> str:
+        """A path from the root as people read it: from the documentation folder."""
+        return posixpath.relpath(file, self.files.docs or ".")
+
+    # --- links -----------------------------------------------------------------------------------------------------
+
+    def resolve(self, page: LintPage, link: Link) -> Target:
+        """Where ``link`` of ``page`` leads."""
+        if link.kind == "wiki":
+            return self._wiki(page, link.target) if self.rules.wiki else UNKNOWN
+        written = link.target
+        if not written or len(written) > MAX_TARGET_CHARS:
+            return UNKNOWN
+        if self.rules.generator == "hugo" and (reference := _HUGO_REF.fullmatch(written)):
+            return self._hugo_reference(page, reference[1] + (reference[2] or ""))
+        if _SCHEME.match(written):
+            return EXTERNAL
+        if _TEMPLATE.search(written) or not written.isprintable():
+            return UNKNOWN
+        path, _, fragment = written.partition("#")
+        path, fragment = unquote(path.partition("?")[0]), unquote(fragment)
+        if "\0" in path or "\ufffd" in path:
+            return UNKNOWN
+        if not path:
+            return self._page(page.path, fragment)
+        if path.startswith("/"):
+            return self._absolute(page, path.lstrip("/"), fragment)
+        return self._relative(page, path, fragment, link)
+
+    def _page(self, path: str, fragment: str) -> Target:
+        return Target("page", path, fragment)
+
+    def _at(self, file: str, fragment: str) -> Target | None:
+        """The page or file at a normal path from the root; None for nothing and for folders."""
+        inside = self._docs_path(file)
+        if inside is not None and inside in self.pages:
+            return self._page(inside, fragment)
+        return FILE if self.files.kind(file) == "file" else None
+
+    def _docs_path(self, file: str) -> str | None:
+        if not self.files.docs:
+            return file
+        head = self.files.docs + "/"
+        return file[len(head) :] if file.startswith(head) else None
+
+    def _at_address(self, address: str, fragment: str) -> Target | None:
+        path = self.addresses.get(_canonical(address))
+        return None if path is None else self._page(path, fragment)
+
+    def _asset(self, path: str) -> Target | None:
+        return next((FILE for folder in self.rules.assets if self.files.kind(_join(folder, path)) is not None), None)
+
+    def _as_page_file(self, file: str, fragment: str) -> Target | None:
+        """The page whose file is at ``file`` but for its ending, or that is the index of the folder ``file``."""
+        bare = file.removesuffix(".html").rstrip("/")
+        for ending in PAGE_ENDINGS:
+            for candidate in (f"{bare}{ending}", *(f"{bare}/{name}{ending}" for name in ("index", "README", "_index"))):
+                if found := self._at(posixpath.normpath(candidate), fragment):
+                    return found
+        return None
+
+    def _absolute(self, page: LintPage, path: str, fragment: str) -> Target:
+        """A link that begins with ``/``; ``path`` without it."""
+        rules = self.rules
+        within_base = bool(rules.base) and f"{path}/".startswith(rules.base + "/")
+        inside = path[len(rules.base) :].lstrip("/") if within_base else path
+        for candidate in dict.fromkeys((inside, path)):
+            file = posixpath.normpath(_join(rules.content, candidate))
+            found = self._at_address(candidate, fragment) or self._asset(candidate) or self._at(file, fragment)
+            if found is None and rules.generator in ("vitepress", "docusaurus", "hugo"):
+                found = self._as_page_file(file, fragment)
+            if found is not None:
+                return found
+        if rules.generates or rules.generator == "unknown":
+            return UNKNOWN
+        file = posixpath.normpath(_join(rules.content, inside))
+        reason = f"the site has no page or file /{path}"
+        if rules.generator == "github":
+            is_gone = path.endswith(PAGE_ENDINGS) and self.files.is_repository and self.files.kind(file) is None
+            reason = f"there is no {self.shown(file)} in the repository"
+            return Target("missing", "", fragment, reason, file) if is_gone else UNKNOWN
+        if rules.generator == "docusaurus" and not within_base and rules.base:
+            return UNKNOWN  # another plugin's pages, or the site's own
+        if rules.strict_absolute or within_base or self._is_known_territory(inside):
+            return Target("missing", "", fragment, reason, file)
+        return UNKNOWN
+
+    def _is_known_territory(self, path: str) -> bool:
+        """Whether a path from the site's top leads into a folder of which all pages are known here."""
+        first, _, rest = path.strip("/").partition("/")
+        return bool(rest) and first in self._territory and not _VERSION.fullmatch(first) and not self.rules.generates
+
+    def _relative(self, page: LintPage, path: str, fragment: str, link: Link) -> Target:
+        rules = self.rules
+        own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
+        file = posixpath.normpath(_join(own, path))
+        if path.startswith("@site/"):
+            site = posixpath.dirname(rules.content) if rules.generator == "docusaurus" else None
+            kind = None if site is None else self.files.kind(posixpath.normpath(_join(site, path[6:])))
+            return FILE if kind or site is None else Target("missing", "", fragment, f"there is no {path}")
+        if path.startswith(("@", "~")):
+            return UNKNOWN  # an alias of a bundler
+        names_page = path.lower().endswith(PAGE_ENDINGS)
+        found = None if path.endswith("/") else self._at(file, fragment)
+        if found is not None:
+            if found.kind == "file" and self._is_outside(file) and rules.generator in ("mkdocs", "vitepress"):
+                return self._outside(file, fragment, link)
+            return found
+        if not names_page and (found := self._by_address(page, path, file, fragment)):
+            return found
+        if file.startswith("../") or file == "..":
+            return UNKNOWN  # out of the repository
+        if rules.redirects and self._docs_path(file) in rules.redirects:
+            return Target("missing", "", fragment, f"there is no {self.shown(file)}", file)
+        if rules.generates or self.files.kind(file) == "folder":
+            return UNKNOWN
+        if names_page:
+            return Target("missing", "", fragment, f"there is no file {self.shown(file)}", file)
+        if rules.generator == "unknown" or self._is_unknowable(page, path):
+            return UNKNOWN
+        if link.kind in ("image", "html image") or posixpath.splitext(path)[1]:
+            return Target("missing", "", fragment, f"there is no file {self.shown(file)}", file)
+        return Target("missing", "", fragment, f"there is no page or file {self.shown(file)}", file)
+
+    def _is_outside(self, file: str) -> bool:
+        return self._in_content(file) is None and self._docs_path(file) is None
+
+    def _outside(self, file: str, fragment: str, link: Link) -> Target:
+        if link.kind in ("html link", "html image") or self.rules.generates:
+            return UNKNOWN
+        reason = f"{self.shown(file)} is outside of the documentation folder, so the site does not have it"
+        return Target("missing", "", fragment, reason)
+
+    def _by_address(self, page: LintPage, path: str, file: str, fragment: str) -> Target | None:
+        """What a link without a page's ending leads to: by addresses, as a browser takes it, or by file names."""
+        if self.rules.generator != "github" and (address := self.address(page.path)) is not None:
+            forms = {address, address.rstrip("/"), address.rstrip("/") + "/"}
+            for form in sorted(forms):
+                joined = unquote(urljoin(_BASE + form, path)).removeprefix(_BASE).partition("#")[0]
+                if found := self._at_address(joined, fragment):
+                    return found
+                if self.rules.generator in ("mkdocs", "hugo", "vitepress"):
+                    content = posixpath.normpath(_join(self.rules.content, joined))
+                    if found := self._at(content, fragment) or self._asset(joined):
+                        return found
+        if self.rules.generator in ("docusaurus", "vitepress", "hugo", "unknown"):
+            return self._as_page_file(file, fragment)
+        if self.rules.wiki:
+            return self._as_page_file(file, fragment)
+        return None
+
+    def _is_unknowable(self, page: LintPage, path: str) -> bool:
+        """Whether a relative link may lead to what only the generator makes."""
+        if self.rules.generator == "docusaurus":
+            # A partial's links start from the page that has it; categories and tags have pages without a file.
+            return self.address(page.path) is None or re.search(r"(?:^|/)(?:category|tags)(?:/|$)", path) is not None
+        if self.rules.generator == "hugo":
+            return not posixpath.splitext(path)[1]  # sections, taxonomies, permalinks
+        if self.rules.generator == "vitepress":
+            folder = posixpath.dirname(posixpath.normpath(_join(posixpath.dirname(page.path), path)))
+            names = self.files.names(posixpath.normpath(_join(self.files.docs, folder))) or {}
+            return any(name.startswith("[") for name in names)  # a dynamic route
+        return False
+
+    def _hugo_reference(self, page: LintPage, written: str) -> Target:
+        """``ref`` and ``relref``: a page by its path from its own folder, from the content, or by its name."""
+        path, _, fragment = unquote(written).partition("#")
+        if not path:
+            return self._page(page.path, fragment)
+        own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
+        starts = [self.rules.content] if path.startswith("/") else [own, self.rules.content]
+        for start in starts:
+            file = posixpath.normpath(_join(start, path.lstrip("/")))
+            if found := self._at(file, fragment) or self._as_page_file(file, fragment):
+                return found
+        if found := self._at_address(path, fragment):
+            return found
+        name = posixpath.basename(path.rstrip("/"))
+        pages = self.named(name) or self.named(f"{name}.md") or [p for p in self.pages if p.split("/")[-2:-1] == [name]]
+        if pages:
+            return self._page(pages[0], fragment) if len(pages) == 1 else UNKNOWN
+        if self.rules.generates:
+            return UNKNOWN
+        return Target("missing", "", fragment, f"no page of the content is named {path}")
+
+    def _wiki(self, page: LintPage, written: str) -> Target:
+        """``[[Page]]`` and ``[[Page#Heading]]``: a page by its path or its name, blanks as ``-`` or ``_`` too."""
+        name, _, fragment = written.partition("#")
+        name = name.strip().rstrip("\\")
+        if not name:
+            return self._page(page.path, fragment)
+        own = posixpath.dirname(page.path)
+        for spelled in (name, name.replace(" ", "-"), name.replace(" ", "_")):
+            for start in (own, ""):
+                file = posixpath.normpath(_join(self.files.docs, _join(start, spelled.lstrip("/"))))
+                if found := self._at(file, fragment) or self._as_page_file(file, fragment):
+                    return found
+            base = posixpath.basename(spelled)
+            if pages := [each for ending in ("", *PAGE_ENDINGS) for each in self.named(base + ending)]:
+                return self._page(pages[0], fragment) if len(pages) == 1 else UNKNOWN
+        if posixpath.splitext(name)[1] and not name.lower().endswith(PAGE_ENDINGS):
+            return UNKNOWN  # an attachment, which may be in any folder
+        if self.rules.generates:
+            return UNKNOWN
+        return Target("missing", "", fragment, f"no page is named {name!r}")
+
+
+def _canonical(address: str) -> str:
+    """One spelling of an address: without slashes at its ends, ``index`` and ``.html``."""
+    bare = address.strip("/").removesuffix(".html")
+    return "" if bare == "index" else bare.removesuffix("/index")
+
+
+def _join(folder: str, path: str) -> str:
+    return f"{folder}/{path}" if folder else path
+
+
+def _aliases(page: LintPage) -> Iterator[str]:
+    """The addresses that the front matter gives a page besides its own."""
+    for key in ("aliases", "redirect_from", "permalink"):
+        value = page.metadata.get(key)
+        for alias in value if isinstance(value, list) else [value]:
+            if isinstance(alias, str) and alias.startswith("/"):
+                yield alias

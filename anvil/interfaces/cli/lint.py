@@ -1,0 +1,141 @@
+"""``anvil lint``."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from anvil.core.pluralize import counted
+from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.exit_codes import NO, OK
+from anvil.models.lint import LEVELS, Level, LintFinding, LintReport
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+
+_COLOURS = {"error": "red", "warning": "yellow", "note": "magenta"}
+_GENERATORS = {
+    "mkdocs": "MkDocs",
+    "docusaurus": "Docusaurus",
+    "vitepress": "VitePress",
+    "hugo": "Hugo",
+    "github": "GitHub",
+    "unknown": "a generator whose links are not known: only links to files were examined",
+}
+
+
+@click.command("lint", epilog="Example: anvil lint --level warning --sarif anvil.sarif")
+@options.docs
+@options.index
+@options.config
+@options.tree
+@click.option("--rule", "names", metavar="NAME", multiple=True, help="Only this rule (repeatable).")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="note",
+    help="Show findings of this level and above (default: note, which is all).",
+)
+@click.option(
+    "--fail-level",
+    type=click.Choice(LEVELS),
+    help="Exit with 1 for findings of this level and above (default: lint.fail_level, else error).",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "github"]),
+    default="text",
+    help="github: annotations, as GitHub Actions reads them (default: text).",
+)
+@click.option("--sarif", metavar="FILE", help="Write SARIF 2.1.0 to this file; '-' prints it instead of text.")
+@options.as_json
+@options.quiet
+@options.folder
+def command(
+    docs: str | None,
+    index: str | None,
+    config: str | None,
+    staged: bool,
+    ref: str | None,
+    names: tuple[str, ...],
+    level: Level,
+    fail_level: Level | None,
+    form: str,
+    sarif: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Find broken links and anchors, orphans, repeated text and more, without a model.
+
+    Links are resolved as the site's generator does it. Exit code 0: nothing at or above the fail level, 1: something,
+    2: could not.
+    """
+    import anvil
+
+    if as_json and sarif == "-":
+        raise click.UsageError("--json and --sarif - both print to standard output. Give one of them, or name a file.")
+    with anvil.open(docs, index, config=config) as opened:
+        report = opened.lint(options.documents(opened, staged, ref), names or None)
+        failing = report.at_least(fail_level or opened.config.lint.fail_level)
+        shown = report.at_least(level)
+        if sarif is not None:
+            _write_sarif(shown, report, sarif)
+        if as_json:
+            output.print_json(
+                {
+                    "failed": bool(failing),
+                    "findings": shown,
+                    "pages": report.pages,
+                    "suppressed": report.suppressed,
+                    "generator": report.generator,
+                    "notes": report.notes,
+                }
+            )
+        elif sarif != "-":
+            _print(opened, report, shown, form, quiet)
+    return NO if failing else OK
+
+
+def _write_sarif(findings: tuple[LintFinding, ...], report: LintReport, file: str) -> None:
+    from anvil.core.lint.sarif import sarif
+    from anvil.errors import ConfigError
+
+    text = json.dumps(sarif(findings, report.folder), indent=2, ensure_ascii=False) + "\n"
+    if file == "-":
+        output.say(text, nl=False)
+        return
+    try:
+        Path(file).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror}. Name another file with --sarif.") from None
+
+
+def _print(opened: Anvil, report: LintReport, findings: tuple[LintFinding, ...], form: str, quiet: bool) -> None:
+    if form == "github":
+        from anvil.interfaces.ci import annotations, hosts
+
+        annotations.annotate(findings, opened, hosts.GitHub(output.say, None, None))
+    else:
+        folder = output.relative(os.path.abspath(opened.folder or "."))
+        for path, group in itertools.groupby(findings, lambda finding: finding.path):
+            for finding in group:
+                place = output.style(f"{os.path.join(folder, path)}:{finding.line}", "bold")
+                level = output.style(finding.level, _COLOURS[finding.level])
+                output.say(f"{place}: {level}: {finding.message} [{finding.rule}]")
+            output.say()
+    if not quiet:
+        output.say(_summary(report))
+
+
+def _summary(report: LintReport) -> str:
+    counts = [(level, sum(finding.level == level for finding in report.findings)) for level in reversed(LEVELS)]
+    found = ", ".join(counted(count, level) for level, count in counts if count) or "nothing found"
+    silent = f"; {report.suppressed:,} silenced by comments" if report.suppressed else ""
+    lines = [f"{counted(report.pages, 'page')}: {found}{silent}."]
+    return "\n".join([*lines, f"Links were resolved as for {_GENERATORS[report.generator]}.", *report.notes])

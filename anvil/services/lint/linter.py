@@ -1,0 +1,159 @@
+"""Linting a documentation folder: pages, their index, the generator's configuration and git, for the rules."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+
+from anvil.backends.git.repository import Repository
+from anvil.backends.sources.git_tree import DocumentSource
+from anvil.backends.store.reader import Reader
+from anvil.backends.store.rows import StoredDocument
+from anvil.core.config.schema import Config
+from anvil.core.lint import generator, rules, suppressions
+from anvil.core.lint.file_tree import FileTree
+from anvil.core.lint.page import LintPage, PageHeading
+from anvil.core.lint.rules import Documentation, SimilarPair
+from anvil.core.lint.site import PAGE_ENDINGS, Site
+from anvil.core.markdown import front_matter, includes, parser, references
+from anvil.errors import ConfigError, GitError
+from anvil.models.documents import Document
+from anvil.models.lint import LintReport, RuleName
+from anvil.services.reports import content_health
+
+MAX_PAIRS = 200
+"""Pairs of near duplicates reported at most."""
+MAX_FILES_AROUND = 50
+"""Markdown files above the documentation folder whose links are read."""
+NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run 'anvil build'."
+STALE = "near-duplicate left out {pages} that the index does not have as they are now. Run 'anvil build'."
+
+
+def lint(
+    source: DocumentSource,
+    files: FileTree,
+    config: Config,
+    reader: Reader | None = None,
+    repository: Repository | None = None,
+    names: Sequence[str] | None = None,
+) -> LintReport:
+    """Examine the pages of ``source`` by all rules, or those of ``names``; needs no model.
+
+    ``files``: what exists around them. ``reader``: their index, if there is one; of pages that it has as they are,
+    headings and vectors come from it. ``repository`` says where pages that are gone are now.
+    """
+    chosen = None if names is None else [_rule(name) for name in names]
+    indexed = {} if reader is None else reader.blob_ids()
+    entries = source.scan(indexed).entries
+    stored = {} if reader is None else {document.file_path: document for document in reader.documents()}
+    is_of_site = reader is not None and reader.excluded_hashes() is not None
+    fresh = {path for path, identity in entries.items() if indexed.get(path) == identity}
+    pages: dict[str, LintPage] = {}
+    for path in entries:
+        document = source.text(path)
+        if isinstance(document, Document):
+            row = stored.get(path) if path in fresh and reader is not None else None
+            pages[path] = _page(document, None if is_of_site else row, reader)
+            if row is not None and is_of_site and reader is not None:
+                pages[path].stored_anchors = frozenset(s.anchor for s in reader.sections(row.id) if s.anchor)
+    site = Site(pages, generator.site_rules(files, config.site), files)
+    notes: list[str] = []
+    wants_similar = config.lint.levels.near_duplicate != "off" and (chosen is None or "near-duplicate" in chosen)
+    similar = _similar(reader, fresh, len(pages), notes) if wants_similar else ()
+
+    def moved(paths: Sequence[str]) -> Mapping[str, str]:
+        try:
+            return {} if repository is None else repository.successors(paths)
+        except GitError:
+            return {}
+
+    documentation = Documentation(site, config.lint, similar, _linked_around(site), moved)
+    return rules.run(documentation, chosen, notes)
+
+
+def _rule(name: str) -> RuleName:
+    known = next((rule for rule in suppressions.RULES if rule == name), None)
+    if known is None:
+        raise ConfigError(f"There is no rule {name!r}. {suppressions.closest(name)}")
+    return known
+
+
+def _page(document: Document, row: StoredDocument | None, reader: Reader | None) -> LintPage:
+    """A document with its headings: those of the index (``row``), else of the parser."""
+    sections = () if row is None or reader is None or document.inserted else reader.sections(row.id)
+    metadata: Mapping[str, object]
+    if row is not None and sections:
+        first_line, metadata = sections[0].start_line, row.metadata
+        text = _from_line(document.text, first_line)
+    else:
+        page = parser.parse(document.text)
+        sections, metadata, first_line, text = page.sections, page.metadata, page.first_line, page.text
+    headings = [
+        PageHeading(section.start_line - first_line + 1, section.heading_level, section.title)
+        for section in sections
+        if section.heading_level
+    ]
+    return LintPage(
+        document.path,
+        references.read(text),
+        headings,
+        metadata,
+        first_line,
+        document.inserted,
+        tuple(file for file, blob in (includes.files(document.fingerprint) or {}).items() if blob),
+        document.missing,
+    )
+
+
+def _from_line(text: str, line: int) -> str:
+    from anvil.core.markdown.lines import LINE_END
+
+    if line <= 1:
+        return text
+    for number, end in enumerate(LINE_END.finditer(text), 2):
+        if number == line:
+            return text[end.end() :]
+    return ""
+
+
+def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str]) -> tuple[SimilarPair, ...]:
+    """Pairs of near duplicates among the pages that the index has as they are."""
+    pairs = None if reader is None else content_health.near_duplicates(reader, MAX_PAIRS)
+    if pairs is None:
+        notes.append(NO_INDEX)
+        return ()
+    if len(fresh) < pages:
+        from anvil.core.pluralize import counted
+
+        notes.append(STALE.format(pages=counted(pages - len(fresh), "page")))
+    return tuple(
+        SimilarPair(_place(pair.first), _place(pair.second), pair.similarity)
+        for pair in pairs
+        if pair.first.file_path in fresh and pair.second.file_path in fresh
+    )
+
+
+def _place(spot: content_health.Spot) -> tuple[str, int, str]:
+    return spot.file_path, spot.line, spot.heading_path
+
+
+def _linked_around(site: Site) -> frozenset[str]:
+    """The pages that Markdown files in the folders above the documentation link to, such as a README."""
+    linked: set[str] = set()
+    for path, text in _files_around(site.files):
+        page = LintPage(posixpath.relpath(path, site.files.docs or "."), references.read(text), ())
+        targets = (site.resolve(page, link) for link in page.references.links)
+        linked.update(target.page for target in targets if target.kind == "page")
+    return frozenset(linked)
+
+
+def _files_around(files: FileTree) -> Iterator[tuple[str, str]]:
+    left = MAX_FILES_AROUND
+    for folder in files.ancestors()[1:]:
+        for name, is_folder in sorted((files.names(folder) or {}).items()):
+            if left and not is_folder and name.lower().endswith(PAGE_ENDINGS):
+                left -= 1
+                path = posixpath.join(folder, name)
+                text = files.read(path)
+                if text is not None:
+                    yield path, text[front_matter.split(text)[1] :]

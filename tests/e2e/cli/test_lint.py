@@ -1,0 +1,81 @@
+"""``anvil lint``: what it prints, writes and exits with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.in_process import complaint, program
+from tests.support.repositories import commit, isolated, root, write
+
+__all__ = ["isolated", "root"]
+
+
+def test_findings_are_printed_page_by_page_and_decide_the_exit_code(root: Path) -> None:
+    write(root / "docs/a.md", "# A\n\n[x](gone.md) ![](a.png)\n")
+    write(root / "docs/b.md", "# B\n\n[a](a.md)\n\n```\n```\n")
+    done = program("lint", "docs", cwd=root, code=1)
+    assert done.stdout.splitlines() == [
+        "docs/a.md:3: error: Broken image 'a.png': there is no file a.png. [broken-link]",
+        "docs/a.md:3: error: Broken link 'gone.md': there is no file gone.md. [broken-link]",
+        "docs/a.md:3: warning: The image 'a.png' has no alternative text. [image-without-alt]",
+        "",
+        "docs/b.md:1: warning: No page links to this page. [orphan-page]",
+        "docs/b.md:5: note: The code has no language. Use 'text' where none fits. [fence-without-language]",
+        "",
+        "2 pages: 2 errors, 2 warnings, 1 note.",
+        "Links were resolved as for GitHub.",
+        "near-duplicate compared equal text only: there is no index with vectors. Run 'anvil build'.",
+    ]
+    assert program("lint", "docs", "--rule", "orphan-page", "--quiet", cwd=root).stdout == (
+        "docs/b.md:1: warning: No page links to this page. [orphan-page]\n\n"
+    )
+    program("lint", "docs", "--rule", "orphan-page", "--fail-level", "warning", cwd=root, code=1)
+    assert "note" not in program("lint", "docs", "--level", "warning", "-q", cwd=root, code=1).stdout
+
+
+def test_json_and_annotations(root: Path) -> None:
+    write(root / "docs/a.md", "# A\n\n[x](gone.md)\n")
+    told = json.loads(program("lint", "docs", "--json", cwd=root, code=1).stdout)
+    assert told["failed"] is True and told["pages"] == 1 and told["generator"] == "github"
+    assert told["findings"][-1] == {
+        "rule": "broken-link",
+        "level": "error",
+        "path": "a.md",
+        "line": 3,
+        "message": "Broken link 'gone.md': there is no file gone.md.",
+    }
+    lines = program("lint", "docs", "--format", "github", "--rule", "broken-link", "-q", cwd=root, code=1).stdout
+    assert lines == (
+        "::error file=docs/a.md,line=3,title=Anvil::Broken link 'gone.md': there is no file gone.md. [broken-link]\n"
+    )
+
+
+def test_the_staged_pages_and_those_of_a_commit(root: Path) -> None:
+    before = commit(root, "second", at=1_700_000_100)
+    write(root / "docs/a.md", "[x](b.md)\n")
+    commit(root, "third", at=1_700_000_200)
+    write(root / "docs/b.md", "# B\n")
+    rule = ["--rule", "broken-link"]
+    program("lint", "docs", *rule, cwd=root)
+    program("lint", "docs", *rule, "--staged", cwd=root, code=1)
+    program("lint", "docs", *rule, "--ref", "HEAD", cwd=root, code=1)
+    program("lint", "docs", *rule, "--ref", before, cwd=root)
+
+
+def test_what_cannot_be_done_is_one_message(root: Path) -> None:
+    assert "Did you mean 'broken-link'?" in complaint("lint", "docs", "--rule", "broken-links", cwd=root)
+    assert "There is no folder" in complaint("lint", "nothing", cwd=root)
+    assert "cannot be written" in complaint("lint", "docs", "--sarif", "no/such/folder.sarif", cwd=root)
+    assert "--sarif -" in complaint("lint", "docs", "--sarif", "-", "--json", cwd=root)
+    write(root / "anvil.toml", '[lint.levels]\nbroken-lin = "off"\n')
+    assert "Did you mean lint.levels.broken_link?" in complaint("lint", "docs", cwd=root)
+
+
+@pytest.mark.parametrize("level", ["off", "note"])
+def test_levels_of_the_configuration(root: Path, level: str) -> None:
+    write(root / "anvil.toml", f'[lint.levels]\nbroken-link = "{level}"\n')
+    write(root / "docs/a.md", "[x](gone.md)\n")
+    assert ("gone.md" in program("lint", "docs", cwd=root).stdout) == (level == "note")
