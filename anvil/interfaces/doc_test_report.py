@@ -89,11 +89,11 @@ def summary(comparison: Comparison) -> str:
 
 def moved(difference: Difference) -> str:
     """From where to where the expected page went."""
-    before, after = (_standing(each) for each in (difference.before, difference.after))
-    return f"{before} before, {after} now"
+    return f"{standing(difference.before)} before, {standing(difference.after)} now"
 
 
-def _standing(outcome: Outcome) -> str:
+def standing(outcome: Outcome) -> str:
+    """Where the expected page is among the results, in words."""
     if outcome.expected == "nothing":
         return "unanswered" if outcome.status == "pass" else "answered"
     return "not found" if outcome.rank is None else f"result {outcome.rank}"

@@ -101,7 +101,8 @@ class ChangedPage:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A question whose answer got better or worse. ``blame``: the pages that have to be put back together so that it is
-    answered as before; empty when no edited page is the cause. ``reason``: the same in words."""
+    answered as before; empty when no edited page is the cause. ``reason``: the same in words. ``page`` and ``line``:
+    the page that lost or won, in the documentation folder, and the line to look at; empty where there is none."""
 
     ask: str
     expected: str
@@ -112,6 +113,8 @@ class Difference:
     after: Outcome
     blame: tuple[ChangedPage, ...] = ()
     reason: str = ""
+    page: str = ""
+    line: int = 1
 
 
 @dataclass(frozen=True, slots=True)

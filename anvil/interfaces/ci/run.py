@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from anvil.backends.git.repository import Repository
 from anvil.backends.git.tracked_file import TrackedIndex
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ArtifactError, BuildError
-from anvil.interfaces.ci import summary
+from anvil.interfaces.ci import questions, summary
 from anvil.interfaces.ci.annotations import in_checkout, notes
 from anvil.interfaces.ci.hosts import Host
 
@@ -35,7 +36,8 @@ MAX_WARNINGS = 10
 @dataclass(frozen=True, slots=True)
 class Order:
     """The options of ``anvil ci``. ``keep``: the folder that is kept between runs. ``kept_key``: the cache key from
-    which it was restored. ``mark_stale``: whether stale pages get a warning."""
+    which it was restored. ``mark_stale``: whether stale pages get a warning. ``tests``: a file of questions; ``true``
+    for the nearest ``anvil-tests.toml``."""
 
     docs: str | None = None
     index: str | None = None
@@ -46,6 +48,7 @@ class Order:
     keep: str | None = None
     mark_stale: bool = True
     kept_key: str | None = None
+    tests: str | None = None
 
 
 def plan(order: Order, host: Host, environment: Mapping[str, str]) -> dict[str, str]:
@@ -152,6 +155,35 @@ def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     return not changes, values
 
 
+def test(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
+    """Ask the questions of a suite, in a pull request also of the branch that it is for; whether they are answered."""
+    with _opened(order, host) as opened:
+        suite = opened.test_suite(None if order.tests in (None, "true") else order.tests)
+        branch = _base_branch(os.environ)
+        base = _base_commit(opened) if branch else None
+        report = opened.test(suite, base)
+        if branch and base is None:
+            host.annotate(
+                "warning",
+                f"The questions are not compared with {branch}: this checkout lacks its commits. "
+                "Set fetch-depth: 0 for actions/checkout.",
+            )
+        for sentence in report.notes:
+            host.annotate("warning", sentence)
+        for note in [*questions.notes(report, opened)][:MAX_WARNINGS]:
+            host.annotate(note.level, note.message, note.file, note.line)
+        pages_url = _pages_url(opened)
+    values = {
+        "questions": str(len(report.outcomes)),
+        "failed": str(len(report.failed)),
+        "lost": str(len(report.comparison.lost) if report.comparison else 0),
+    }
+    host.output(values)
+    host.summarize(questions.render(report, branch, pages_url))
+    host.line(questions.headline(report))
+    return report.passed, values
+
+
 # --- the base of a pull request ----------------------------------------------------------------------------------
 
 
@@ -169,6 +201,22 @@ def _branch(name: str) -> str:
     return f"{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}-"
 
 
+def _base_commit(opened: Anvil) -> str | None:
+    """The commit that a pull request is compared with; None where this checkout does not have it."""
+    for revision in _base_revisions(os.environ):
+        with suppress(AnvilError):
+            repository = Repository.discover(opened.folder or Path.cwd())
+            if repository is not None:
+                return repository.resolve(revision)
+    return None
+
+
+def _base_revisions(environment: Mapping[str, str]) -> list[str]:
+    """Where the branch of a pull request is found: below the merge that GitHub checks out, or as fetched."""
+    merge = environment.get("GITHUB_SHA") if environment.get("GITHUB_REF", "").endswith("/merge") else None
+    return ([f"{merge}^1"] if merge else []) + [f"origin/{_base_branch(environment)}"]
+
+
 @contextmanager
 def _of_base(opened: Anvil, order: Order, keep: Path | None) -> Iterator[Path | None]:
     """The index of the branch that a pull request is for: the committed one, or the last one that a run kept there.
@@ -183,8 +231,7 @@ def _of_base(opened: Anvil, order: Order, keep: Path | None) -> Iterator[Path | 
         if branch is not None:
             kept_there = (order.kept_key or "").startswith(_cache_prefix(opened, order) + _branch(branch))
             base = next(_kept(keep), None) if kept_there else None
-            merge = os.environ.get("GITHUB_SHA") if os.environ.get("GITHUB_REF", "").endswith("/merge") else None
-            for revision in ([f"{merge}^1"] if merge else []) + [f"origin/{branch}"]:
+            for revision in _base_revisions(os.environ):
                 with suppress(AnvilError):  # no history, or no usable index in that commit
                     tracked = TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
                     file = stack.enter_context(tracked.file(revision))

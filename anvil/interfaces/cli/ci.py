@@ -13,7 +13,9 @@ from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 
 
 @click.command("ci", epilog="Example: anvil ci build --docs docs --keep anvil-index")
-@click.argument("mode", metavar="build|check|plan|artifact", type=click.Choice(["build", "check", "plan", "artifact"]))
+@click.argument(
+    "mode", metavar="build|check|test|plan|artifact", type=click.Choice(["build", "check", "test", "plan", "artifact"])
+)
 @options.common
 @click.option(
     "--previous",
@@ -37,6 +39,7 @@ from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
     help="With check: a warning for each stale page, at most ten (default: true).",
 )
 @click.option("--kept-key", metavar="NAME", help="The cache key from which the folder of --keep was restored.")
+@click.option("--tests", metavar="FILE", help="With test: the questions. 'true': the nearest anvil-tests.toml.")
 @click.option("--artifact-name", metavar="NAME", help="With artifact: the name of the uploaded artifact.")
 @click.option("--artifact-url", metavar="URL", help="With artifact: its download address.")
 @click.option("--summary", metavar="FILE", help="Add the summary to this file (default on GitHub: the step's summary).")
@@ -52,16 +55,17 @@ def command(
     keep: str | None,
     mark_stale: bool,
     kept_key: str | None,
+    tests: str | None,
     artifact_name: str | None,
     artifact_url: str | None,
     summary: str | None,
     as_json: bool,
 ) -> int:
-    """Build or check the index in a CI job, with warnings at the files, values for later steps and a summary.
+    """Build, check or test the index in a CI job, with warnings at the files, values for later steps and a summary.
 
     On GitHub it writes workflow commands, elsewhere plain lines. An empty option counts as not given. The mode
     'plan' prints the folder in which to keep the index, and its cache keys. 'artifact' adds the place of the uploaded
-    index to the summary. Exit code 0: done, 1: stale, 2: an error.
+    index to the summary. Exit code 0: done, 1: stale, or questions are not answered, 2: an error.
     """
     from anvil.interfaces.ci import hosts, run
     from anvil.interfaces.ci.summary import artifact, failure
@@ -76,6 +80,7 @@ def command(
         keep or None,
         mark_stale,
         kept_key or None,
+        tests or None,
     )
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     host = hosts.host(os.environ, say, summary or None, values=not as_json)
@@ -90,6 +95,8 @@ def command(
             values = run.build(order, host)
         elif mode == "check":
             fresh, values = run.check(order, host)
+        elif mode == "test":
+            fresh, values = run.test(order, host)
         else:
             values = run.plan(order, host, os.environ)
     except AnvilError as error:

@@ -35,6 +35,8 @@ class Target:
     end: int
     headings: frozenset[str] | None
     """Breadcrumbs of the section and of those below it; None for a whole page."""
+    line: int = 1
+    """Where it begins in the page's file."""
 
 
 class Targets:
@@ -78,7 +80,7 @@ class Targets:
             return f"names {shown(str(expectation))}, but the page has no one such heading. {hint}"
         last = pages.last_of(section, sections)
         headings = frozenset(each.heading_path for each in sections[section.ordinal : last.ordinal + 1])
-        return Target(document.id, path, section.start, last.end, headings)
+        return Target(document.id, path, section.start, last.end, headings, section.start_line)
 
 
 def _closest_pages(page: str, reader: IndexReader) -> str:

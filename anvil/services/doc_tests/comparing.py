@@ -78,8 +78,9 @@ def compare(
         kind = judging.change(old, new)
         if kind is not None:
             decisive = old.status != new.status
+            page, line = _place(questions[number], new, after, pages)
             differences.append(
-                (number, Difference(new.ask, new.expected, kind, decisive, before=old, after=new)),
+                (number, Difference(new.ask, new.expected, kind, decisive, old, new, page=page, line=line))
             )
     differences.sort(key=lambda pair: (pair[1].kind != "worse", not pair[1].decisive, pair[0]))
     notes = _settings(before.reader, after.reader)
@@ -99,6 +100,17 @@ def compare(
         tuple(explained),
         notes,
     )
+
+
+def _place(question: Question, outcome: Outcome, after: Side, pages: Sequence[ChangedPage]) -> tuple[str, int]:
+    """The page that a question is about, and the line to look at: where the page was edited, else its section."""
+    targets = [target for each in question.expect if (target := after.targets.get(each)) is not None]
+    if not targets:
+        first = outcome.answers[:1] if question.nothing else ()
+        return next(((answer.file_path, answer.line) for answer in first), ("", 1))
+    edited = {page.file_path: page.line for page in pages if page.kind in ("changed", "moved")}
+    target = next((target for target in targets if target.file_path in edited), targets[0])
+    return target.file_path, edited.get(target.file_path, target.line)
 
 
 def _settings(before: Reader, after: Reader) -> tuple[str, ...]:

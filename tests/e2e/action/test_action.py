@@ -467,6 +467,54 @@ def test_a_pull_request_is_compared_with_its_base_and_linked(checkout: Path, job
         assert "`anvil pull github:o/r artifact:anvil-index`" in done.summary
 
 
+QUESTIONS = """\
+[defaults]
+within = 1
+[[question]]
+ask = "how long before a certificate expires am I warned"
+expect = "guides/checks.md#certificates"
+[[question]]
+ask = "install it on a Windows server"
+expect = "install.md#windows"
+"""
+
+
+def test_a_pull_request_that_makes_questions_unanswerable_fails_and_says_because_of_which_page(
+    checkout: Path, job: NewJob
+) -> None:
+    write(checkout, {"anvil-tests.toml": QUESTIONS})
+    commit(checkout, "questions", at=1_700_000_100)
+    done = job(GITHUB_REF_NAME="main").use(ROOT, tests="true")
+    assert done.succeeded, done.log
+    assert "## Questions: all questions are answered as expected\n" in done.summary
+    run(checkout, "update-ref", "refs/remotes/origin/main", "HEAD")
+    install = PAGES["install.md"].replace("## Windows", "## Elsewhere {#windows}").replace("a Windows service", "one")
+    other = "# Install it on a Windows server\n\nInstall it on a Windows server | <b>so</b>.\n"
+    write(checkout / "docs", {"install.md": install, "windows.md": other})
+    commit(checkout, "edit", at=1_700_000_200)
+    done = job("pull_request", **PULL).use(ROOT, tests="anvil-tests.toml")
+    assert not done.succeeded and done.steps["Test the documentation"] == "failure"
+    assert done.steps["Upload the index"] == "success"
+    assert "## Questions: 1 question got worse because of windows.md\n" in done.summary
+    row = "| **lost** `install it on a Windows server` | result 1 → result 2 | [`windows.md`](https://github.test/o/r/blob/"
+    assert row in done.summary
+    (lost,) = [each for each in done.annotations if each.level == "error"]
+    assert (lost.properties["file"], lost.properties["line"]) == ("docs/install.md", "16")
+    assert "result 1 before, result 2 now. Because windows.md was added and is now result 1." in lost.message
+    assert "compared" not in " ".join(each.message for each in done.annotations)
+    run(checkout, "update-ref", "-d", "refs/remotes/origin/main")
+    write(checkout / "docs", {"windows.md": f"{other}\nSee the installer.\n"})
+    commit(checkout, "another edit", at=1_700_000_300)
+    done = job("pull_request", **PULL).use(ROOT, tests="true")
+    assert not done.succeeded and any("fetch-depth: 0" in each.message for each in done.annotations)
+    assert any(each.properties.get("file") == "anvil-tests.toml" for each in done.annotations)
+
+
+def test_questions_need_a_model(job: NewJob) -> None:
+    done = job().use(ROOT, mode="check", tests="true")
+    assert not done.succeeded and "needs the mode 'build'" in done.annotations[0].message
+
+
 def test_a_check_in_a_pull_request_compares_with_the_committed_index_of_the_base(committed: Path, job: NewJob) -> None:
     run(committed, "update-ref", "refs/remotes/origin/main", "HEAD")
     write(committed / "docs", {"new.md": "# New\n"})
