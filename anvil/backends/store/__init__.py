@@ -1,7 +1,7 @@
 """The index file: the only place with SQL, and the only door to SQLite and sqlite-vec.
 
-:mod:`connection` opens files and translates errors, :mod:`checking` decides whether a file may be trusted,
-:mod:`reading` answers, :mod:`writing` changes a working copy, :mod:`publishing` turns one into an artifact.
-A document library is a file of its own kind with the same tables: :mod:`library_file` opens it, :mod:`library_reading`
-and :mod:`library_writing` go on from there, :mod:`staging` holds a document in the making.
+:mod:`connection` opens files and translates errors. :mod:`verify` decides whether a file can be trusted. :mod:`reader`
+has the queries, :mod:`writer` the changes to a working copy. :mod:`publish` writes a working copy to an index file,
+under the lock of :mod:`lock`. A document library is another kind of file with the same tables and some more: see
+:mod:`library`.
 """

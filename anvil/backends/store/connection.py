@@ -1,6 +1,6 @@
-"""Opening SQLite files: artifacts read-only and hardened, working copies writable.
+"""Opening SQLite files: index files read-only and hardened, working copies writable.
 
-Whatever SQLite says is translated here into Anvil's errors, with the path and the next step.
+SQLite's errors become Anvil's errors here, with the path and the next step.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x414E564C  # "ANVL"
 FORMAT_VERSION = 2
 VECTOR_GROUP = 184
-"""Vectors stored in one blob: enough to scan fast, few enough not to pad a small index, and of a size that fills
-whole pages of either page size."""
+"""Vectors in one blob. Enough for fast scans, few enough for a small index, and whole pages of either page size."""
 
 
 def schema(dimensions: int) -> str:
@@ -46,11 +45,11 @@ def vector_table(dimensions: int) -> str:
 
 
 NAME_ANOTHER = "Name another, or build one in another place with 'anvil build --index'."
-"""What to do about a file that is no index: it is nobody's to replace."""
+"""The next step for a file that is not an index. Anvil never replaces such a file."""
 
 
 class Kind(NamedTuple):
-    """What a file is, and what to do when it cannot be used, or not be written where it lies."""
+    """A kind of file: its name in messages, and the next step when it cannot be used or not be written."""
 
     name: str
     restore: str
@@ -79,15 +78,15 @@ def translated(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[Non
 
 @lru_cache(maxsize=1)
 def _sqlite_vec() -> str:
-    """Where sqlite-vec lies. Its package is found, not imported: that would import numpy, for every command."""
-    found = importlib.util.find_spec("sqlite_vec")
-    if found is None or not found.submodule_search_locations:
+    """The path of sqlite-vec's library. Its package is not imported, because that imports numpy."""
+    spec = importlib.util.find_spec("sqlite_vec")
+    if spec is None or not spec.submodule_search_locations:
         raise ArtifactRejected("The package sqlite-vec is not installed. Install it with 'pip install sqlite-vec'.")
-    return str(Path(found.submodule_search_locations[0]) / "vec0")
+    return str(Path(spec.submodule_search_locations[0]) / "vec0")
 
 
 def prepared(connection: apsw.Connection) -> apsw.Connection:
-    """A fresh connection with sqlite-vec, and with no trust in what functions a schema calls."""
+    """Add sqlite-vec to a new connection, and forbid its schema to call unsafe functions."""
     connection.enable_load_extension(True)
     connection.load_extension(_sqlite_vec())
     connection.enable_load_extension(False)
@@ -96,7 +95,7 @@ def prepared(connection: apsw.Connection) -> apsw.Connection:
 
 
 def open_artifact(path: Path) -> apsw.Connection:
-    """Open an index file for reading: immutable, defensive, schema not trusted. It is not yet checked.
+    """Open an index file for reading: immutable, defensive, schema not trusted. The file is not checked yet.
 
     Raises :class:`ArtifactMissing` or :class:`ArtifactRejected`.
     """
@@ -114,7 +113,7 @@ def open_artifact(path: Path) -> apsw.Connection:
     with translated(path):
         try:
             handle = apsw.Connection(uri(path.resolve()), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-        except apsw.SQLError as error:  # what SQLite says of an address that it does not understand
+        except apsw.SQLError as error:  # for an address that SQLite cannot parse
             raise ArtifactRejected(f"{path} cannot be opened ({error}). Copy it to another place.") from error
         connection = prepared(handle)
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
@@ -130,14 +129,14 @@ _Pointers = ctypes.POINTER(ctypes.c_void_p)
 
 
 def sha256(connection: apsw.Connection) -> tuple[str, int]:
-    """SHA-256 (hex) and bytes of the very file that a connection has open, whatever is at its path by now.
+    """SHA-256 (hex) and size in bytes of the file that a connection has open.
 
-    It is read by the functions that SQLite itself reads it with, as https://sqlite.org/c3ref/io_methods.html has them:
-    SQLite has no way to open a file that is open already, and between two openings of a path the file may be replaced.
+    Between two openings of a path another file may be renamed to it, so the file is read through SQLite's own file
+    functions: https://sqlite.org/c3ref/io_methods.html
     """
     file = ctypes.c_void_p()
     if not connection.file_control("main", apsw.SQLITE_FCNTL_FILE_POINTER, ctypes.addressof(file)):
-        raise AssertionError("SQLite does not name the file that it has open")
+        raise AssertionError("SQLite gives no pointer to its open file")
     assert file.value is not None
     methods = ctypes.cast(ctypes.cast(file.value, _Pointers)[0], _Pointers)
     read, measure = _Read(methods[2]), _Size(methods[6])  # behind iVersion and xClose; behind xWrite, xTruncate, xSync
@@ -154,25 +153,27 @@ def sha256(connection: apsw.Connection) -> tuple[str, int]:
 
 
 def uri(path: PurePath) -> str:
-    """An absolute path as SQLite's URI of a file that does not change.
+    """SQLite's URI for a file that does not change, from its absolute path.
 
-    SQLite takes what stands between ``//`` and the next slash for a host, and knows none. So the path of a Windows
-    share gets an empty one before it: ``file:////server/share/index.db``. https://sqlite.org/uri.html
+    SQLite reads the text between ``//`` and the next slash as a host, and accepts none. So the path of a Windows share
+    gets an empty host: ``file:////server/share/index.db``. https://sqlite.org/uri.html
     """
-    named = urllib.parse.quote(path.as_posix())
-    return f"file:{'//' if named.startswith('//') else ''}{named}?immutable=1"
+    quoted = urllib.parse.quote(path.as_posix())
+    return f"file:{'//' if quoted.startswith('//') else ''}{quoted}?immutable=1"
 
 
 def page_size(characters: int) -> int:
-    """The page size of an artifact with so much text, in bytes: rows of a few thousand bytes leave less of a large
-    page unused, but a small index is mostly table roots of a page each."""
+    """The page size in bytes of an index file with this many characters of text.
+
+    Large pages waste less on rows of a few thousand bytes. A small index is mostly table roots, each a page.
+    """
     return 4096 if characters < 1_000_000 else 16384
 
 
 def open_scratch(path: Path | str = "", page_size: int = 16384) -> apsw.Connection:
-    """Open a writable database that nobody else sees before it is done, so nothing is journalled to disk.
+    """Open a writable database that only this process uses, so it needs no journal on disk.
 
-    The empty default is a temporary file of SQLite's own, small ones in memory, gone with the connection.
+    With the default, SQLite makes a temporary file, keeps it in memory while it is small, and removes it on closing.
     """
     connection = prepared(apsw.Connection(str(path)))
     connection.pragma("page_size", page_size)
@@ -191,8 +192,8 @@ def lay_out(connection: apsw.Connection, dimensions: int) -> None:
 
 
 KEYWORD_BUFFER_BYTES = 16 << 20
-"""Bytes of the keyword index that are gathered before they are written: 2,000 pages or so, else pieces of a megabyte
-are written and joined again and again, and leave empty pages behind."""
+"""Bytes of the keyword index, about 2,000 pages, that are collected before they are written. With SQLite's default of
+one megabyte, parts are written and merged many times, and leave empty pages."""
 
 
 def make_keyword_index(connection: apsw.Connection, schema: str = "main") -> None:
@@ -204,16 +205,16 @@ def make_keyword_index(connection: apsw.Connection, schema: str = "main") -> Non
 
 
 def fill(target: apsw.Connection, source: apsw.Connection) -> None:
-    """Replace the content of ``target`` by that of ``source``, page by page."""
+    """Copy the whole content of ``source`` over that of ``target``, page by page."""
     with target.backup("main", source, "main") as backup:
         while not backup.done:
             backup.step(10_000)
 
 
 def signature(path: Path) -> tuple[int, ...] | None:
-    """What tells one file at ``path`` from the next that is renamed there; None when there is none."""
+    """Numbers that differ between a file at ``path`` and the next that is renamed there; None without a file."""
     try:
-        found = os.stat(path)
+        state = os.stat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return state.st_ino, state.st_size, state.st_mtime_ns

@@ -1,7 +1,7 @@
-"""What an index says, as one number: SHA-256 over text, structure and configuration, in canonical order.
+"""The digest of an index: SHA-256 over text, structure and configuration, in canonical order.
 
-Vectors and times are left out, because they may differ in a last step between machines; two indexes with one
-digest answer from the same text. Rows are spelled as SQL literals, by SQLite itself: exact, and fast.
+Vectors and times are not part of it, because they may differ between machines. Two indexes with one digest have the
+same text. SQLite itself writes the rows as SQL literals, which is exact and fast.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ _CHUNK = (
 _KEYWORD_TABLES = (("data", "id, block"), ("docsize", "id, sz"), ("idx", "segid, term, pgno"), ("config", "k, v"))
 
 
-def _spelled(columns: tuple[str, ...]) -> str:
+def _literals(columns: tuple[str, ...]) -> str:
     return f"concat_ws(',', {', '.join(f'quote({column})' for column in columns)})"
 
 
 def document_digests(connection: apsw.Connection, document: int | None = None) -> Iterator[tuple[int, bytes]]:
     """(id, digest) of one document or of all, by id: over its row, its sections and its chunks in their order."""
     first, last = (document, document) if document is not None else (0, (1 << row_ids.DOCUMENT_BITS) - 1)
-    # A chunk must lie in its document's range and name it: one that strays to another is missed, and so noticed.
+    # A chunk counts when its id is in its document's range and its row names that document. So a wrong one is noticed.
     for id_, *parts in connection.execute(
-        f"SELECT id, {_spelled(_DOCUMENT)}, "
-        f"(SELECT group_concat({_spelled(_SECTION)}, char(10) ORDER BY ordinal) FROM sections s "
+        f"SELECT id, {_literals(_DOCUMENT)}, "
+        f"(SELECT group_concat({_literals(_SECTION)}, char(10) ORDER BY ordinal) FROM sections s "
         "WHERE s.document_id = d.id), "
-        f"(SELECT group_concat({_spelled(_CHUNK)}, char(10) ORDER BY ordinal) FROM chunks c "
+        f"(SELECT group_concat({_literals(_CHUNK)}, char(10) ORDER BY ordinal) FROM chunks c "
         f"WHERE c.id BETWEEN d.id << {row_ids.CHUNK_BITS} AND ((d.id + 1) << {row_ids.CHUNK_BITS}) - 1 "
         "AND +c.document_id = d.id) FROM documents d WHERE id BETWEEN ? AND ? ORDER BY id",
         (first, last),
@@ -70,10 +70,9 @@ def document_digests(connection: apsw.Connection, document: int | None = None) -
 
 def checksum(connection: apsw.Connection, schema: str = "main") -> str:
     """SHA-256 (hex) of what the digest leaves out: the manifest's other keys, times, the keyword index, windows and
-    vectors, as they are stored in an index file.
+    vectors, as they are stored.
 
-    Damage there would not change the text of an answer. It would change which text is found and its rank, whose vector
-    is reused, or what the index is compared with.
+    Damage there changes no text. It changes which text is found, its rank, or which vector is reused.
     """
     whole = hashlib.sha256()
     for key, value in connection.execute(
@@ -88,7 +87,7 @@ def checksum(connection: apsw.Connection, schema: str = "main") -> str:
     whole.update((times or "").encode())
     for _, rows in connection.execute(
         f"SELECT id >> {row_ids.WINDOW_BITS + row_ids.CHUNK_BITS}, "
-        f"group_concat({_spelled(_WINDOW)}, char(10) ORDER BY id) FROM {schema}.windows GROUP BY 1"
+        f"group_concat({_literals(_WINDOW)}, char(10) ORDER BY id) FROM {schema}.windows GROUP BY 1"
     ):
         whole.update(rows.encode())
     if connection.execute(f"SELECT count(*) FROM {schema}.sqlite_schema WHERE name = 'vectors'").get:

@@ -1,4 +1,4 @@
-"""An index file, told by the manifest that is published beside it."""
+"""The manifest of an index file: a small JSON file next to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anvil.models.documents import Manifest, ModelIdentity
 
 
 def describe(path: Path) -> Manifest:
-    """What the manifest of the index at ``path`` says. The index is checked first: :class:`ArtifactError`."""
+    """The manifest for the index at ``path``. The index is checked first. Raises :class:`ArtifactError`."""
     with verify.open_checked(path) as reader:
         meta, counts = reader.meta(), reader.counts()
         sha256, size = connection.sha256(reader.connection)
@@ -37,12 +37,12 @@ def describe(path: Path) -> Manifest:
 
 
 def manifest_path(index: Path) -> Path:
-    """Where the manifest of an index lies: ``index.json`` beside ``index.db``."""
+    """The path of an index's manifest: ``index.json`` for ``index.db``."""
     return index.with_suffix(".json")
 
 
 def write_manifest(index: Path) -> Path:
-    """Write the manifest beside the index; its path. Nothing is written when it says so already."""
+    """Write the manifest of an index, if it changed; its path."""
     text, path = manifest.render(describe(index)), manifest_path(index)
     if path.is_symlink() or not path.is_file() or path.read_text(encoding="utf-8") != text:
         safe_write.write_file(path, text, replace=True)

@@ -1,6 +1,6 @@
-"""Whose file lies where an index is to be written: one that is evidently not Anvil's is never replaced.
+"""The check before an index is written over a file: a file that is not Anvil's is never replaced.
 
-A damaged index, and what Git LFS leaves in the place of one, may be replaced: both are made again from the documents.
+A damaged index, and the pointer file of Git LFS, can be replaced. The documents give the same index again.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from anvil.backends.store import connection
 from anvil.errors import BuildError
 
 _ID = slice(68, 72)
-"""Where SQLite's header holds the application id, big-endian."""
+"""Bytes of the application id in SQLite's header, big-endian."""
 
 
 def ensure_overwritable(path: Path) -> None:
-    """Raise :class:`BuildError` when what stands at ``path`` would be lost if an index took its place."""
+    """Raise :class:`BuildError` when the file at ``path`` is not Anvil's and would be lost."""
     try:
         foreign = is_foreign(path)
     except OSError as error:
         raise BuildError(
-            f"{path} cannot be read ({error.strerror}), and is not replaced unseen. Name another file, or move it away."
+            f"{path} cannot be read ({error.strerror}), so it is not replaced. Name another file, or move it away."
         ) from error
     if foreign:
         raise BuildError(f"{path} is not an Anvil index, and would be lost. Name another file, or move it away.")
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether something stands at ``path`` that neither is, nor was, nor stands for an index; an empty file is nothing.
+    """Whether ``path`` is something else than an index, a damaged index, a Git LFS pointer or an empty file.
 
-    Raises :class:`OSError` when it cannot be told.
+    Raises :class:`OSError` when the file cannot be read.
     """
     try:
         if path.exists() and not path.is_file():

@@ -1,7 +1,7 @@
-"""From a working copy to an artifact: one canonical file, checked, flushed, renamed into place.
+"""Writing a working copy to an index file: in canonical order, checked, flushed, renamed into place.
 
-Whatever the order in which a working copy was changed, the rows are written table by table in the order of
-their ids, and the keyword and vector tables are made anew: the same rows give the same bytes.
+Rows are written table by table, by id, and the keyword and vector tables are made from them. So the same rows give the
+same bytes, in whatever order the working copy was changed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from anvil.errors import AnvilError, BuildError
 
 
 def keep_out_of_git(folder: Path) -> None:
-    """Make the default folder of an index private until 'anvil init' says otherwise: nothing of ours is committed by
-    chance. One that exists is left as it is; a link that leads elsewhere is refused with :class:`BuildError`."""
+    """Create the default folder of an index with a ``.gitignore``, so that it is not committed by accident.
+
+    A folder that exists is not changed. Raises :class:`BuildError` for a link that leads out of its parent folder.
+    """
     safe_write.ensure_inside_parent(folder)
     if not folder.exists():
         try:
@@ -35,16 +37,16 @@ def keep_out_of_git(folder: Path) -> None:
 
 
 def place(file: Path, path: Path) -> None:
-    """Put a copy of the index at ``file`` to ``path``, checked, flushed and renamed, as a build does it.
+    """Copy the index at ``file`` to ``path`` as a build does: locked, checked, flushed, renamed.
 
-    Raises :class:`ArtifactError` for what fails its check, :class:`BuildError` when it cannot be written.
+    Raises :class:`ArtifactError` when the copy fails its check, :class:`BuildError` when it cannot be written.
     """
     with exclusive(path):
         copy(file, path)
 
 
 def copy(file: Path, path: Path) -> None:
-    """As :func:`place`, for whoever keeps other builds out already."""
+    """As :func:`place`, for a caller that holds the lock of ``path``."""
     overwrite_guard.ensure_overwritable(path)
     fresh = path.with_name(path.name + NEW_SUFFIX)
     try:
@@ -71,9 +73,9 @@ def replace(fresh: Path, path: Path) -> None:
 
 
 class Publication:
-    """A working copy on its way to ``path``, in two strokes: its text first, which needs no vectors.
+    """Writing a working copy to ``path`` in two steps: first the text, then the vectors.
 
-    While the text is written a model can load, and the vectors be made after it.
+    The text needs no vectors, so it is written while the model loads.
     """
 
     def __init__(self, writer: Writer, path: Path) -> None:
@@ -83,16 +85,16 @@ class Publication:
         self.dimensions = int(writer.reader.meta()["embedding_dimensions"])
 
     def write_text(self) -> None:
-        """Write documents, sections, chunks and keyword index. Documents may get other ids in the working copy.
+        """Write documents, sections, chunks and keyword index. Documents of the working copy may get other ids.
 
-        Raises :class:`BuildError`, as :meth:`finish` does; then the file at ``path`` is what it was.
+        Raises :class:`BuildError`, as :meth:`finish` does. Then the file at ``path`` is unchanged.
         """
         with connection.translated(self.path):
             safe_write.clear(self.fresh)
             size = connection.page_size(self.writer.reader.characters())
             with contextlib.closing(connection.open_scratch(self.fresh, size)) as empty:
                 connection.lay_out(empty, self.dimensions)
-            _settle_ids(self.writer)
+            _assign_ids(self.writer)
             source = self.writer.connection
             source.execute("ATTACH ? AS fresh", (str(self.fresh),))
             source.execute("PRAGMA fresh.journal_mode = off")
@@ -102,11 +104,11 @@ class Publication:
                 self._copy("sections", "document_id, ordinal")
                 self._copy("chunks", "id")
                 connection.make_keyword_index(source, "fresh")
-        with self._complaints():
+        with self._check_errors():
             verify.check_text(self.fresh)
 
     def finish(self) -> None:
-        """Write windows, vectors and the sealed manifest; check the file, flush it, rename it to ``path``."""
+        """Write windows, vectors and manifest, check the file, flush it, and rename it to ``path``."""
         with connection.translated(self.path):
             source = self.writer.connection
             with source:
@@ -119,7 +121,7 @@ class Publication:
         self._put_in_place()
 
     @contextlib.contextmanager
-    def _complaints(self) -> Iterator[None]:
+    def _check_errors(self) -> Iterator[None]:
         try:
             yield
         except AnvilError as error:
@@ -129,10 +131,10 @@ class Publication:
         self.writer.connection.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table} ORDER BY {order}")
 
     def _copy_vectors(self) -> None:
-        """Write the vectors in the order of their windows, in groups, as sqlite-vec itself would.
+        """Write the vectors by window, in groups, to sqlite-vec's own tables.
 
-        Into its own storage, whose definitions are checked with the rest of the schema: it rewrites three blobs for
-        each vector, which takes four times as long.
+        An insert through the virtual table rewrites three blobs for each vector, and takes four times as long.
+        :mod:`verify` checks the definitions of these tables.
         """
         execute = self.writer.connection.execute
         size = connection.VECTOR_GROUP
@@ -159,9 +161,9 @@ class Publication:
 
     def _put_in_place(self) -> None:
         path = self.path
-        overwrite_guard.ensure_overwritable(path)  # again: it took its time
+        overwrite_guard.ensure_overwritable(path)  # again: another program may have written a file since
         try:
-            with self._complaints():
+            with self._check_errors():
                 verify.check(self.fresh, with_text=False)
             with self.fresh.open("rb+") as file:
                 os.fsync(file.fileno())
@@ -176,22 +178,22 @@ class Publication:
                 os.close(folder)
 
 
-def _settle_ids(writer: Writer) -> None:
-    """Give each document the id it would have in an index built from scratch, in the order of the paths.
+def _assign_ids(writer: Writer) -> None:
+    """Give each document the id that it has in an index built from scratch.
 
-    Only documents whose slots collide can differ, after one of them came or went.
+    Only ids of documents with the same slot can differ, after one of them was added or removed.
     """
-    taken: set[int] = set()
+    used_ids: set[int] = set()
     moves: list[tuple[int, int]] = []
     rows = list(writer.connection.execute("SELECT id, library, file_path FROM documents ORDER BY 2, 3"))
     for id_, library, path in rows:
-        wanted = row_ids.document_id(library, path, taken)
-        taken.add(wanted)
-        if wanted != id_:
-            moves.append((id_, wanted))
-    aside = 1 << row_ids.DOCUMENT_BITS  # beyond all slots: two documents may want each other's
+        new_id = row_ids.document_id(library, path, used_ids)
+        used_ids.add(new_id)
+        if new_id != id_:
+            moves.append((id_, new_id))
+    offset = 1 << row_ids.DOCUMENT_BITS  # beyond all slots, because two documents may swap their ids
     with writer.atomic():
         for id_, _ in moves:
-            writer.renumber(id_, id_ + aside)
-        for id_, wanted in moves:
-            writer.renumber(id_ + aside, wanted)
+            writer.renumber(id_, id_ + offset)
+        for id_, new_id in moves:
+            writer.renumber(id_ + offset, new_id)

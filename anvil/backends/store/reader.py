@@ -1,7 +1,7 @@
-"""Reading an index: the questions that pages, sections, listing and search are made of.
+"""Queries against one index: its manifest, documents, sections, chunks, keyword index and vectors.
 
-A :class:`Reader` holds one connection, to an artifact or a working copy; both answer alike. It is not
-thread-safe: whoever shares one holds a lock around each call.
+A :class:`Reader` has one connection, to an index file or a working copy. It is not thread-safe: threads that share one
+need a lock around each call.
 """
 
 from __future__ import annotations
@@ -77,21 +77,21 @@ OWN_WINDOWS = (
     f"SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {row_ids.WINDOW_BITS} "
     f"AND (c.id << {row_ids.WINDOW_BITS}) + {(1 << row_ids.WINDOW_BITS) - 1}"
 )
-"""The windows of a chunk ``c``, as a subquery that conditions can be added to."""
+"""A subquery for the windows of a chunk ``c``; conditions can be added."""
 UNCUT = f"NOT EXISTS ({OWN_WINDOWS})"
-"""That a chunk ``c`` has none."""
+"""A condition: the chunk ``c`` has no window."""
 BARE_WINDOW = "NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id)"
-"""That a window ``w`` has no vector."""
+"""A condition: the window ``w`` has no vector."""
 
 
 class Reader:
-    """Questions to one index file."""
+    """Queries against one index."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
 
     def close(self) -> None:
-        """Close the connection; the file is no longer held."""
+        """Close the connection and the file."""
         self.connection.close()
 
     def __enter__(self) -> Self:
@@ -103,7 +103,7 @@ class Reader:
     def _one(self, sql: str, *values: Any) -> Any:
         return self.connection.execute(sql, values).get
 
-    # --- what it is -----------------------------------------------------------------------------------
+    # --- manifest and counts -----------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, str]:
         """The manifest's keys and values."""
@@ -111,11 +111,11 @@ class Reader:
 
     def counts(self) -> dict[str, int]:
         """Rows of each table; ``vectors`` is 0 without a vector table."""
-        found = {name: self._one(f"SELECT count(*) FROM {name}") for name in _COUNTED}
-        return {**found, "vectors": self._one("SELECT count(*) FROM vectors_rowids") if self.has_vectors() else 0}
+        counts = {name: self._one(f"SELECT count(*) FROM {name}") for name in _COUNTED}
+        return {**counts, "vectors": self._one("SELECT count(*) FROM vectors_rowids") if self.has_vectors() else 0}
 
     def has_vectors(self) -> bool:
-        """Whether there is a vector table at all."""
+        """Whether there is a vector table."""
         return bool(self._one("SELECT count(*) FROM sqlite_schema WHERE name = 'vectors'"))
 
     def lacking_vectors(self) -> int:
@@ -125,26 +125,28 @@ class Reader:
         return int(self._one(f"SELECT count(*) FROM windows w WHERE {BARE_WINDOW}")) + self.count_without_windows()
 
     def count_without_windows(self) -> int:
-        """How many chunks have no window."""
+        """Number of chunks without a window."""
         return int(self._one(f"SELECT count(*) FROM chunks c WHERE {UNCUT}"))
 
     # --- documents --------------------------------------------------------------------------------------
 
     def blob_ids(self) -> dict[str, str]:
-        """POSIX path -> what the files say of a document: the git blob id of its source's bytes, with the files that it
-        includes (:func:`anvil.core.staleness.of_file`). Only of documents that have a source file."""
-        found = "SELECT file_path, blob_id, fingerprint FROM documents WHERE blob_id <> '' ORDER BY file_path"
-        return {path: staleness.of_file(blob, mark) for path, blob, mark in self.connection.execute(found)}
+        """POSIX path -> the state of a document's files: git blob ids of its source and of the files that it includes,
+        as :func:`anvil.core.staleness.of_file` writes them. Documents without a source file are not listed."""
+        rows = self.connection.execute(
+            "SELECT file_path, blob_id, fingerprint FROM documents WHERE blob_id <> '' ORDER BY file_path"
+        )
+        return {path: staleness.of_file(blob, fingerprint) for path, blob, fingerprint in rows}
 
     def identities(self) -> dict[str, str]:
-        """POSIX path -> what a build compares: see :func:`anvil.core.staleness.identity`."""
+        """POSIX path -> the identity that a build compares: see :func:`anvil.core.staleness.identity`."""
         rows = self.connection.execute("SELECT file_path, blob_id, fingerprint FROM documents ORDER BY file_path")
         return {path: staleness.identity(blob, fingerprint) for path, blob, fingerprint in rows}
 
     def excluded_hashes(self) -> frozenset[str] | None:
-        """Files that the site of this index leaves out, their paths hashed; None when it was made with no site."""
-        written = self._one("SELECT value FROM anvil_meta WHERE key = 'left_out'")
-        return None if written is None else frozenset(json.loads(written))
+        """Hashed paths of the files that the site leaves out; None when the index was built without a site."""
+        hashes = self._one("SELECT value FROM anvil_meta WHERE key = 'left_out'")
+        return None if hashes is None else frozenset(json.loads(hashes))
 
     def times(self) -> dict[str, tuple[str, str]]:
         """POSIX path -> (blob id, last modified)."""
@@ -161,7 +163,7 @@ class Reader:
         yield from map(_document, rows)
 
     def paths(self) -> Iterator[tuple[int, str]]:
-        """(document id, path) of all, in no order that means anything."""
+        """(document id, path) of all documents, in any order."""
         yield from self.connection.execute("SELECT id, file_path FROM documents")
 
     def document(self, file_path: str) -> StoredDocument | None:
@@ -170,7 +172,7 @@ class Reader:
         return _document(row) if row else None
 
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
-        """A document's chunks in its own order, with what readers do not see."""
+        """A document's chunks in order, with the text that readers do not see."""
         rows = self.connection.execute(
             "SELECT content, hidden, heading_path, heading_level, char_count, ordinal FROM chunks "
             "WHERE id BETWEEN ? AND ? ORDER BY ordinal",
@@ -179,14 +181,14 @@ class Reader:
         return tuple(PageChunk(visible_text.restored(content, hidden), *row) for content, hidden, *row in rows)
 
     def chunk_rows(self, document_id: int) -> list[int]:
-        """The rows of a document's chunks, in its own order."""
+        """The row ids of a document's chunks, in order."""
         rows = self.connection.execute(
             "SELECT id FROM chunks WHERE id BETWEEN ? AND ? ORDER BY ordinal", row_ids.chunk_range(document_id)
         )
         return [row for (row,) in rows]
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
-        """A document's sections in its own order."""
+        """A document's sections in order."""
         rows = self.connection.execute(
             'SELECT ordinal, heading_path, heading_level, anchor, start, "end", start_line, end_line '
             "FROM sections WHERE document_id = ? ORDER BY ordinal",
@@ -197,7 +199,7 @@ class Reader:
         return tuple(_section(row, title) for row, title in zip(rows, titles, strict=True))
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
-        """For each (document id, start, end) in a page's text: the sections that have some of it, in order."""
+        """For each span (document id, start, end) of a page's text: the sections that overlap it, in order."""
         return [tuple(self._sections_in(*span)) for span in spans]
 
     def _sections_in(self, document_id: int, start: int, end: int) -> Iterator[SectionPlace]:
@@ -223,20 +225,20 @@ class Reader:
         return int(self._one("SELECT coalesce(sum(char_count), 0) FROM chunks"))
 
     def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        """Document id -> its h1 and h2 texts in order; the breadcrumbs of those that are alike."""
-        found: dict[int, list[tuple[str, int]]] = {}
+        """Document id -> the texts of its h1 and h2 in order, see :func:`anvil.backends.store.rows.listed_headings`."""
+        paths_of: dict[int, list[tuple[str, int]]] = {}
         for document, path, level in self.connection.execute(
             "SELECT document_id, heading_path, heading_level FROM sections WHERE heading_level BETWEEN 1 AND 2 "
             "AND document_id IN (SELECT value FROM json_each(?)) ORDER BY 1, ordinal",
             (json.dumps(list(documents)),),
         ):
-            found.setdefault(document, []).append((path, level))
-        return {document: listed_headings(paths) for document, paths in found.items()}
+            paths_of.setdefault(document, []).append((path, level))
+        return {document: listed_headings(paths) for document, paths in paths_of.items()}
 
     # --- search -------------------------------------------------------------------------------------------
 
     def places(self) -> Iterator[tuple[int, int]]:
-        """(chunk row, document id) of all chunks, in the order of their paths and positions."""
+        """(chunk row, document id) of all chunks, by path and position."""
         yield from self.connection.execute(
             "SELECT c.id, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
             "ORDER BY d.file_path, c.ordinal"
@@ -245,7 +247,7 @@ class Reader:
     def matching(
         self, expression: str, weights: Sequence[float], limit: int, documents: Sequence[int] | None
     ) -> list[int]:
-        """Rows of the chunks that fit an FTS5 expression best, by its BM25; only those of ``documents`` if given."""
+        """Rows of the ``limit`` best chunks for an FTS5 expression, by BM25; of ``documents`` only, if given."""
         within = "" if documents is None else f"AND rowid >> {row_ids.CHUNK_BITS} IN (SELECT value FROM json_each(?4))"
         ranking = f"bm25({', '.join(format(weight, 'g') for weight in weights)})"
         rows = self.connection.execute(
@@ -255,7 +257,7 @@ class Reader:
         return [row for (row,) in rows]
 
     def holding(self, expression: str, limit: int) -> list[int]:
-        """Rows of up to ``limit`` chunks that fit an FTS5 expression, in any order."""
+        """Rows of up to ``limit`` chunks that match an FTS5 expression, in any order."""
         return [
             row
             for (row,) in self.connection.execute(
@@ -264,19 +266,19 @@ class Reader:
         ]
 
     def frequency(self, expression: str) -> int:
-        """How many chunks fit an FTS5 expression."""
+        """Number of chunks that match an FTS5 expression."""
         return int(self._one("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", expression))
 
     def vocabulary(self) -> Iterator[tuple[str, int]]:
-        """Each token of the keyword index, and how many chunks hold it; ascending."""
+        """(token, number of chunks with it) of the keyword index, ascending."""
         yield from self._vocabulary("row", "term, doc")
 
     def instances(self) -> Generator[tuple[str, int, str, int], None, None]:
-        """(token, chunk row, column, place) of each token in the keyword index, in their order."""
+        """(token, chunk row, column, position) of all tokens in the keyword index, in its order."""
         yield from self._vocabulary("instance", "term, doc, col, offset")
 
     def _vocabulary(self, kind: str, columns: str) -> Iterator[Any]:
-        self.connection.pragma("query_only", False)  # of this connection; the file is open for reading only
+        self.connection.pragma("query_only", False)  # for the connection; the file itself stays read-only
         self.connection.execute(f"CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'chunks_fts', '{kind}')")
         try:
             yield from self.connection.execute(f"SELECT {columns} FROM temp.vocabulary")
@@ -285,17 +287,18 @@ class Reader:
             self.connection.pragma("query_only", True)
 
     def average_length(self) -> float:
-        """Words a chunk in all indexed columns, from FTS5's own averages record: rows, then tokens a column."""
+        """Mean number of words in a chunk, over all indexed columns. FTS5 stores it: rows, then tokens of each
+        column."""
         numbers = _varints(self._one("SELECT block FROM chunks_fts_data WHERE id = 1") or b"")[: 1 + _INDEXED]
         return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
-        """Row -> what of it is searched; the length is the keyword index's own count."""
-        found = self.connection.execute(
+        """Row -> its searched texts. The length is that of the keyword index."""
+        chunk_rows = self.connection.execute(
             "SELECT c.id, c.title, c.heading_path, c.content, c.terms, d.file_path, s.sz FROM chunks c "
             "JOIN documents d ON d.id = c.document_id JOIN chunks_fts_docsize s ON s.id = c.id "
             "WHERE c.id IN (SELECT value FROM json_each(?))",
-            (json.dumps([int(row) for row in rows]),),
+            (_json_list(rows),),
         )
         return {
             row: SearchedText(
@@ -305,34 +308,30 @@ class Reader:
                 terms=f"{terms} {path_words(path)}",
                 length=sum(_varints(sizes)[:_INDEXED]),
             )
-            for row, title, heading, content, terms, path, sizes in found
+            for row, title, heading, content, terms, path, sizes in chunk_rows
         }
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
         """Row id -> chunk; its content is masked, see :mod:`anvil.core.markdown.visible_text`."""
-        wanted = json.dumps([int(row) for row in rows])
-        found = self.connection.execute(f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))", (wanted,))
-        return {chunk.row: chunk for chunk in map(_chunk, found)}
+        chunk_rows = self.connection.execute(
+            f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))", (_json_list(rows),)
+        )
+        return {chunk.row: chunk for chunk in map(_chunk, chunk_rows)}
 
     def hidden(self, rows: Iterable[int]) -> dict[int, str]:
         """Row id -> the characters of the chunk that readers do not see, in order."""
-        wanted = json.dumps([int(row) for row in rows])
-        found = "SELECT id, hidden FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
-        return dict(self.connection.execute(found, (wanted,)))
+        sql = "SELECT id, hidden FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self.connection.execute(sql, (_json_list(rows),)))
 
     def chunk_keys(self, rows: Iterable[int]) -> dict[int, bytes]:
         """Row id -> the chunk's portable id, 8 bytes."""
-        wanted = json.dumps([int(row) for row in rows])
-        return dict(
-            self.connection.execute(
-                "SELECT id, chunk_id FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
-            )
-        )
+        sql = "SELECT id, chunk_id FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self.connection.execute(sql, (_json_list(rows),)))
 
     def chunks_of(self, windows: Iterable[int]) -> list[StoredChunk]:
-        """The chunks that windows belong to, each once, in the order of their rows."""
-        found = self.chunks({window >> row_ids.WINDOW_BITS for window in windows})
-        return [found[row] for row in sorted(found)]
+        """The chunks of windows, without repeats, by row."""
+        chunks = self.chunks({window >> row_ids.WINDOW_BITS for window in windows})
+        return [chunks[row] for row in sorted(chunks)]
 
     def window_spans(self, row: int) -> list[tuple[int, int, int]]:
         """(window id, start, end) of a chunk's windows."""
@@ -359,8 +358,8 @@ class Reader:
     def window_vectors(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         """All vectors: the window of each (n,), int8 (n, dimensions); in the order of the file.
 
-        Reads sqlite-vec's own storage, whose definitions are checked with the rest of the schema: a scan of
-        the virtual table takes fifteen times as long.
+        It reads sqlite-vec's own tables, whose definitions :mod:`verify` checks. A scan of the virtual table takes
+        fifteen times as long.
         """
         import numpy as np
 
@@ -379,7 +378,7 @@ class Reader:
     # --- reuse ----------------------------------------------------------------------------------------------
 
     def window_keys(self) -> dict[bytes, int]:
-        """Reuse key -> window id, of the windows that have a vector."""
+        """Hash of a window's text -> window id, of the windows that have a vector."""
         return dict(
             self.connection.execute("SELECT w.key, w.id FROM windows w JOIN vectors_rowids v ON v.rowid = w.id")
         )
@@ -389,12 +388,12 @@ class Reader:
         return bytes(self._one("SELECT embedding FROM vectors WHERE id = ?", window))
 
     def vectors(self) -> Iterator[tuple[int, bytes]]:
-        """(window id, int8 vector) of all that have one, by id; from sqlite-vec's own storage, as :meth:`matrix`."""
+        """(window id, int8 vector) of all windows that have one, by id; from sqlite-vec's own tables."""
         if not self.has_vectors():
             return
         size = int(self.meta()["embedding_dimensions"])
 
-        @lru_cache(64)  # neighbours lie in one group, or nearly so
+        @lru_cache(64)  # neighbours are mostly in one group
         def group(number: int) -> bytes:
             return bytes(self._one("SELECT vectors FROM vectors_vector_chunks00 WHERE rowid = ?", number))
 
@@ -402,6 +401,11 @@ class Reader:
             "SELECT rowid, chunk_id, chunk_offset FROM vectors_rowids ORDER BY rowid"
         ):
             yield window, group(number)[place * size : (place + 1) * size]
+
+
+def _json_list(rows: Iterable[int]) -> str:
+    """Row ids for ``json_each``; a query with a parameter for each row could have too many."""
+    return json.dumps([int(row) for row in rows])
 
 
 def _varints(block: bytes) -> list[int]:

@@ -1,4 +1,4 @@
-"""What answering asks of an index, wherever it lies: in a file, in memory, or on a server."""
+"""The protocol of an index that is searched: a file, a copy in memory, or a collection on a server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anvil.models.documents import PageChunk, Section
 
 
 class IndexReader(Protocol):
-    """The questions; :class:`anvil.backends.store.reader.Reader` says of each what it gives."""
+    """The queries. :class:`anvil.backends.store.reader.Reader` documents them."""
 
     def close(self) -> None: ...
 

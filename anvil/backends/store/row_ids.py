@@ -1,8 +1,8 @@
-"""Row ids from content identity.
+"""Row ids, made from paths and headings.
 
-A document's id is a slot hashed from its library and path; a chunk's id is its document's id followed by a
-slot hashed from its breadcrumb; a window's id is its chunk's id followed by its number. So rows of one page
-lie together (short deltas in the keyword index), and an edit moves no other row (small diffs in git).
+A document's id is a slot: a hash of its library and path. A chunk's id is its document's id followed by a slot for its
+breadcrumb. A window's id is its chunk's id followed by its number. So the rows of a page are neighbours (short deltas
+in the keyword index), and an edit changes no other id (small diffs in git).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from anvil.errors import BuildError
 DOCUMENT_BITS = 18
 CHUNK_BITS = 15
 CHUNK_SLOT_BITS = 10
-"""Chunks start looking for a row among the first 1024 of their document's: near rows make short deltas."""
+"""A chunk's slot is one of the first 1024 of its document: near rows make short deltas."""
 WINDOW_BITS = 12
 
 
@@ -24,7 +24,7 @@ def _slot(text: str, bits: int) -> int:
 
 
 def document_id(library: str, file_path: str, taken: Container[int]) -> int:
-    """Id of a document: its slot, or the next one not ``taken`` by others, around the end."""
+    """A document's id: its slot, or the next one that is not in ``taken``. After the last comes the first."""
     slot, count = _slot(f"{library}\0{file_path}", DOCUMENT_BITS), 1 << DOCUMENT_BITS
     for step in range(count):
         if (slot + step) % count not in taken:
@@ -38,18 +38,16 @@ def most_chunks() -> int:
 
 
 class ChunkRows:
-    """The rows of one document's chunks, given out in order: each gets the first free one from its slot on, around
-    the end.
-    """
+    """The row ids of one document's chunks. Each chunk gets the first free one from its slot on."""
 
     def __init__(self, document: int) -> None:
         self._first = document << CHUNK_BITS
         self._beyond: dict[int, int] = {}
-        """Of each place that is taken, one further on; all between are taken. Paths are halved while they are walked,
-        so that many equal headings, which all want one place, take hardly longer than different ones."""
+        """Used place -> a later place; all places between are used. Each search shortens these paths, so that a
+        thousand equal headings, which have the same slot, take hardly longer than different ones."""
 
     def take(self, heading_path: str) -> int:
-        """Row id of the next chunk. Raises :class:`BuildError` beyond :func:`most_chunks`."""
+        """The row id of the next chunk. Raises :class:`BuildError` for more than :func:`most_chunks`."""
         count, beyond = most_chunks(), self._beyond
         if len(beyond) == count:
             raise BuildError(f"A document holds {count:,} chunks at most. Split it, or raise chunking.max_chunk_size.")
@@ -62,7 +60,7 @@ class ChunkRows:
 
 
 def chunk_key(file_path: str, heading_path: str, occurrence: int) -> bytes:
-    """The portable id of a chunk, 8 bytes. The breadcrumb holds the part; ``occurrence`` counts equal ones."""
+    """The portable id of a chunk, 8 bytes. ``occurrence``: number of chunks before it with the same breadcrumb."""
     return hashlib.sha256(f"{file_path}\0{heading_path}\0{occurrence}".encode()).digest()[:8]
 
 
@@ -82,5 +80,5 @@ def window_range(first_chunk: int, last_chunk: int) -> tuple[int, int]:
 
 
 def window_key(text: str) -> bytes:
-    """Reuse key of a window's exact text, 10 bytes."""
+    """Hash of a window's exact text, 10 bytes: windows with the same key have the same vector."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]

@@ -1,4 +1,4 @@
-"""What an index gives back: documents, chunks, their texts, and what follows from a section's breadcrumb and anchor."""
+"""Rows of an index as values: documents, chunks, sections; and titles and URLs of sections."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk with what a search result needs of its document. ``row`` is its row id."""
+    """A chunk, with the fields of its document that a search result has. ``row``: its row id."""
 
     row: int
     document_id: int
@@ -41,7 +41,7 @@ class StoredChunk:
 
 
 class SearchedText(NamedTuple):
-    """The texts of a chunk that are searched, and their length in words. ``terms``: derived ones and the path's."""
+    """The texts of a chunk that are searched, and their length in words. ``terms``: derived words and the path's."""
 
     title: str
     heading_path: str
@@ -69,7 +69,7 @@ class BareWindow(NamedTuple):
 
 
 class SectionPlace(NamedTuple):
-    """A section's address and place, without its own heading's text: see :class:`anvil.models.documents.Section`."""
+    """A section without its number and heading text: see :class:`anvil.models.documents.Section`."""
 
     heading_path: str
     heading_level: int
@@ -81,15 +81,15 @@ class SectionPlace(NamedTuple):
 
 
 def section_url(page_url: str | None, anchor: str) -> str | None:
-    """The published address of a section: the page's, and its ``#anchor`` when it has one."""
+    """The URL of a section: that of the page, with ``#anchor`` if it has one."""
     return f"{page_url}#{anchor}" if page_url and anchor else page_url
 
 
 def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
-    """The headings' own texts, from (breadcrumb, level) of a page's sections in order.
+    """The texts of headings, from (breadcrumb, level) of a page's sections in order.
 
-    A breadcrumb is its parent's, a separator and the text; a number in brackets is not part of the text when the
-    page has the same breadcrumb without it, because only then it was added.
+    A breadcrumb is that of the parent, a separator and the text. The parser adds a number in brackets to a breadcrumb
+    that the page has already, so such a number is not part of the text.
     """
     seen: set[str] = set()
     above: list[tuple[str, int]] = []
@@ -97,7 +97,7 @@ def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
     for path, level in paths:
         while above and above[-1][1] >= level:
             above.pop()
-        parent = next((each for each, _ in reversed(above) if path.startswith(each + SEPARATOR)), None)
+        parent = next((outer for outer, _ in reversed(above) if path.startswith(outer + SEPARATOR)), None)
         numbered = _NUMBERED.fullmatch(path)
         plain = numbered[1] if numbered and numbered[1] in seen else path
         titles.append(plain[len(parent) + len(SEPARATOR) :] if parent is not None else plain)
@@ -107,11 +107,11 @@ def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def listed_headings(paths: Sequence[tuple[str, int]]) -> tuple[str, ...]:
-    """The headings of a page list, from (breadcrumb, level) of a page's h1 and h2 in order: their texts, and the
-    breadcrumbs of those whose texts are equal."""
+    """The headings of a page list, from (breadcrumb, level) of its h1 and h2 in order: the text, or the breadcrumb
+    where several have that text."""
     titles = section_titles(paths)
-    alike = Counter(titles)
-    return tuple(title if alike[title] == 1 else path for title, (path, _) in zip(titles, paths, strict=True))
+    uses = Counter(titles)
+    return tuple(title if uses[title] == 1 else path for title, (path, _) in zip(titles, paths, strict=True))
 
 
 _NUMBERED = re.compile(r"(.*) \[\d+\]", re.DOTALL)

@@ -1,6 +1,6 @@
--- The index artifact, format 2. Row ids come from content identity (see identity.py), so that an edit in
--- the middle of a page does not renumber the rest. The vector table is created beside these, because its
--- width depends on the model. Checking compares every definition in a file with these, word for word.
+-- The index file, format 2. Row ids are hashes of names (see row_ids.py), so an edit in the middle of a page does not
+-- renumber the rest. connection.py adds the vector table, because its width depends on the model. verify.py compares every
+-- definition in a file with these, word for word: a comment inside a statement is part of the format.
 
 CREATE TABLE anvil_meta (
   key TEXT PRIMARY KEY,

@@ -1,4 +1,4 @@
-"""Taking over what another index holds as it stands: nothing is read, cut or embedded again."""
+"""Copying documents from one index to another, with their chunks and vectors: nothing is parsed or embedded."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from anvil.backends.store.writer import Writer
 
 
 def take_over(writer: Writer, reader: Reader) -> None:
-    """Add every document of ``reader``, with its sections, chunks, windows and vectors, to a working copy laid out
-    under the same settings that holds none of them.
+    """Add every document of ``reader`` to a working copy with the same settings that has none of them.
 
-    Documents may get other ids there. The keyword index is left alone: publishing makes it anew from the chunks.
+    Documents may get other ids. The keyword index is not changed; publishing makes it from the chunks.
     """
     for document in list(reader.documents()):
         _copy(writer, reader, document)
 
 
 def put_back(writer: Writer, reader: Reader, file_path: str) -> None:
-    """Make a document in a working copy what it is in ``reader``: replaced, added, or removed where there is none.
+    """Replace, add or remove a document of a working copy, so that it is as in ``reader``.
 
-    Both are laid out under the same settings. The working copy is searchable, and its keyword index follows.
+    Both have the same settings. The working copy is searchable, and its keyword index is changed too.
     """
     writer.remove(file_path)
     document = reader.document(file_path)
@@ -31,39 +30,42 @@ def put_back(writer: Writer, reader: Reader, file_path: str) -> None:
 
 def _copy(writer: Writer, reader: Reader, document: StoredDocument) -> int:
     """Add a document of ``reader`` without its entries in the keyword index; its id in ``writer``."""
-    into, of = writer.connection, reader.connection
+    target, source = writer.connection, reader.connection
     new = writer.new_id(document.library, document.file_path)
     shift = (new - document.id) << row_ids.CHUNK_BITS
     moved = shift << row_ids.WINDOW_BITS
     chunks = row_ids.chunk_range(document.id)
     windows = row_ids.window_range(*chunks)
-    for _, *row in of.execute("SELECT * FROM documents WHERE id = ?", (document.id,)):
-        into.execute(_insert("documents", 1 + len(row)), (new, *row))
-    into.executemany(
+    for _, *row in source.execute("SELECT * FROM documents WHERE id = ?", (document.id,)):
+        target.execute(_insert("documents", 1 + len(row)), (new, *row))
+    target.executemany(
         _insert("sections", 9),
-        ((new, *row) for _, *row in of.execute("SELECT * FROM sections WHERE document_id = ?", (document.id,))),
+        ((new, *row) for _, *row in source.execute("SELECT * FROM sections WHERE document_id = ?", (document.id,))),
     )
-    into.executemany(
+    target.executemany(
         _insert("chunks", 15),
         (
             (id_ + shift, key, new, *row)
-            for id_, key, _, *row in of.execute("SELECT * FROM chunks WHERE id BETWEEN ? AND ?", chunks)
+            for id_, key, _, *row in source.execute("SELECT * FROM chunks WHERE id BETWEEN ? AND ?", chunks)
         ),
     )
-    into.executemany(
+    target.executemany(
         _insert("windows", 4),
-        ((id_ + moved, *row) for id_, *row in of.execute("SELECT * FROM windows WHERE id BETWEEN ? AND ?", windows)),
+        (
+            (id_ + moved, *row)
+            for id_, *row in source.execute("SELECT * FROM windows WHERE id BETWEEN ? AND ?", windows)
+        ),
     )
     if reader.has_vectors():
-        rows = list(of.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
+        rows = list(source.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
         writer.put_vectors((row + moved, reader.vector(row)) for (row,) in rows)
     return new
 
 
 def detached(reader: Reader, path: str = "") -> Reader:
-    """A copy of an open index, which is closed: Windows lets nobody replace an open file.
+    """Copy an open index to a scratch database and close it, because Windows cannot replace an open file.
 
-    ``path``: as :func:`anvil.backends.store.connection.open_scratch` has it, a temporary file or ``:memory:``.
+    ``path``: as for :func:`anvil.backends.store.connection.open_scratch`.
     """
     with reader:
         copy = connection.open_scratch(path)

@@ -1,7 +1,7 @@
-"""Whether the values in an index file have the types and ranges that a reader relies on.
+"""Checks of the values in an index file: types and ranges.
 
-SQLite stores any type in any column, and whoever wrote a file can write its digests too. So the values are checked when
-a file is opened, before anything reads them: most of them in SQL, which takes far less time than a loop in Python.
+SQLite stores any type in any column, and the author of a file can also write matching digests. So the values are
+checked when a file is opened, before they are used: most of them in SQL, which is much faster than a loop in Python.
 Each function returns None, or what is wrong.
 """
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 MAX_DIMENSIONS = 8192
 MAX_PATH_CHARACTERS = 4096
-"""Of a document's path; the tools take no longer ones."""
+"""Of a document's path. The tools accept no longer paths."""
 MAX_DEPTH = 64
-"""How deep metadata may nest; front matter and sites stay below 40."""
+"""Nested levels of metadata. Front matter and sites stay below 40."""
 _MAX_INTEGER = 1 << 53
-"""A number beyond this is no count of anything here, and JSON readers round it."""
+"""JSON readers round larger numbers, and no count is as large."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,14}")
@@ -38,7 +38,7 @@ _PATH_HASH = re.compile(r"[0-9a-f]{20}")
 
 
 def _text(column: str) -> str:
-    # quote(), which the digests are made with, ends at a NUL: what follows one would be in no digest
+    # quote(), which makes the digests, ends at a NUL: the text after one would be in no digest
     return f"(typeof({column}) = 'text' AND instr({column}, char(0)) = 0)"
 
 
@@ -149,7 +149,7 @@ _PAGES = (
     (_DOCUMENTS, "a value in the document with id {} is of the wrong type or out of range"),
     (_SECTIONS, "a value in a section of the document with id {} is of the wrong type or out of range"),
     (_CHUNKS, "a value in the chunk with id {} is of the wrong type or out of range, or is not that of its document"),
-    (_STRAY_SECTIONS, "it holds sections of a document with id {}, which there is not"),
+    (_STRAY_SECTIONS, "it holds sections of a document with id {}, which does not exist"),
     (_TORN_CHUNKS, "the chunks of the document with id {} are not its text"),
     (_TORN_SECTIONS, "the sections of the document with id {} do not follow each other"),
     (_TORN_PAGES, "the sections of the document with id {} are not those of its chunks"),
@@ -157,7 +157,7 @@ _PAGES = (
 
 
 def manifest(handle: apsw.Connection) -> str | None:
-    """What is wrong with the types of the manifest's keys and values. To be asked before it is read."""
+    """What is wrong with the types of the manifest's keys and values. Call it before the manifest is read."""
     wrong = handle.execute(_SETTINGS).get
     return f"{wrong} keys or values of its manifest are not text" if wrong else None
 
@@ -175,7 +175,7 @@ def settings(meta: Mapping[str, str]) -> str | None:
     if not _is_chunking(meta["chunking"]):
         wrong.append("chunking")
     if wrong:
-        return f"its manifest says something impossible of {', '.join(wrong)}"
+        return f"its manifest has impossible values for {', '.join(wrong)}"
     if int(meta["embedding_dimensions"]) > MAX_DIMENSIONS:
         return "its manifest names impossible dimensions"
     if "shard" in meta:
@@ -192,14 +192,14 @@ def pages(handle: apsw.Connection, chunking: str | None) -> str | None:
     ``chunking``: what the manifest says of the chunks; None where there is no manifest yet, then the order of the
     chunks is not checked.
     """
-    for query, told in _PAGES:
+    for query, damage in _PAGES:
         if query == _TORN_CHUNKS:
             if chunking is None:
                 continue
             query = _TORN_FIXED_CHUNKS if "overlap" in _json(chunking) else query
-        found = handle.execute(query.replace(":bits", str(row_ids.CHUNK_BITS))).fetchall()
-        if found:
-            return told.format(found[0][0])
+        rows = handle.execute(query.replace(":bits", str(row_ids.CHUNK_BITS))).fetchall()
+        if rows:
+            return damage.format(rows[0][0])
     for id_, included in handle.execute(_INCLUDED_FILES):
         if not _are_included_files(included):
             return f"the included files of the document with id {id_} are not as a build writes them"
@@ -228,8 +228,8 @@ def keyword_settings(handle: apsw.Connection) -> str | None:
 
 
 def _vectors_are_sound(handle: apsw.Connection, dimensions: int) -> bool:
-    """Whether sqlite-vec's own storage is laid out as a build writes it: by window, in groups that are full but for the
-    last, and named alike in the groups and in the list of rows."""
+    """Whether sqlite-vec's own tables are as a build writes them: by window, in groups that are all full except the
+    last, with the same row ids in the groups and in the list of rows."""
     size = connections.VECTOR_GROUP
     rows: Iterable[Any] = handle.execute(
         "SELECT r.rowid, r.id, r.chunk_id, r.chunk_offset, w.id FROM vectors_rowids r LEFT JOIN windows w "
@@ -245,17 +245,17 @@ def _vectors_are_sound(handle: apsw.Connection, dimensions: int) -> bool:
         "FROM vectors_chunks c LEFT JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id ORDER BY c.chunk_id"
     ).fetchall()
     for number, group in enumerate(groups):
-        some = stored[number * size : (number + 1) * size]
-        validity = ((1 << len(some)) - 1).to_bytes(size // 8, "little")
-        names = some.tobytes().ljust(size * 8, b"\0")
-        if group != (number + 1, size, validity, names, number + 1, "blob", size * dimensions):
+        group_rows = stored[number * size : (number + 1) * size]
+        validity = ((1 << len(group_rows)) - 1).to_bytes(size // 8, "little")
+        row_blob = group_rows.tobytes().ljust(size * 8, b"\0")
+        if group != (number + 1, size, validity, row_blob, number + 1, "blob", size * dimensions):
             return False
     parts: int = handle.execute("SELECT count(*) FROM vectors_vector_chunks00").get
     return len(groups) == parts == -(-len(stored) // size)
 
 
 def _is_metadata(text: str) -> bool:
-    """Whether this is a JSON object in the one spelling that is written."""
+    """Whether this is a JSON object in canonical form."""
     if text == "{}":
         return True
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
@@ -265,8 +265,8 @@ def _is_metadata(text: str) -> bool:
 
 
 def _are_included_files(text: str) -> bool:
-    """Whether this is the part of a fingerprint that names included files: path -> blob id, or nothing where there is
-    no such file."""
+    """Whether this is the part of a fingerprint that lists included files: path -> blob id, empty for a missing
+    file."""
     match = _INCLUDED.fullmatch(text)
     blobs = _json(match[1]) if match else None
     return isinstance(blobs, dict) and all(
@@ -275,7 +275,7 @@ def _are_included_files(text: str) -> bool:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets nest in JSON, at least: what looks like one inside a string is left out."""
+    """Nested levels of brackets in JSON, without those in strings."""
     deepest = depth = 0
     for bracket in re.sub(r"[^\[\]{}]+", "", re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):
         depth += 1 if bracket in "[{" else -1
@@ -284,7 +284,7 @@ def _depth(text: str) -> int:
 
 
 def _json(text: str) -> Any:
-    """The value, or None: of what is no JSON, and of numbers that JSON does not know."""
+    """The value; None for text that is not JSON, and for numbers such as NaN."""
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
@@ -301,14 +301,14 @@ def _are_path_hashes(text: str) -> bool:
 
 
 def _is_chunking(text: str) -> bool:
-    said = _json(text)
-    if not isinstance(said, dict) or type(said.pop("version", None)) is not int:
+    options = _json(text)
+    if not isinstance(options, dict) or type(options.pop("version", None)) is not int:
         return False
-    like = {"merge_short_sections": bool, "slugs": str}
-    if any(type(value) is not like.get(key, int) for key, value in said.items()):
+    types = {"merge_short_sections": bool, "slugs": str}
+    if any(type(value) is not types.get(key, int) for key, value in options.items()):
         return False
     try:
-        FixedChunks(**said) if "overlap" in said else ChunkingOptions(**said)
+        FixedChunks(**options) if "overlap" in options else ChunkingOptions(**options)
     except (ConfigError, TypeError):
         return False
-    return "max_chunk_size" in said or {"size", "overlap"} <= said.keys()
+    return "max_chunk_size" in options or {"size", "overlap"} <= options.keys()

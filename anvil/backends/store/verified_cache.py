@@ -1,7 +1,7 @@
-"""Files that passed their check are remembered by their bytes, so that each is checked once on a machine.
+"""A cache of index files that passed their check, so that each file is checked once on a machine.
 
-What is remembered is the SHA-256 of the file and the Anvil that checked it, as the name of an empty file in the
-user's cache. A changed byte is another file; a cache that cannot be written or is gone costs a check, no more.
+An entry is an empty file in the user's cache. Its name has the SHA-256 of the index file and the version of Anvil that
+checked it. Without the cache, files are checked each time.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from anvil._version import __version__
 from anvil.backends import user_dirs
 
 MAX_FILES = 500
-"""Names that are kept; the oldest go first."""
+"""Entries of the cache; the oldest are removed first."""
 CHECK_VERSION = 3
-"""Raised when the check finds more than before, so that what passed a weaker one is checked again."""
+"""Increased when the check finds more than before, so that files are checked again."""
 
 
 def sha256(path: Path) -> str:
@@ -30,15 +30,14 @@ def sha256(path: Path) -> str:
 
 
 def contains(digest: str, thorough: bool = False) -> bool:
-    """Whether a file of this SHA-256 passed the check of this Anvil before. One that passed the thorough check passed
-    the other one too."""
+    """Whether a file with this SHA-256 passed the check of this version. The thorough check includes the other one."""
     return any((folder() / _name(digest, kind)).is_file() for kind in {thorough, True})
 
 
 def remember(digest: str, thorough: bool = False) -> None:
-    """Note that a file of this SHA-256 passed."""
+    """Add a file with this SHA-256 to the cache."""
     cache = folder()
-    with contextlib.suppress(OSError):  # a read-only home: the next time is a check again
+    with contextlib.suppress(OSError):  # without a cache that can be written, the next opening checks again
         cache.mkdir(parents=True, exist_ok=True)
         (cache / _name(digest, thorough)).touch()
         names = sorted(os.scandir(cache), key=lambda entry: entry.stat().st_mtime_ns)
@@ -51,5 +50,5 @@ def _name(digest: str, thorough: bool) -> str:
 
 
 def folder() -> Path:
-    """The folder of these names, in the user's cache."""
+    """The folder of the cache."""
     return user_dirs.cache() / "checked"

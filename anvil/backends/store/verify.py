@@ -34,7 +34,7 @@ REQUIRED = ("anvil_version", "docs_root_path", "digest", "checksum", "needs_reem
 def open_checked(path: Path, with_text: bool = True, thorough: bool = False) -> Reader:
     """Open an index file that passes its check. A file of the same bytes is checked once on a machine.
 
-    The reader has that very file open that was checked, even if another one is renamed to ``path`` meanwhile.
+    The reader has the checked file open, even if another one is renamed to ``path`` meanwhile.
     ``with_text`` is False when :func:`check_text` passed on the same file while it was made. ``thorough``: also make
     the keyword index again from the text, and compare. It takes twice as long, and finds pairs of changes that cancel
     each other out in FTS5's own check.
@@ -101,7 +101,7 @@ def is_marked_as_site(path: Path) -> bool:
 
 
 def refuse_part(reader: Reader, path: Path) -> None:
-    """Raise :class:`ArtifactRejected` when an index is a shard: what it lacks is in the others."""
+    """Raise :class:`ArtifactRejected` when an index is a shard: the other shards have the rest."""
     shard = reader.meta().get("shard")
     if shard is not None:
         raise ArtifactRejected(f"{path} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'.")

@@ -1,7 +1,6 @@
-"""Changing a working copy: documents come and go, windows and vectors follow.
+"""Changes to a working copy of an index: documents, windows, vectors and the manifest.
 
-A :class:`Writer` never touches an artifact; it works on a scratch file or in memory, inside transactions of
-its caller's (:meth:`Writer.atomic`). What it leaves behind answers questions at once.
+A working copy is a scratch file or a database in memory. The caller opens the transactions (:meth:`Writer.atomic`).
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ SETTINGS = (
     "embedding_dimensions",
     "windows",
 )
-"""The manifest's keys that decide what the rows look like; they are part of the digest."""
+"""The manifest's keys that decide the content of the rows. They are part of the digest."""
 
 INSERT_CHUNK = f"INSERT INTO chunks VALUES ({', '.join('?' * 15)})"
 
 
 def chunk_values(row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0) -> tuple[Any, ...]:
-    """The columns of a chunk; ``page`` is its page in a paged document."""
+    """The columns of a chunk. ``page``: its page in a paged document."""
     content = chunk.content if chunk.masked is None else chunk.masked
     return (
         row,
@@ -66,8 +65,10 @@ def chunk_values(row: int, key: bytes, document: int, title: str, chunk: Chunk, 
 
 
 def title_of(document: Document, page: ParsedPage) -> str:
-    """What a page is called: given by its source, else front matter or first h1, else its file name. Front matter can
-    spell a NUL character, at which SQLite's functions end a text."""
+    """The title of a page: from its source, else front matter or the first h1, else its file name.
+
+    Front matter can contain a NUL character, where SQLite's functions end a text. It is replaced.
+    """
     return (document.title or page.title or PurePosixPath(document.path).stem).replace("\0", "\ufffd")
 
 
@@ -90,7 +91,7 @@ class Writer:
 
     @contextlib.contextmanager
     def atomic(self) -> Iterator[None]:
-        """All or nothing."""
+        """A transaction: all changes inside it are made, or none."""
         with self.connection:
             yield
 
@@ -111,12 +112,12 @@ class Writer:
         chunks: Sequence[Chunk],
         library: str = DEFAULT_LIBRARY,
     ) -> int:
-        """Store a document, in place of the one at its path if there is one. Its windows are not made yet.
+        """Store a document and its chunks, or replace the one at its path. It has no windows yet.
 
-        Returns the document's id, which stays when a document is replaced.
+        Returns the document's id. A document that is replaced keeps its id.
         """
-        stands = self.remove(document.path, library)
-        id_ = stands if stands is not None else self.new_id(library, document.path)
+        old_id = self.remove(document.path, library)
+        id_ = old_id if old_id is not None else self.new_id(library, document.path)
         title = title_of(document, page)
         metadata = {**page.metadata, **document.metadata}
         self.connection.execute(
@@ -172,7 +173,7 @@ class Writer:
         )
 
     def remove(self, file_path: str, library: str = DEFAULT_LIBRARY) -> int | None:
-        """Take a document out with all that hangs on it; its former id, or None when it was not there."""
+        """Remove a document with its sections, chunks, windows and vectors; its id, or None when there is none."""
         id_: int | None = self.connection.execute(
             "SELECT id FROM documents WHERE library = ? AND file_path = ?", (library, file_path)
         ).get
@@ -192,15 +193,15 @@ class Writer:
         return id_
 
     def touch(self, times: Mapping[str, str], library: str = DEFAULT_LIBRARY) -> None:
-        """Set when documents were last modified: path -> ISO 8601."""
+        """Set the times of the last change: path -> ISO 8601."""
         self.connection.executemany(
             "UPDATE documents SET last_modified = ? WHERE library = ? AND file_path = ?",
             ((time, library, path) for path, time in sorted(times.items())),
         )
 
     def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
-        """A free id for a document that is to be added: none that is in use here, or among those ``besides``."""
-        return row_ids.document_id(library, path, _Taken(self.connection, besides))
+        """A free id for a new document: not in use here, and not in ``besides``."""
+        return row_ids.document_id(library, path, _UsedIds(self.connection, besides))
 
     # --- windows and vectors -------------------------------------------------------------------------------
 
@@ -253,14 +254,14 @@ class Writer:
         return self.put_windows(chunk.row, windows)
 
     def reset_vectors(self, dimensions: int) -> None:
-        """Forget all windows and vectors and make room for others."""
+        """Remove all windows and vectors, and make a vector table for ``dimensions``."""
         self.connection.execute("DELETE FROM windows")
         self.connection.execute("DROP TABLE IF EXISTS vectors")
         if dimensions:
             self.connection.execute(connections.vector_table(dimensions))
 
     def renumber(self, old: int, new: int) -> None:
-        """Give a document another id, and its rows with it. The keyword index does not follow: it must be rebuilt."""
+        """Change a document's id and those of its rows. The keyword index is not changed and must be rebuilt."""
         shift = (new - old) << row_ids.CHUNK_BITS
         moved = shift << row_ids.WINDOW_BITS
         chunks = row_ids.chunk_range(old)
@@ -270,14 +271,14 @@ class Writer:
         execute("UPDATE sections SET document_id = ? WHERE document_id = ?", (new, old))
         execute("UPDATE chunks SET id = id + ?, document_id = ? WHERE id BETWEEN ? AND ?", (shift, new, *chunks))
         if self.reader.has_vectors():
-            kept = list(execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
-            vectors = [(row + moved, self.reader.vector(row)) for (row,) in kept]
-            self.connection.executemany("DELETE FROM vectors WHERE id = ?", kept)
+            windows_with_vector = list(execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
+            vectors = [(row + moved, self.reader.vector(row)) for (row,) in windows_with_vector]
+            self.connection.executemany("DELETE FROM vectors WHERE id = ?", windows_with_vector)
             self.put_vectors(vectors)
         execute("UPDATE windows SET id = id + ? WHERE id BETWEEN ? AND ?", (moved, *windows))
 
     def clear(self) -> None:
-        """Forget all documents."""
+        """Remove all documents."""
         for path, library in list(self.connection.execute("SELECT file_path, library FROM documents")):
             self.remove(path, library)
 
@@ -292,7 +293,7 @@ class Writer:
     # --- closing -----------------------------------------------------------------------------------------
 
     def seal(self) -> str:
-        """Bring the manifest's counts, times and digest in line with the rows; the digest, hex."""
+        """Set the counts, times and digest of the manifest from the rows; the digest, hex."""
         counts = self.reader.counts()
         meta = self.reader.meta()
         newest = self.connection.execute("SELECT coalesce(max(last_modified), '') FROM documents").get
@@ -313,26 +314,26 @@ class Writer:
 
 
 def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
-    """Unit vectors (n, dimensions) as int8 rows, each stretched to the whole range.
+    """Unit vectors (n, dimensions) as int8 rows. The largest number of each row becomes 127 or -127.
 
-    Cosine does not see the length, so each row may have a scale of its own: nothing is clipped, whatever the
-    model, and the error of a cosine stays below .001 at 384 dimensions.
+    A cosine does not depend on lengths, so each row can have its own scale. No value is clipped, and the error of a
+    cosine stays below .001 at 384 dimensions.
     """
     import numpy as np
 
-    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-30)  # of one that failed, all are 0
+    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-30)  # a vector that could not be made is all 0
     return [row.tobytes() for row in np.rint(vectors * (127 / peaks)).astype(np.int8)]
 
 
-class _Taken:
-    """The document ids in use, asked one by one: a set of them all would grow with the index."""
+class _UsedIds:
+    """The document ids in use, as a container that queries each one: a set would grow with the index."""
 
     def __init__(self, connection: apsw.Connection, besides: Container[int]) -> None:
         self.connection, self.besides = connection, besides
 
     def __contains__(self, id_: object) -> bool:
-        here = self.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,))
-        return id_ in self.besides or bool(here.get)
+        row = self.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,))
+        return id_ in self.besides or bool(row.get)
 
 
 def _sha256(text: str) -> bytes:

@@ -1,5 +1,5 @@
--- What a library file has beside the tables of schema.sql. It is written by several processes (WAL), and stays where
--- it is; sections, digests and the artifact's manifest of counts are not kept in it.
+-- The tables that a library file has in addition to those of schema.sql. Several processes write it (WAL mode). It has
+-- no sections, no digests and no counts.
 
 CREATE TABLE holdings (         -- one row a document, beside its row in documents
   id INTEGER PRIMARY KEY,       -- documents.id

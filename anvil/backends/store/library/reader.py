@@ -234,19 +234,19 @@ class LibraryReader(Reader):
         )
         return PreviousVersion(meta, rows) if rows else None
 
-    def fitting(self, wanted: Filter) -> list[int]:
+    def fitting(self, filter_: Filter) -> list[int]:
         """Row ids of the documents that pass a filter. Its conditions on passages are ignored."""
-        condition, values = _condition(wanted)
+        condition, values = _condition(filter_)
         return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM documents WHERE {condition}", values)]
 
-    def matching_within(self, expression: str, weights: Sequence[float], limit: int, wanted: Filter) -> list[int]:
+    def matching_within(self, expression: str, weights: Sequence[float], limit: int, filter_: Filter) -> list[int]:
         """As :meth:`matching`, but only passages that pass a filter."""
-        condition, values = _condition(wanted)
+        condition, values = _condition(filter_)
         within = f"AND rowid >> {row_ids.CHUNK_BITS} IN (SELECT id FROM documents WHERE {condition})"
-        if wanted.passages:
-            which = " AND ".join(f"{_PASSAGE_COLUMNS[each.name]} {each.operator} ?" for each in wanted.passages)
+        if filter_.passages:
+            which = " AND ".join(f"{_PASSAGE_COLUMNS[part.name]} {part.operator} ?" for part in filter_.passages)
             within += f" AND rowid IN (SELECT id FROM chunks WHERE {which})"
-            values += [each.value for each in wanted.passages]
+            values += [part.value for part in filter_.passages]
         ranking = f"bm25({', '.join(format(weight, 'g') for weight in weights)})"
         rows = self.connection.execute(
             f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rank MATCH ? {within} ORDER BY rank LIMIT ?",
@@ -256,13 +256,13 @@ class LibraryReader(Reader):
 
     def passages(self, rows: Iterable[int]) -> dict[int, Passage]:
         """Row id -> passage, with score 0."""
-        found: Iterable[Any] = self.connection.execute(
+        chunk_rows: Iterable[Any] = self.connection.execute(
             "SELECT c.id, h.doc_id, d.file_path, d.title, d.library, d.file_type, d.last_modified, c.page, c.content, "
             "c.ordinal, d.metadata FROM chunks c JOIN documents d ON d.id = c.document_id "
             "JOIN holdings h ON h.id = d.id WHERE c.id IN (SELECT value FROM json_each(?))",
             (json.dumps([int(row) for row in rows]),),
         )
-        return {row[0]: _passage(row) for row in found}
+        return {row[0]: _passage(row) for row in chunk_rows}
 
 
 def _passage(row: Sequence[Any]) -> Passage:
@@ -285,16 +285,16 @@ def _passage(row: Sequence[Any]) -> Passage:
     )
 
 
-def _condition(wanted: Filter) -> tuple[str, list[Any]]:
+def _condition(filter_: Filter) -> tuple[str, list[Any]]:
     """An SQL condition on ``documents``, and its values."""
     parts, values = ["1"], []
-    for name, operator, value in wanted.fields:
+    for name, operator, value in filter_.fields:
         if name in _HOLDINGS_COLUMNS:
             parts.append(f"id IN (SELECT id FROM holdings WHERE {name} {operator} ?)")
         else:
             parts.append(f"{_DOCUMENT_COLUMNS[name]} {operator} ?")
         values.append(value)
-    for key, operator, value in wanted.labels:
+    for key, operator, value in filter_.labels:
         parts.append(f"id IN (SELECT document_id FROM labels WHERE key = ? AND {_LABEL[operator, type(value)]} ?)")
         values += [key, value]
     return " AND ".join(parts), values
