@@ -1,7 +1,7 @@
-"""Whether anybody still waits for the call that a thread is at work on.
+"""Cancellation: whether the caller of the running request still waits for it.
 
-A server notes here how to tell; what takes its turn behind a lock looks before it begins, so that calls whose clients
-went away cost nothing more.
+A server sets :data:`WANTED`. Code that waited for a lock calls :func:`still_wanted` before it starts, so a request
+whose client disconnected costs nothing more.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from contextvars import ContextVar
 from anvil.errors import AnvilError
 
 WANTED: ContextVar[Callable[[], bool]] = ContextVar("wanted", default=lambda: True)
-"""Whether the answer to the call of this context can still reach its caller."""
+"""Whether the answer can still reach the caller of this context."""
 
 
 class Abandoned(AnvilError):
-    """The call was given up: its caller is gone."""
+    """The call was cancelled, because its caller disconnected."""
 
 
 def still_wanted() -> None:
-    """Go on if somebody waits for the answer, else raise :class:`Abandoned`."""
+    """Raise :class:`Abandoned` if the caller disconnected."""
     if not WANTED.get()():
-        raise Abandoned("Nobody waits for this answer any more.")
+        raise Abandoned("The caller of this request disconnected.")

@@ -1,4 +1,4 @@
-"""JSON with one spelling, for digests and for columns of an index."""
+"""JSON in one canonical form, for digests and for columns of an index."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Any
 
 
 def canonical(value: Any) -> str:
-    """JSON with one spelling: sorted keys, no spaces, text as it is."""
+    """Canonical JSON: sorted keys, no spaces, text without escapes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Which encodings of text are read, by the names that strangers give them."""
+"""The text encodings that are read, by the names that documents and servers use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _READ = re.compile(
 
 
 def known(name: str) -> str | None:
-    """Python's name of the encoding called ``name``; None when it is not one that is read.
+    """Python's name for the encoding ``name``; None when it is not read.
 
-    Only those with a decoder whose time grows with the text and that gives text which can be written: not punycode,
-    whose time grows with the square, and not utf-7 or escapes, which give halves of characters.
+    Only decoders that take linear time and give valid Unicode are used. Punycode takes quadratic time; utf-7 and the
+    escape encodings can give half of a surrogate pair.
     """
     try:
-        found = codecs.lookup(name).name
-    except (LookupError, ValueError):  # ValueError: no name at all, such as one with NUL
+        python_name = codecs.lookup(name).name
+    except (LookupError, ValueError):  # ValueError: for example a name with NUL
         return None
-    return found if _READ.fullmatch(found) else None
+    return python_name if _READ.fullmatch(python_name) else None

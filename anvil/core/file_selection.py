@@ -1,7 +1,7 @@
-"""Which files are documents: globs, hidden folders, size, and text that can be decoded.
+"""Which files are documents: by globs, hidden folders, size and encoding.
 
-Pure, and the same for the working tree, the staged tree and commits, so that an index built from one is
-fresh when compared with another. What is left out is left out with a reason that a person can act on.
+The rules are the same for the working tree, the staged tree and commits, so their indexes can be compared. A file that
+is skipped has a reason that a person can act on.
 """
 
 from __future__ import annotations
@@ -30,54 +30,53 @@ _FAILURES = ("not UTF-8", "binary", "cannot be read", "the folder cannot be list
 class Selection:
     """The name rules of a ``SourceOptions``, compiled.
 
-    A file is a document when an ``include`` fits it and no ``exclude`` fits it or a folder it lies in;
-    globs ignore case. Names that begin with a dot, and ``node_modules``, are left out unless an ``include``
-    spells them out (``.github/**/*.md``); ``.git`` and ``.anvil`` always are.
+    A file is a document when an ``include`` matches it, and no ``exclude`` matches it or one of its folders. Globs
+    ignore case. Names that begin with a dot, and ``node_modules``, are excluded unless an ``include`` names them
+    literally (``.github/**/*.md``). ``.git`` and ``.anvil`` are always excluded.
     """
 
     def __init__(self, options: SourceOptions) -> None:
         self._include = [(globs.compile(p, ignore_case=True), _literal_names(p)) for p in options.include]
         self._exclude = [globs.compile(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
         self._heads = [_head(p) for p in options.include]
-        self._spelled = frozenset[str]().union(*(names for _, names in self._include))
+        self._literal_names = frozenset[str]().union(*(names for _, names in self._include))
         self._folders: dict[str, frozenset[str] | None] = {"": frozenset()}
 
     def enters(self, folder: str) -> bool:
-        """Whether documents may lie in this folder (relative, POSIX, ``""`` for the top)."""
-        return self._unasked_on_the_way(folder) is not None
+        """Whether this folder can contain documents (relative, POSIX, ``""`` for the top)."""
+        return self._hidden_names(folder) is not None
 
     def wants(self, path: str) -> bool:
         """Whether a file of this name is a document."""
         folder, _, name = path.rpartition("/")
-        unasked = self._unasked_on_the_way(folder)
-        if unasked is None or any(glob.matches(path) for glob in self._exclude):
+        hidden = self._hidden_names(folder)
+        if hidden is None or any(glob.matches(path) for glob in self._exclude):
             return False
-        if _unasked(name):
-            unasked |= {name.lower()}
-        return any(glob.matches(path) and unasked <= names for glob, names in self._include)
+        if _is_hidden(name):
+            hidden |= {name.lower()}
+        return any(glob.matches(path) and hidden <= names for glob, names in self._include)
 
-    def _unasked_on_the_way(self, folder: str) -> frozenset[str] | None:
-        """The folders on the way that an ``include`` has to spell out; None when documents cannot lie
-        here."""
+    def _hidden_names(self, folder: str) -> frozenset[str] | None:
+        """The hidden names in a folder's path, which an ``include`` must name; None when it has no documents."""
         if folder in self._folders:
             return self._folders[folder]
         above, _, name = folder.rpartition("/")
-        unasked = self._unasked_on_the_way(above)
+        hidden = self._hidden_names(above)
         if name in _NEVER or any(glob.matches(folder) for glob in self._exclude) or not self._leads_on(folder):
-            unasked = None
-        elif unasked is not None and _unasked(name):
-            unasked = unasked | {name.lower()} if name.lower() in self._spelled else None
-        self._folders[folder] = unasked
-        return unasked
+            hidden = None
+        elif hidden is not None and _is_hidden(name):
+            hidden = hidden | {name.lower()} if name.lower() in self._literal_names else None
+        self._folders[folder] = hidden
+        return hidden
 
     def _leads_on(self, folder: str) -> bool:
-        """Whether an ``include`` may fit something in this folder: it need not be walked else."""
+        """Whether an ``include`` can match a file in this folder. Other folders are not listed."""
         names = folder.lower().split("/")
         return any(all(a == b for a, b in zip(head, names, strict=False)) for head in self._heads)
 
 
 def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> str | None:
-    """Why these bytes are no document; None when they are UTF-8 text within the limit, which ``key`` sets."""
+    """Why these bytes are not a document; None for UTF-8 text within the limit. ``key``: what sets the limit."""
     if len(data) > max_bytes:
         return too_large(len(data), max_bytes, key)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -94,14 +93,14 @@ def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> 
 
 
 def is_private(path: str) -> bool:
-    """Whether a file of the repository is never read for a page that links to it or includes it: hidden names (but for
+    """Whether a page may never show this file of its repository through a link or an include: hidden names (except
     ``.github``), and keys."""
     names = path.split("/")
     return any(name[:1] == "." and name != ".github" for name in names) or _KEYS.search(names[-1]) is not None
 
 
 def is_failure(reason: str) -> bool:
-    """Whether a file was left out because something is wrong with it, rather than by a rule."""
+    """Whether a file was skipped because of an error, not by a rule."""
     return reason == BAD_NAME or reason.startswith(_FAILURES)
 
 
@@ -111,16 +110,16 @@ def too_large(size: int, max_bytes: int, key: str) -> str:
 
 
 def printable(path: str) -> str:
-    """A path fit to be shown and stored: bytes that are not Unicode as ``\\xNN``."""
+    """A path that can be shown and stored: invalid bytes as ``\\xNN``."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def is_unicode(path: str) -> bool:
-    """Whether a path as the operating system gave it is valid Unicode."""
+    """Whether a path from the operating system is valid Unicode."""
     return path.isascii() or not any("\ud800" <= character <= "\udfff" for character in path)
 
 
-def _unasked(name: str) -> bool:
+def _is_hidden(name: str) -> bool:
     return name[:1] == "." or name.lower() in _UNWANTED_FOLDERS
 
 
@@ -129,6 +128,6 @@ def _literal_names(pattern: str) -> frozenset[str]:
 
 
 def _head(pattern: str) -> tuple[str, ...]:
-    """The folders that a pattern spells out before its first wildcard."""
+    """The folders of a pattern before its first wildcard."""
     folders = [name for name in pattern.lower().split("/")[:-1] if name not in ("", ".")]
     return tuple(itertools.takewhile(lambda name: not any(c in name for c in "*?[{\\"), folders))

@@ -1,8 +1,8 @@
-"""Globs over POSIX paths, for choosing source files and for filtering answers by page.
+"""Globs over POSIX paths, to select source files and to filter results by page.
 
-One meaning everywhere: ``*``, ``?`` and ``[a-z]`` stay within a folder, ``**`` as a whole segment crosses
-them, and ``{a,b}`` is either. Matching takes one step a character whatever the pattern, so a pattern from a
-stranger cannot stall a server, and a malformed one matches nothing.
+``*``, ``?`` and ``[a-z]`` match within a folder, ``**`` as a whole segment matches any number of folders, and ``{a,b}``
+matches either. A pattern from a client must not stall a server. Regular expressions backtrack, so a glob is an
+automaton: matching takes one step for each character of the path. An invalid pattern matches nothing.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _Test = Callable[[str], bool]
 
 
 class _Malformed(ValueError):
-    """A pattern that has no meaning; the text says why."""
+    """A pattern that is not valid; the text says why."""
 
 
 def bounded(pattern: str) -> str:
-    """The pattern, cut behind the place where it is too long to mean anything: what is remembered by it stays small."""
+    """The pattern, cut where it is too long to be valid, so that caches by pattern stay small."""
     return pattern[: _MAX_PATTERN_CHARACTERS + 1]
 
 
 def compile(pattern: str, *, ignore_case: bool = False) -> Glob:
-    """The glob for a pattern; compiled ones are remembered and may be shared by threads.
+    """The glob for a pattern. Globs are cached and can be shared by threads.
 
-    Never raises: what is malformed gives a glob that matches nothing and says why in ``malformed``. A
-    leading ``/`` or ``./`` is dropped, and a trailing ``/`` means everything beneath.
+    An invalid pattern raises nothing: its glob matches no path, and ``malformed`` says why. A leading ``/`` or ``./``
+    is ignored. A trailing ``/`` means all files below.
     """
     return _compiled(bounded(pattern), ignore_case)
 
@@ -41,13 +41,12 @@ def _compiled(pattern: str, ignore_case: bool) -> Glob:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether the whole of ``path`` (POSIX, relative) fits the pattern; case matters."""
+    """Whether the pattern matches the whole of ``path`` (POSIX, relative); case-sensitive."""
     return compile(pattern).matches(path)
 
 
 class Glob:
-    """A compiled pattern: a small automaton whose deterministic states are made when a path first needs
-    them."""
+    """A compiled pattern: an automaton that makes each deterministic state when a path first reaches it."""
 
     __slots__ = ("_automaton", "_ignore_case", "malformed", "pattern")
 
@@ -64,7 +63,7 @@ class Glob:
             self._automaton = _Automaton()
 
     def matches(self, path: str) -> bool:
-        """Whether the whole of ``path`` fits."""
+        """Whether the pattern matches the whole of ``path``."""
         node = self._automaton.start()
         for character in path.lower() if self._ignore_case else path:
             node = node[character]
@@ -75,7 +74,7 @@ class Glob:
 
 
 class _Node(dict[str, "_Node"]):
-    """A deterministic state: character -> next state, filled as characters are met."""
+    """A deterministic state: character -> next state, filled on demand."""
 
     __slots__ = ("accepts", "automaton", "states")
 
@@ -90,7 +89,7 @@ class _Node(dict[str, "_Node"]):
 
 
 class _Automaton:
-    """Nondeterministic states of all alternatives side by side: tested edges, and free moves."""
+    """The nondeterministic states of all alternatives: edges with a test, and edges that take no character."""
 
     def __init__(self) -> None:
         self.accepting: set[int] = set()
@@ -101,7 +100,7 @@ class _Automaton:
         self._start: _Node | None = None
 
     def add(self, pattern: str) -> None:
-        """Append the states of one alternative, brace-free pattern."""
+        """Add the states of one alternative, a pattern without braces."""
         state = self._state()
         self._starts.append(state)
         at = 0
@@ -112,12 +111,12 @@ class _Automaton:
                 while end < len(pattern) and pattern[end] == "*":
                     end += 1
                 whole = end - at == 2 and (at == 0 or pattern[at - 1] == "/")
-                if whole and end == len(pattern):  # everything beneath, at least one character
+                if whole and end == len(pattern):  # all files below: at least one character
                     inner = self._state()
                     self._edges[state].append((_anything, inner))
                     self._edges[inner].append((_anything, inner))
                     state, at = inner, end
-                elif whole and pattern[end] == "/":  # any number of whole folders, none included
+                elif whole and pattern[end] == "/":  # any number of folders, also none
                     inner, after = self._state(), self._state()
                     self._edges[state].append((_within, inner))
                     self._edges[inner] += [(_within, inner), ("/".__eq__, state)]
@@ -163,7 +162,7 @@ class _Automaton:
         key = frozenset(reached)
         node = self._nodes.get(key)
         if node is None:
-            if len(self._nodes) >= _MAX_NODES:  # bounded memory: forget, and make again what is needed
+            if len(self._nodes) >= _MAX_NODES:  # limit the memory: states are made again on demand
                 self._nodes.clear()
                 self._start = None
             node = self._nodes[key] = _Node(self, key)
@@ -190,7 +189,7 @@ def _anchored(pattern: str) -> str:
 
 
 def _character_class(pattern: str, at: int) -> tuple[_Test, int]:
-    """The test of the class that opens at ``at``, and the position after it. A class never matches ``/``."""
+    """The test of the class that begins at ``at``, and the position after it. A class never matches ``/``."""
     end = _class_end(pattern, at)
     body = pattern[at + 1 : end - 1]
     negated = body[:1] in ("!", "^")
@@ -216,7 +215,7 @@ def _character_class(pattern: str, at: int) -> tuple[_Test, int]:
 
 
 def _class_items(body: str) -> list[tuple[str, bool]]:
-    """The characters of a class body, each with whether it stood unescaped."""
+    """(character, whether it is not escaped) of a class body."""
     items: list[tuple[str, bool]] = []
     at = 0
     while at < len(body):
@@ -228,7 +227,7 @@ def _class_items(body: str) -> list[tuple[str, bool]]:
 
 
 def _class_end(pattern: str, at: int) -> int:
-    """The position after the class that opens at ``at``; a ``]`` that comes first is a member."""
+    """The position after the class that begins at ``at``. A ``]`` at its beginning is a member."""
     at += 1
     if pattern[at : at + 1] in ("!", "^"):
         at += 1
@@ -241,7 +240,7 @@ def _class_end(pattern: str, at: int) -> int:
 
 
 def _expand(pattern: str) -> list[str]:
-    """Every alternative of the pattern's braces, in order; at most 256 of them."""
+    """All alternatives of the pattern's braces, in order."""
     if len(pattern) > _MAX_PATTERN_CHARACTERS:
         raise _Malformed(f"longer than {_MAX_PATTERN_CHARACTERS} characters")
     if not pattern:
@@ -262,7 +261,7 @@ def _expand(pattern: str) -> list[str]:
 
 
 def _first_braces(text: str) -> tuple[str, list[str], str] | None:
-    """Text before the first braces, their alternatives, and text after; None without braces."""
+    """The text before the first braces, their alternatives, and the text after; None without braces."""
     depth, opened, cut, at = 0, 0, 0, 0
     alternatives: list[str] = []
     while at < len(text):

@@ -1,4 +1,4 @@
-"""What the headers of an HTTP answer say. They come from strangers: what makes no sense says nothing."""
+"""Headers of an HTTP response as values. They are untrusted: a header that cannot be parsed is ignored."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from email.utils import parsedate_to_datetime
 
 PACKED = "sent a compressed answer although none was asked for. Tell its owner."
 _MAX_CONTENT_TYPE_CHARACTERS = 500
-"""Characters of a content type that are read; the parser's time grows with their square."""
+"""Characters of a content type that are parsed. The parser takes quadratic time."""
 
 
 def is_packed(headers: Mapping[str, str]) -> bool:
-    """Whether the body is compressed. ``headers``: their names without regard to case, or in small letters.
+    """Whether the body is compressed. ``headers``: a case-insensitive mapping, or one with names in lower case.
 
-    Nobody asks for that here: a small answer could become a large one faster than it is measured.
+    Anvil never asks for compression, because a small body could unpack to a huge one before its size is checked.
     """
     return headers.get("content-encoding", "").strip().lower() not in ("identity", "")
 
 
 def content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
-    """The type of the body in small letters, empty where none is said, and the name of its encoding or None."""
-    said = headers.get("content-type", "")[:_MAX_CONTENT_TYPE_CHARACTERS]
-    if not said:
+    """The media type in lower case (empty without one), and the name of the encoding or None."""
+    header = headers.get("content-type", "")[:_MAX_CONTENT_TYPE_CHARACTERS]
+    if not header:
         return "", None
     message = Message()
-    message["content-type"] = said
+    message["content-type"] = header
     charset = message.get_param("charset")
     return message.get_content_type(), charset.strip() if isinstance(charset, str) else None
 
 
 def last_modified(headers: Mapping[str, str]) -> str | None:
-    """When the body was last changed: ISO 8601, UTC."""
+    """The time of the last change: ISO 8601, UTC; None without a valid one."""
     try:
-        found = parsedate_to_datetime(headers.get("last-modified", "")).astimezone(timezone.utc)
+        moment = parsedate_to_datetime(headers.get("last-modified", "")).astimezone(timezone.utc)
     except (TypeError, ValueError, OverflowError):
         return None
-    return found.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

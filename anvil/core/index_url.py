@@ -1,6 +1,6 @@
-"""Where an index may come from, written as one string: a path, an ``https`` address, or a place on GitHub.
+"""Addresses of an index: a path, an ``https`` URL, a GitHub artifact or release, or a Milvus collection.
 
-Text in, values out. What is shown of an address never holds its credentials or its query, which may be a signature.
+The printable form of an address never contains credentials or a query, which can be a signature.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from anvil.errors import ConfigError
 
 FORMS = "a path, https://HOST/..., or github:OWNER/REPO with artifact:NAME or release:TAG"
 FILES = (".db", ".sqlite", ".sqlite3")
-"""Endings of an address that names an index itself rather than a folder with one."""
+"""Endings of an address of an index file. Other addresses are folders."""
 PLACES = ("index.json", "anvil/index.json", "index.db", "anvil/index.db")
-"""Where an index is looked for below a folder or a site, in this order."""
+"""Paths below a folder or a site where an index is searched, in this order."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _REMOTE = re.compile(r"(https?://|github:|milvus(\+https|\+lite)?:)", re.IGNORECASE)
 _MILVUS = re.compile(r"milvus(?P<kind>\+https|\+lite)?:(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
@@ -33,7 +33,7 @@ _GITHUB = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LocalPath:
-    """A file, or a folder that holds an index."""
+    """A file, or a folder with an index."""
 
     path: str
 
@@ -44,7 +44,8 @@ class LocalPath:
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """``url`` is without credentials; ``places`` are what is tried below it, in order, an empty one for itself."""
+    """``url`` has no credentials. ``places``: paths below it that are tried in order; an empty one is the URL
+    itself."""
 
     url: str
     places: tuple[str, ...]
@@ -61,7 +62,7 @@ class WebAddress:
 
 @dataclass(frozen=True, slots=True)
 class GitHubAddress:
-    """An Actions artifact or a release of a repository; ``ref`` narrows artifacts to a branch or a commit."""
+    """An Actions artifact or a release of a repository. ``ref``: the branch or commit of the artifact."""
 
     owner: str
     repository: str
@@ -81,8 +82,8 @@ class GitHubAddress:
 
 @dataclass(frozen=True, slots=True)
 class MilvusAddress:
-    """A collection of a Milvus server at ``uri``, in ``database`` (empty: the default one); or, with ``lite``, of the
-    Milvus Lite file that ``uri`` is the path of."""
+    """A collection of the Milvus server at ``uri``, in ``database`` (empty: the default one). ``lite``: ``uri`` is the
+    path of a Milvus Lite file."""
 
     uri: str
     collection: str
@@ -102,24 +103,24 @@ Address = LocalPath | WebAddress | GitHubAddress
 
 
 def is_remote(source: str) -> bool:
-    """Whether this names something that lies elsewhere, rather than a path."""
+    """Whether this is an address and not a path."""
     return bool(_REMOTE.match(source.strip()))
 
 
 def is_unknown(source: str) -> bool:
-    """Whether this is an address of a kind that is not known, such as ``s3://`` or a slip in ``https://``. Paths never
-    are, nor those that begin with the letter of a Windows drive."""
+    """Whether this is an address of an unknown kind, such as ``s3://`` or ``htps://``. Paths are not, also not those
+    with a Windows drive letter."""
     return bool(_SCHEME.match(source.strip())) and not is_remote(source)
 
 
 def refuse_unknown(source: str) -> None:
-    """Raise :class:`ConfigError` for what :func:`is_unknown`; it names the kind alone, since a password may follow."""
+    """Raise :class:`ConfigError` for an unknown kind of address. The message has the kind only, no password."""
     if is_unknown(source):
         raise ConfigError(f"An index cannot be fetched from {source.strip().partition(':')[0]}://. Name {FORMS}.")
 
 
 def file(source: str) -> str:
-    """``source``, which must be the path of a file here. Raises :class:`ConfigError` for what lies elsewhere."""
+    """``source``, which must be a path. Raises :class:`ConfigError` for an address."""
     if is_remote(source) or is_unknown(source):
         shown = parse(source).shown
         raise ConfigError(f"{shown} is not a file on this machine. Fetch it first: anvil pull {shown} --to FILE.")
@@ -127,19 +128,19 @@ def file(source: str) -> str:
 
 
 def is_milvus(source: str) -> bool:
-    """Whether this names a collection in Milvus, which is asked where it is and not fetched."""
+    """Whether this is a Milvus collection. It is searched on its server and not fetched."""
     return bool(_MILVUS.match(source.strip()))
 
 
 def milvus(source: str) -> MilvusAddress:
-    """The collection that ``source`` spells: ``milvus://HOST:PORT[/DATABASE]/COLLECTION``, over TLS
+    """The collection that ``source`` names: ``milvus://HOST:PORT[/DATABASE]/COLLECTION``, over TLS
     ``milvus+https://...``, in a file of Milvus Lite ``milvus+lite:FILE.db/COLLECTION`` or
-    ``milvus:///FILE.db/COLLECTION``. Raises :class:`ConfigError`, which never repeats a credential.
+    ``milvus:///FILE.db/COLLECTION``. Raises :class:`ConfigError`, never with a credential.
     """
-    found = _MILVUS.fullmatch(source.strip())
-    if not found:
+    match = _MILVUS.fullmatch(source.strip())
+    if not match:
         raise ConfigError(f"That is not an address of Milvus. Write {MILVUS_FORMS}.")
-    kind, rest = (found["kind"] or "").lower(), found["rest"]
+    kind, rest = (match["kind"] or "").lower(), match["rest"]
     where, _, collection = rest.rpartition("/")
     if not _COLLECTION.fullmatch(collection):
         raise ConfigError(
@@ -166,39 +167,39 @@ def milvus(source: str) -> MilvusAddress:
 
 
 def parse(source: str) -> Address:
-    """The address that ``source`` spells. Raises :class:`ConfigError`, which never repeats a credential."""
+    """The address that ``source`` names. Raises :class:`ConfigError`, never with a credential."""
     source = source.strip()
     if is_milvus(source):
-        raise ConfigError("An index in Milvus is asked where it is, with --index; it is not fetched as a file.")
+        raise ConfigError("An index in Milvus is not fetched as a file. Search it on its server with --index.")
     if source.lower().startswith("github:"):
         return _github(source)
     if is_remote(source):
         return _web(source)
     if not source:
-        raise ConfigError(f"An index cannot be fetched from nowhere. Name {FORMS}.")
+        raise ConfigError(f"The address of the index is empty. Name {FORMS}.")
     refuse_unknown(source)
     return LocalPath(source)
 
 
 def _github(source: str) -> GitHubAddress:
-    found = _GITHUB.fullmatch(source)
-    if not found or found["repository"] in (".", ".."):
+    match = _GITHUB.fullmatch(source)
+    if not match or match["repository"] in (".", ".."):
         raise ConfigError(
             f"{source[:200]!r} is not a place on GitHub. Write github:OWNER/REPO#artifact:NAME, "
             "github:OWNER/REPO@BRANCH#artifact:NAME or github:OWNER/REPO#release:TAG."
         )
-    if not found["kind"]:
+    if not match["kind"]:
         raise ConfigError(
             f"{source} does not say what to fetch. Add artifact:NAME or release:TAG, as in {source}#release:latest."
         )
-    kind: Literal["artifact", "release"] = "artifact" if found["kind"].lower() == "artifact" else "release"
-    if kind == "release" and found["ref"]:
+    kind: Literal["artifact", "release"] = "artifact" if match["kind"].lower() == "artifact" else "release"
+    if kind == "release" and match["ref"]:
         raise ConfigError(
-            f"A release is named by its tag alone. Write github:{found['owner']}/{found['repository']}"
-            f"#release:{found['name']}."
+            f"A release is named by its tag alone. Write github:{match['owner']}/{match['repository']}"
+            f"#release:{match['name']}."
         )
     return GitHubAddress(
-        owner=found["owner"], repository=found["repository"], ref=found["ref"], kind=kind, name=found["name"].strip()
+        owner=match["owner"], repository=match["repository"], ref=match["ref"], kind=kind, name=match["name"].strip()
     )
 
 
@@ -209,7 +210,7 @@ def _web(source: str) -> WebAddress:
         credentials = (urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or ""))
     except ValueError:
         host, port, credentials = None, None, ("", "")
-    if not host or any(each.isspace() or ord(each) < 32 for each in source):
+    if not host or any(character.isspace() or ord(character) < 32 for character in source):
         raise ConfigError("That is not a web address. Write https://HOST/PATH, without spaces.")
     if not is_allowed(source):
         raise ConfigError(
@@ -254,7 +255,7 @@ def service(url: str, key: str) -> str:
         sound = bool(parts.hostname) and parts.scheme in ("http", "https") and (parts.port or 1) > 0
     except ValueError:
         sound = False
-    if not sound or any(each.isspace() or ord(each) < 32 or each == "\\" for each in url):
+    if not sound or any(character.isspace() or ord(character) < 32 or character == "\\" for character in url):
         raise ConfigError(f"{key} is not a web address. Write https://HOST/PATH, without spaces.")
     if not is_allowed(url):
         raise ConfigError(
@@ -265,7 +266,7 @@ def service(url: str, key: str) -> str:
 
 
 def without_secrets(url: str) -> str:
-    """A URL as it may be shown and logged: no credentials, no query, no fragment."""
+    """A URL for messages and logs: without credentials, query and fragment."""
     try:
         parts = urllib.parse.urlsplit(url)
     except ValueError:
@@ -275,7 +276,7 @@ def without_secrets(url: str) -> str:
 
 
 def spelled_without_secrets(url: str) -> str:
-    """A URL as one may type it again: words stand where its credentials and its query stood."""
+    """A URL to type again, with placeholders for its credentials and its query."""
     try:
         parts = urllib.parse.urlsplit(url)
     except ValueError:

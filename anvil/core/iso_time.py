@@ -1,7 +1,7 @@
-"""ISO 8601 as people and programs spell it: which span of time a text names.
+"""ISO 8601 in all its forms: the span of time that a text names.
 
-``datetime.fromisoformat`` of Python 3.10 knows one spelling. Here are also the basic format, weeks, day numbers,
-reduced precision and fractions. Pure.
+``datetime.fromisoformat`` of Python 3.10 reads one form. This module also reads the basic format, weeks, day numbers,
+reduced precision and fractions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from datetime import datetime, timedelta, timezone
 
 BEYOND = "A"
-"""Sorts after every stored time: the end of a span that no calendar has."""
+"""Sorts after every stored time: the end of a span after the year 9999."""
 
 _SPELLED = re.compile(
     r"(?P<year>\d{4})"
@@ -23,18 +23,18 @@ _SPELLED = re.compile(
 
 
 def span(text: str) -> tuple[str, str]:
-    """The first second that ``text`` names, and the first one after it, as times are stored (``2026-01-31T09:30:00Z``).
+    """The first second of the span, and the first second after it, as stored times (``2026-01-31T09:30:00Z``).
 
-    A year, month, week, day, hour or minute is a span of that length. A time without a zone is UTC; fractions of a
-    second are dropped, because stored times have none. Raises :class:`ValueError` for what is no ISO 8601.
+    A year, month, week, day, hour or minute is a span of that length. A time without a zone is UTC. Fractions of a
+    second are dropped, because stored times have none. Raises :class:`ValueError` for other text.
     """
-    found = _SPELLED.fullmatch(text.strip())
-    if found is None:
+    match = _SPELLED.fullmatch(text.strip())
+    if match is None:
         raise ValueError("not ISO 8601")
-    given = {name: int(value) for name, value in found.groupdict().items() if value and name != "zone"}
-    part = {name.removeprefix("basic_"): value for name, value in given.items()}
+    numbers = {name: int(value) for name, value in match.groupdict().items() if value and name != "zone"}
+    part = {name.removeprefix("basic_"): value for name, value in numbers.items()}
     try:
-        return _span(part, found["zone"])
+        return _span(part, match["zone"])
     except OverflowError:
         raise ValueError("not in any calendar") from None
 

@@ -1,7 +1,7 @@
-"""A stable share of the pages: which of several builds, side by side, each page belongs to.
+"""Shards: which of several parallel builds a page belongs to.
 
-A page's shard follows from its path alone, by a hash, so that pages that come and go move no others: what a shard's
-last build embedded is there for its next one. The shares are even in number of pages, as evenly as chance deals.
+A page's shard is a hash of its path, so new or removed pages do not move others, and each shard reuses the vectors of
+its last build. The shards have about the same number of pages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_SHARDS = 999
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Number ``number`` of ``count``, from 1; written ``3/8``."""
+    """Shard ``number`` of ``count``, from 1; written ``3/8``."""
 
     number: int
     count: int
@@ -26,12 +26,12 @@ class Shard:
     @classmethod
     def parse(cls, text: str) -> Shard:
         """``3/8``; :class:`ConfigError` for anything else."""
-        found = re.fullmatch(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})", text)
-        if found is None or int(found[1]) > int(found[2]):
+        match = re.fullmatch(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})", text)
+        if match is None or int(match[1]) > int(match[2]):
             raise ConfigError(
                 f"{text!r} is not a shard. Name one as NUMBER/COUNT, such as 3/8. COUNT is {MAX_SHARDS} at most."
             )
-        return cls(int(found[1]), int(found[2]))
+        return cls(int(match[1]), int(match[2]))
 
     def holds(self, path: str) -> bool:
         """Whether a page (POSIX, relative to the documents' folder) belongs to this shard."""

@@ -1,4 +1,4 @@
-"""The address that a page has on its site, by the rules of the generator that makes the site."""
+"""URLs of pages, by the rules of the site generator."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from urllib.parse import quote
 from anvil.core.config.schema import SiteOptions, Slugs
 
 SLUGS: Mapping[str, Slugs] = {"docusaurus": "github", "github": "github", "vitepress": "vitepress", "hugo": "hugo"}
-"""Rule -> how that generator makes anchors; for the others ``chunking.slugs`` says it."""
+"""Rule -> how that generator makes anchors. For other rules ``chunking.slugs`` is used."""
 
-# Docusaurus strips a number in front of a name, unless it is part of a date or a version.
+# Docusaurus removes a number at the beginning of a name, except in a date or a version.
 _NUMBER = re.compile(r"\d+\s*[-_.]+\s*([^-_.\s].*)")
 _NO_NUMBER = re.compile(r"\d+[-_.]\d+.*")
 _SAFE = "/:@!$&'()*+,;=~"
 
 
 def recorded(site: SiteOptions) -> str | None:
-    """What an index keeps of the site; None without an address."""
+    """The site options as text for the manifest; None without a URL."""
     return json.dumps([site.url, site.rule], separators=(",", ":")) if site.url else None
 
 
 def recalled(text: str | None) -> SiteOptions:
-    """The site of an index, from what :func:`recorded` gave."""
+    """The site options from the text of :func:`recorded`."""
     if text is None:
         return SiteOptions()
     url, rule = json.loads(text)
@@ -35,7 +35,7 @@ def recalled(text: str | None) -> SiteOptions:
 
 
 def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | None:
-    """The URL of the page at ``path`` whose front matter is ``metadata``; None where the site has no such page."""
+    """The URL of the page at ``path`` with the front matter ``metadata``; None when the site does not publish it."""
     if not site.url:
         return None
     base = site.url.rstrip("/") + "/"
@@ -43,18 +43,18 @@ def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | 
     folder, name = posixpath.split(stem)
     above = f"{folder}/" if folder else ""
     if site.rule == "github":
-        found: str | None = path
+        relative: str | None = path
     elif site.rule == "html":
-        found = above + ("index" if name == "README" else name) + ".html"
+        relative = above + ("index" if name == "README" else name) + ".html"
     elif site.rule == "directory":
-        found = above if name in ("index", "README") else f"{stem}/"
+        relative = above if name in ("index", "README") else f"{stem}/"
     elif site.rule == "vitepress":
-        found = above if name == "index" else f"{stem}.html"
+        relative = above if name == "index" else f"{stem}.html"
     elif site.rule == "hugo":
-        found = _hugo(above, name, metadata)
+        relative = _hugo(above, name, metadata)
     else:
-        found = _docusaurus(folder, name, metadata)
-    return None if found is None else base + quote(found.lstrip("/"), safe=_SAFE)
+        relative = _docusaurus(folder, name, metadata)
+    return None if relative is None else base + quote(relative.lstrip("/"), safe=_SAFE)
 
 
 def _hugo(above: str, name: str, metadata: Mapping[str, Any]) -> str | None:
@@ -72,11 +72,11 @@ def _hugo(above: str, name: str, metadata: Mapping[str, Any]) -> str | None:
 
 
 def _hugo_path(path: str) -> str:
-    """Lower case, blanks to ``-``; of other characters letters, digits and those that Hugo takes in paths."""
-    kept = (
+    """Lower case, ``-`` for white space, and only the characters that Hugo keeps in paths."""
+    characters = (
         c for c in re.sub(r"\s+", "-", path.strip().lower()) if c in "/._-#+~@" or unicodedata.category(c)[0] in "LMN"
     )
-    return "".join(kept)
+    return "".join(characters)
 
 
 def _docusaurus(folder: str, name: str, metadata: Mapping[str, Any]) -> str | None:
@@ -96,5 +96,5 @@ def _docusaurus(folder: str, name: str, metadata: Mapping[str, Any]) -> str | No
 
 
 def _unnumbered(name: str) -> str:
-    found = None if _NO_NUMBER.fullmatch(name) else _NUMBER.fullmatch(name)
-    return found[1] if found else name
+    match = None if _NO_NUMBER.fullmatch(name) else _NUMBER.fullmatch(name)
+    return match[1] if match else name

@@ -1,4 +1,4 @@
-"""Whether an index still says what its documents say: by content, never by time stamps or commit ids alone."""
+"""Staleness: whether the documents differ from the index, by content and not by time stamps or commit ids."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from anvil.models.documents import Changes
 
 
 def identity(blob_id: str, fingerprint: str) -> str:
-    """What a build compares: the git blob id of a file's bytes and, where there is one, the fingerprint of what may
-    change when the file does not: all that a site generator handed over, the files that a page includes."""
+    """The value that a build compares: the git blob id of a file and, if there is one, a fingerprint.
+
+    A fingerprint covers what can change when the file does not: values from a site generator, and included files.
+    """
     return f"{blob_id}:{fingerprint}" if fingerprint else blob_id
 
 
 def of_file(blob_id: str, fingerprint: str) -> str:
-    """The part of an identity that the files alone decide: without what a site generator handed over."""
+    """The part of an identity that depends on files only, without the values from a site generator."""
     return identity(blob_id, included(fingerprint))
 
 
@@ -31,7 +33,7 @@ def parts(identity: str) -> tuple[str, str]:
 
 
 def compare(indexed: Mapping[str, str], current: Mapping[str, str]) -> Changes:
-    """How ``current`` (path -> blob id, or identity) differs from what was ``indexed``."""
+    """The changes from ``indexed`` to ``current``, both path -> blob id or identity."""
     return Changes(
         changed=tuple(sorted(p for p, blob in current.items() if p in indexed and indexed[p] != blob)),
         added=tuple(sorted(current.keys() - indexed.keys())),

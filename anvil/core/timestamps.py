@@ -12,7 +12,9 @@ _EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799
 def timestamp(seconds: float) -> str:
     """Seconds since 1970 as ISO 8601 in UTC, whole seconds: ``2026-01-31T09:30:00Z``.
 
-    What lies outside the years 1 to 9999, as a file's time stamp may by accident, becomes the nearest moment in them.
+    A time outside of the years 1 to 9999, which a damaged time stamp can have, becomes the nearest one inside.
     """
     moment = _EPOCH + timedelta(seconds=min(max(int(seconds), _EARLIEST), _LATEST))
-    return moment.isoformat().replace("+00:00", "Z")  # strftime writes the year 1 as 1, and not everywhere at all
+    return moment.isoformat().replace(
+        "+00:00", "Z"
+    )  # strftime writes the year 1 without leading zeros, and fails on some systems

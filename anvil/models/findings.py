@@ -27,6 +27,6 @@ class Finding:
 
 def worst(findings: Iterable[Finding]) -> Verdict:
     """The verdict on all of them: what is wrong counts more than what could not be seen."""
-    found = {finding.verdict for finding in findings}
+    verdicts = {finding.verdict for finding in findings}
     order: tuple[Verdict, ...] = ("wrong", "unseen", "note")
-    return next((verdict for verdict in order if verdict in found), "ok")
+    return next((verdict for verdict in order if verdict in verdicts), "ok")

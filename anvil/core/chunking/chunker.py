@@ -1,7 +1,7 @@
-"""Sections to chunks, chunks to windows: what is retrieved, and what the model reads at once.
+"""Sections to chunks: the texts that a search finds.
 
-Pure. The chunks of a page, joined, are its text character for character; every character that is not blank is
-in some window. A chunk is one section, a part of a long one, or short neighbours under one parent.
+A chunk is a section, a part of a long one, or several short neighbours with the same parent. The chunks of a page,
+joined, are its text.
 """
 
 from __future__ import annotations
@@ -18,25 +18,24 @@ from anvil.core.markdown.lines import LINE_END
 from anvil.models.documents import Chunk, ParsedPage, Section
 
 CHUNKER_VERSION = 2
-"""Goes up whenever the same page and options give other chunks or windows: older artifacts are rebuilt."""
+"""Increase it when the same page and options give other chunks or windows. Then existing indexes are built again."""
 
 
 Chunking = ChunkingOptions | FixedChunks
-"""The two ways to cut a page."""
+"""Options of the two ways to cut a page."""
 
 
 def recorded(settings: Mapping[str, Any]) -> Chunking:
-    """The options that an index was made with, from its manifest's ``chunking``."""
+    """The options of an index, from ``chunking`` in its manifest."""
     values = {key: value for key, value in settings.items() if key != "version"}
     return FixedChunks(**values) if "overlap" in values else ChunkingOptions(**values)
 
 
 def chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
-    """The page's chunks in document order; none for a blank page.
+    """The page's chunks in order; none for a blank page.
 
-    With :class:`ChunkingOptions` they are sections or parts of them, joined they are ``page.text``, and none is longer
-    than ``max_chunk_size`` characters. With :class:`FixedChunks` none is longer than ``size``, and each but the first
-    begins with the end of the one before.
+    With :class:`ChunkingOptions`, chunks have ``max_chunk_size`` characters at most, and joined they are ``page.text``.
+    With :class:`FixedChunks`, they have ``size`` characters at most, and each begins with the end of the one before.
     """
     if not page.text.strip():
         return ()
@@ -77,7 +76,7 @@ def _by_sections(page: ParsedPage, options: ChunkingOptions) -> Iterator[tuple[S
 
 
 def _fixed(page: ParsedPage, options: FixedChunks) -> Iterator[tuple[Section, str, int, int]]:
-    """The same, each under the section in which it begins."""
+    """As :func:`_by_sections`, with the section in which each chunk begins."""
     begins = [section.start for section in page.sections]
     for start, stop in steps(page.text, options.size, options.overlap):
         if not page.text[start:stop].isspace():
@@ -88,11 +87,11 @@ def _fixed(page: ParsedPage, options: FixedChunks) -> Iterator[tuple[Section, st
 
 
 def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[tuple[Section, Section]]:
-    """First and last section of each chunk-to-be.
+    """First and last section of each chunk.
 
-    Short siblings in a row gather until they are long enough together; what stays short joins the siblings
-    before it. A long section is never taken in under a short one's name: its breadcrumb says more. Parents
-    and text before the first heading stand alone: what follows them is not their sibling.
+    Short neighbours with the same parent are merged until they are long enough. A short rest is merged with the
+    siblings before it. A long section is not merged into a short one before it, because the chunk would get the short
+    one's breadcrumb. Sections with children, and text before the first heading, are not merged with what follows.
     """
     groups: list[list[Section]] = []
     parents = _parents(sections)
@@ -104,10 +103,10 @@ def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[t
         fits = section.end - before[0].start <= options.max_chunk_size
         siblings = parents[index] == parents[before[-1].ordinal]
         short = section.end - section.start < options.min_chunk_size
-        hungry = before[-1].end - before[0].start < options.min_chunk_size
+        too_short = before[-1].end - before[0].start < options.min_chunk_size
         leads = index + 1 < len(sections) and parents[index + 1] == index
         last_short = short and not _short_follows(sections, parents, index, options)
-        if siblings and fits and short and not leads and (hungry or last_short):
+        if siblings and fits and short and not leads and (too_short or last_short):
             before.append(section)
         else:
             groups.append([section])
@@ -118,7 +117,7 @@ def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[t
 def _short_follows(
     sections: Sequence[Section], parents: Sequence[int | None], index: int, options: ChunkingOptions
 ) -> bool:
-    """Whether the next section is a short leaf under the same parent, so that the two can make a chunk."""
+    """Whether the next section is short, has the same parent and no children, so that both can be one chunk."""
     following = index + 1
     if following >= len(sections) or parents[following] != parents[index]:
         return False

@@ -1,7 +1,7 @@
-"""Where a section that is too long for one chunk is cut: at block borders, else where it hurts least.
+"""Splitting a section that is too long for one chunk: between blocks if possible.
 
-Pure arithmetic on offsets; parts are contiguous, in order, and never over the limit. No fence, table or HTML
-block is torn unless it alone is over the limit.
+The parts are contiguous and never over the limit. A fence, table or HTML block is split only when it alone is over the
+limit.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _FENCE = re.compile(r"[ \t>*+\-\d.)]*(`{3,}|~{3,})")
 
 
 def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int, int]]:
-    """Cut ``begin:end`` at block borders into as few parts as fit, the longest as short as can be.
+    """Split ``begin:end`` between blocks into as few parts as possible, with the longest as short as possible.
 
-    Balanced rather than filled greedily, so that no sliver is left at the end.
+    So the parts have about the same size, and the last one is not tiny.
     """
     units: list[tuple[int, int]] = []
     index = max(0, bisect_right(page.blocks, begin, key=lambda block: block.start) - 1)
@@ -30,7 +30,7 @@ def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int,
         units.extend(_pieces(page.text, Block(start, stop, block.atomic), limit))
         index += 1
     if len(units) > 1 and units[1][1] - units[0][0] <= limit:
-        units[:2] = [(units[0][0], units[1][1])]  # the heading stays with what follows it
+        units[:2] = [(units[0][0], units[1][1])]  # keep the heading with the block after it
     fewest = len(_pack(units, limit))
     low, high = -(-(end - begin) // fewest), limit
     while low < high:
@@ -43,9 +43,9 @@ def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int,
 
 
 def steps(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Cut all of ``text`` into spans of at most ``size``; each begins up to ``overlap`` before the end of the last one.
+    """Split ``text`` into spans of at most ``size``. Each begins up to ``overlap`` before the end of the one before.
 
-    A span ends, and the overlap begins, at the end of a line or a word where one is near.
+    A span ends, and an overlap begins, at the end of a line or a word where one is near.
     """
     start = 0
     while True:
@@ -59,7 +59,7 @@ def steps(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
 
 
 def _border(text: str, low: int, high: int) -> int:
-    """Where a span may end within ``low..high``: behind the last line end, else a space, else wherever it is safe."""
+    """A position in ``low..high`` to cut: after the last line end, else after a space, else where it is safe."""
     for mark in ("\n", "\r", " ", "\t"):
         at = text.rfind(mark, low, high) + 1
         if at > low and text[at - 1 : at + 1] != "\r\n":
@@ -78,7 +78,7 @@ def _pack(units: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]
 
 
 def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
-    """``block`` itself, or cut where it hurts least when it alone is over ``limit``."""
+    """``block``; split between paragraphs, lines or words when it alone is over ``limit``."""
     if block.end - block.start <= limit:
         return [(block.start, block.end)]
     lines, paragraphs = _line_borders(text, block)
@@ -94,14 +94,14 @@ def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
 
 
 def _line_borders(text: str, block: Block) -> tuple[list[int], list[int]]:
-    """Offsets behind each line of ``block``; behind blank lines outside fences, unless it is atomic."""
+    """Offsets after each line of ``block``, and after its blank lines outside fences (none if it is atomic)."""
     lines: list[int] = []
     paragraphs: list[int] = []
     fence = ""
     start = block.start
-    for found in LINE_END.finditer(text, block.start, block.end):
-        line = text[start : found.start()]
-        start = found.end()
+    for line_end in LINE_END.finditer(text, block.start, block.end):
+        line = text[start : line_end.start()]
+        start = line_end.end()
         lines.append(start)
         if block.atomic:
             continue
@@ -122,7 +122,8 @@ def _last(borders: Sequence[int], after: int, upto: int) -> int | None:
 
 
 def _safe(text: str, at: int, cut: int) -> int:
-    """``cut`` or a little before it: not within CR LF, a base with its marks, a surrogate pair, an emoji."""
+    """``cut`` or a position shortly before it that is not within CR LF, a letter with its marks, a surrogate pair or an
+    emoji."""
     for candidate in range(cut, max(at, cut - 12), -1):
         before, char = text[candidate - 1], text[candidate]
         if before == "\r" and char == "\n":

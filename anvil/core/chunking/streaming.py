@@ -1,6 +1,6 @@
-"""A document in pieces: pages of a paged one, slices of a long one; no more than a piece is taken apart at once.
+"""Chunking of a document in parts: its pages, or slices of a long text. Only one part is parsed at a time.
 
-Pure. The pieces' texts, joined, are the document's text; so are its head and the contents of its chunks.
+The texts of the parts, joined, are the document's text. So are its head and the contents of its chunks.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from anvil.core.markdown import parser
 from anvil.models.documents import ROOT, SEPARATOR, Chunk, Section
 
 MAX_PART_CHARACTERS = 500_000
-"""Characters of the longest text that is taken apart at once."""
+"""Characters of the longest text that is parsed at once."""
 PACK_FROM_CHARACTERS = 4_000_000
-"""Characters of a document from which on its short passages are put together: it has numbers for so many only."""
+"""Characters of a document from which on short chunks are merged, because the row ids of a document are limited."""
 
 _BORDER = re.compile(r"^(?: {0,3}(?P<fence>`{3,}|~{3,})|(?P<heading>#{1,6})(?=[ \t])|(?P<blank>[ \t]*$))", re.M)
 Headings = tuple[tuple[int, str], ...]
-"""(level, breadcrumb) of headings that are open, the highest first."""
+"""(level, breadcrumb) of the headings above a position, the highest first."""
 _UNFIT = ("---", "\ufeff")
-"""What stands for front matter at the beginning of a text, and only there."""
+"""These begin front matter or are a byte order mark, but only at the beginning of a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """Some Markdown of a document, and the page it is of; 0 when there are no pages."""
+    """Markdown of a document, and its page; 0 for a document without pages."""
 
     text: str
     page: int = 0
 
 
 def sliced(text: str, size: int = MAX_PART_CHARACTERS) -> Iterator[str]:
-    """Cut a text into slices of at most ``size`` characters: before a heading, the higher the better, else at a blank
-    line outside fences, else at a line's end."""
+    """Split a text into slices of at most ``size`` characters: before a heading, of the highest level there is, else at
+    a blank line outside fences, else at the end of a line."""
     at, held = 0, ""
     while at < len(text):
         cut = _cut(text, at, at + size) if len(text) - at > size else len(text)
@@ -45,61 +45,63 @@ def sliced(text: str, size: int = MAX_PART_CHARACTERS) -> Iterator[str]:
         if held and held.strip() and piece.strip():
             yield held
             held = ""
-        held += piece  # what is blank goes with a neighbour
+        held += piece  # a blank slice is joined with a neighbour
     if held:
         yield held
 
 
 def _cut(text: str, at: int, end: int) -> int:
     best, rank, fence = 0, 9, ""
-    for found in _BORDER.finditer(text, at + 1, end):
-        if mark := found["fence"]:
+    for border in _BORDER.finditer(text, at + 1, end):
+        if mark := border["fence"]:
             fence = "" if fence and mark.startswith(fence) else fence or mark
-        elif not fence and found.start() > at + (end - at) // 2 and not text.startswith(_UNFIT, found.start()):
-            level = len(found["heading"]) if found["heading"] else 7
+        elif not fence and border.start() > at + (end - at) // 2 and not text.startswith(_UNFIT, border.start()):
+            level = len(border["heading"]) if border["heading"] else 7
             if level <= rank:
-                best, rank = found.start(), level
+                best, rank = border.start(), level
     if best:
         return best
     line = text.rfind("\n", at + 1, end) + 1
     cut = line or end
-    while text.startswith(_UNFIT, cut) and cut > at + 1:  # never the first characters of a slice
+    while text.startswith(_UNFIT, cut) and cut > at + 1:  # a slice must not begin with these
         cut -= 1
     return cut
 
 
 class IncrementalChunker:
-    """Cuts one document into chunks, a piece at a time, in order."""
+    """Chunks one document, a part at a time, in order."""
 
     def __init__(self, options: ChunkingOptions) -> None:
         self._options = options
         self.head: str | None = None
-        """What stands before the text of the first piece: byte order mark and front matter. None before it came."""
+        """Byte order mark and front matter of the first part. None before the first call."""
         self.title: str | None = None
-        """The document's title, as front matter or the first h1 of the first piece says."""
+        """The document's title, from the front matter or the first h1 of the first part."""
         self.characters = 0
-        """Of the text so far, without :attr:`head`."""
+        """Characters of the text so far, without :attr:`head`."""
         self._chunks = 0
         self._lines = 0
         self._above: Headings = ()
 
     def cut(self, text: str) -> list[Chunk]:
-        """The chunks of the next piece; numbers, offsets and breadcrumbs go on from the pieces before."""
+        """The chunks of the next part. Numbers, offsets and breadcrumbs continue from the parts before."""
         first = self.head is None
         if not first and text.startswith(_UNFIT):
             text = "\n" + text
         page = parser.parse(text, slugs=self._options.slugs)
         if first:
             self.head, self.title = text[: len(text) - len(page.text)], page.title
-        if not page.text.strip():  # of a document of several pieces, only the first can be blank but for its head
+        if not page.text.strip():  # only the first of several parts can have front matter and no text
             self.head = text if not self._chunks else self.head
             return []
-        made: Sequence[Chunk] = chunker.chunks(page, self._options)
+        chunks: Sequence[Chunk] = chunker.chunks(page, self._options)
         if self.characters > PACK_FROM_CHARACTERS:
-            made = packed(made, self._options.max_chunk_size)
+            chunks = packed(chunks, self._options.max_chunk_size)
         before = _openings(page.sections, self._above)
         starts = [section.start for section in page.sections]
-        placed = [self._placed(chunk, page.first_line, before[bisect_right(starts, chunk.start) - 1]) for chunk in made]
+        placed = [
+            self._placed(chunk, page.first_line, before[bisect_right(starts, chunk.start) - 1]) for chunk in chunks
+        ]
         self._above = _open_at_end(page.sections, before, self._above)
         self._chunks += len(placed)
         self.characters += len(page.text)
@@ -107,7 +109,7 @@ class IncrementalChunker:
         return placed
 
     def _placed(self, chunk: Chunk, first_line: int, above: str) -> Chunk:
-        """A chunk of a piece as one of the document's."""
+        """A chunk of a part, with the numbers and offsets of the document."""
         path = chunk.heading_path
         if above:
             path = above + (path.removeprefix(ROOT) if chunk.heading_level == 0 else SEPARATOR + path)
@@ -123,37 +125,37 @@ class IncrementalChunker:
 
 
 def packed(chunks: Sequence[Chunk], limit: int) -> list[Chunk]:
-    """Neighbours put together while they fit ``limit`` characters: on average, more than half of it."""
-    found: list[Chunk] = []
+    """Merge neighbours while they have ``limit`` characters at most. The mean is more than half of that."""
+    merged: list[Chunk] = []
     for chunk in chunks:
-        last = found[-1] if found else None
+        last = merged[-1] if merged else None
         if last is not None and chunk.end - last.start <= limit:
             masked = None
             if last.masked is not None or chunk.masked is not None:
                 masked = (last.masked or last.content) + (chunk.masked or chunk.content)
             content = last.content + chunk.content
-            found[-1] = replace(last, content=content, end=chunk.end, end_line=chunk.end_line, masked=masked)
+            merged[-1] = replace(last, content=content, end=chunk.end, end_line=chunk.end_line, masked=masked)
         else:
-            found.append(replace(chunk, ordinal=len(found)))
-    return found
+            merged.append(replace(chunk, ordinal=len(merged)))
+    return merged
 
 
 def _openings(sections: Sequence[Section], above: Headings) -> list[str]:
-    """The breadcrumb, out of ``above``, that each section goes on under; empty where there is none."""
-    highest, found = 7, []
+    """For each section the breadcrumb in ``above`` that it is under; empty without one."""
+    highest, breadcrumbs = 7, []
     for section in sections:
         highest = min(highest, section.heading_level or highest)
         paths = [path for level, path in above if section.heading_level == 0 or level < highest]
-        found.append(paths[-1] if paths else "")
-    return found
+        breadcrumbs.append(paths[-1] if paths else "")
+    return breadcrumbs
 
 
 def _open_at_end(sections: Sequence[Section], before: Sequence[str], above: Headings) -> Headings:
-    """The headings that the next piece goes on under."""
+    """The headings above the next part."""
     open_ = list(above)
     for section, path in zip(sections, before, strict=True):
         if section.heading_level:
-            open_ = [each for each in open_ if each[0] < section.heading_level]
+            open_ = [heading for heading in open_ if heading[0] < section.heading_level]
             full = f"{path}{SEPARATOR}{section.heading_path}" if path else section.heading_path
             open_.append((section.heading_level, full))
     return tuple(open_)

@@ -19,10 +19,10 @@ _WORD = re.compile(r"[^\W_]+|\S")
 
 
 def window_header(title: str, heading_path: str) -> str:
-    """What stands above each window of a chunk: page title and breadcrumb, without repeating the title.
+    """The header of a chunk's windows: page title and breadcrumb, without a second title and without ``[part 2/3]``.
 
-    Without ``[part 2/3]``, which says nothing about the text. At most about 48 tokens (estimated, there is no
-    tokenizer here): of a longer one, the names next to the title give way first, then the end is cut.
+    It has about 48 tokens at most, by an estimate without the model's tokenizer. Of a longer one, the headings next to
+    the title are removed first, then the end is cut.
     """
     title = " ".join(title.split())
     path = _PART.sub("", heading_path)
@@ -39,20 +39,20 @@ def window_header(title: str, heading_path: str) -> str:
 
 
 def _cost(word: str) -> int:
-    """Tokens of a word, from above for WordPiece on anything but random letters."""
+    """Tokens of a word: an upper bound for WordPiece, except for random letters."""
     return -(-len(word) // 3) if word.isascii() else len(word)
 
 
 def _estimate(text: str) -> int:
-    return sum(_cost(found[0]) for found in _WORD.finditer(text))
+    return sum(_cost(word[0]) for word in _WORD.finditer(text))
 
 
 def _fit(text: str) -> str:
     left = MAX_HEADER_TOKENS
-    for found in _WORD.finditer(text):
-        left -= _cost(found[0])
+    for word in _WORD.finditer(text):
+        left -= _cost(word[0])
         if left < 0:
-            return text[: found.start()].rstrip() or text[:MAX_HEADER_TOKENS]
+            return text[: word.start()].rstrip() or text[:MAX_HEADER_TOKENS]
     return text
 
 
@@ -64,17 +64,16 @@ def cut_windows(
     max_tokens: int,
     overlap: int,
 ) -> tuple[Window, ...]:
-    """Cut a chunk into what the model reads at once.
+    """Cut a chunk into windows that fit the model, one at least. Takes linear time.
 
-    ``spans`` are the chunk's tokens as character offsets, in order; ``max_tokens`` counts header and slice
-    (take off the model's special tokens before). As few windows as that allows, of about one size: a sliver at
-    the end would cost a whole vector and say little. They overlap by about ``overlap`` tokens and end, where one
-    is near, at the end of a line, a sentence or a word. Always at least one window. Linear in the chunk.
+    ``spans``: the chunk's tokens as character offsets, in order. ``max_tokens``: tokens of header and slice, without
+    the model's special tokens. The result has as few windows as possible, of about the same size. They overlap by about
+    ``overlap`` tokens, and end at the end of a line, a sentence or a word where one is near.
     """
     tokens = _token_starts(spans, len(chunk_content))
     room = max(8, max_tokens - header_tokens)
     overlap = max(0, min(overlap, room // 2))
-    made: list[Window] = []
+    result: list[Window] = []
     first = 0
     while True:
         left = len(tokens) - first
@@ -83,26 +82,26 @@ def cut_windows(
         if not done:
             more = -(-(left - overlap) // (room - overlap))
             even = -(-(left + (more - 1) * overlap) // more)
-            wanted = first + even
-            last = _border(chunk_content, tokens, wanted - even // 4, min(wanted + even // 4, first + room), wanted)
+            target = first + even
+            last = _border(chunk_content, tokens, target - even // 4, min(target + even // 4, first + room), target)
         start = tokens[first] if first else 0
         stop = len(chunk_content) if done else tokens[last]
-        made.extend(_window(chunk_content, header, start, stop))
+        result.extend(_window(chunk_content, header, start, stop))
         if done:
             break
-        wanted = last - overlap
+        target = last - overlap
         near = overlap // 2
         first = max(
             first + 1,
-            _border(chunk_content, tokens, wanted - near, wanted + near, wanted) if near else wanted,
+            _border(chunk_content, tokens, target - near, target + near, target) if near else target,
         )
-    if not made:
+    if not result:
         return (Window(0, len(chunk_content), window_text(header, chunk_content)),)
-    return tuple(made)
+    return tuple(result)
 
 
 def _token_starts(spans: Sequence[tuple[int, int]], size: int) -> list[int]:
-    """Where a window may be cut: token starts, in order. Tokens of one character are not parted."""
+    """Positions where a window can end: token starts, in order. Tokens of one character are not split."""
     starts: list[int] = []
     for start, end in spans:
         if start < end <= size:
@@ -111,7 +110,7 @@ def _token_starts(spans: Sequence[tuple[int, int]], size: int) -> list[int]:
 
 
 def window_text(header: str, piece: str) -> str:
-    """What the model reads for ``piece``, a window's slice of its chunk; not what readers do not see of it."""
+    """The text that is embedded for ``piece``, a slice of a chunk, without text that readers do not see."""
     piece = visible_text.shown(piece)
     return f"{header}\n{piece}" if header else piece
 
@@ -124,12 +123,12 @@ def _window(content: str, header: str, start: int, stop: int) -> Iterator[Window
         yield Window(start, start + len(piece), window_text(header, piece))
 
 
-def _border(content: str, tokens: Sequence[int], low: int, high: int, wanted: int) -> int:
-    """The best token to cut before within ``low..high``: by kind of border, then nearness to ``wanted``."""
-    best, best_kind = wanted, -1
+def _border(content: str, tokens: Sequence[int], low: int, high: int, target: int) -> int:
+    """The best token in ``low..high`` to cut before: by kind of border, then by distance to ``target``."""
+    best, best_kind = target, -1
     low, high = max(1, low), min(high, len(tokens) - 1)
-    for distance in range(max(high - wanted, wanted - low) + 1):
-        for index in (wanted - distance, wanted + distance):
+    for distance in range(max(high - target, target - low) + 1):
+        for index in (target - distance, target + distance):
             if low <= index <= high and tokens[index - 1] < tokens[index]:
                 kind = _kind(content[tokens[index - 1] : tokens[index]], content[tokens[index]])
                 if kind > best_kind:
@@ -140,7 +139,8 @@ def _border(content: str, tokens: Sequence[int], low: int, high: int, wanted: in
 
 
 def _kind(before: str, after: str) -> int:
-    """3 a line's end, 2 a sentence's, 1 a word's, 0 within a word. ``before`` runs from the token before."""
+    """3: end of a line, 2: of a sentence, 1: of a word, 0: within a word. ``before``: the text since the token
+    before."""
     bare = before.rstrip()
     if "\n" in before[len(bare) :] or "\r" in before[len(bare) :]:
         return 3

@@ -39,11 +39,11 @@ def configure(
     """
     config = _merge(Config(), *beneath, "") if beneath else Config()
     config = _merge(config, file or {}, origin, "")
-    said: dict[str, Any] = {}
+    from_environment: dict[str, Any] = {}
     for name, path, kind in _variables():
         if environment and environment.get(name):
-            _put(said, path, _from_text(environment[name], kind, name))
-    config = _merge(config, said, "the environment", "")
+            _put(from_environment, path, _from_text(environment[name], kind, name))
+    config = _merge(config, from_environment, "the environment", "")
     return configured(config, flags or {})
 
 
@@ -63,11 +63,11 @@ def _variables() -> list[tuple[str, tuple[str, ...], Any]]:
 
 def configured(config: Config, flags: Mapping[str, Any]) -> Config:
     """``config`` with what ``flags`` say: dotted keys to values, None for "not given". Raises :class:`ConfigError`."""
-    given: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     for dotted, value in flags.items():
         if value is not None:
-            _put(given, tuple(dotted.split(".")), value)
-    return _merge(config, given, "the command line", "")
+            _put(table, tuple(dotted.split(".")), value)
+    return _merge(config, table, "the command line", "")
 
 
 def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
@@ -108,12 +108,12 @@ def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 def _leaves(kind: type, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
     hints = typing.get_type_hints(kind)
-    found: list[tuple[tuple[str, ...], Any]] = []
-    for each in fields(kind):
-        hint = hints[each.name]
-        here = (*path, each.name)
-        found += _leaves(hint, here) if is_dataclass(hint) and isinstance(hint, type) else [(here, hint)]
-    return found
+    leaves: list[tuple[tuple[str, ...], Any]] = []
+    for key in fields(kind):
+        hint = hints[key.name]
+        here = (*path, key.name)
+        leaves += _leaves(hint, here) if is_dataclass(hint) and isinstance(hint, type) else [(here, hint)]
+    return leaves
 
 
 def _plain(kind: Any) -> Any:

@@ -1,7 +1,4 @@
-"""The line of an index in ``.gitattributes``, and the drivers that it names as git's configuration defines them.
-
-A line is added and taken out without touching any other.
-"""
+"""The line for an index in ``.gitattributes``, and git's configuration for the diff and merge drivers that it names."""
 
 from __future__ import annotations
 
@@ -10,31 +7,34 @@ import shlex
 
 FILE = ".gitattributes"
 DRIVERS = "-text diff=anvil merge=anvil"
-"""``-text``: no line ending in an index is ever converted, whatever the other rules say."""
+"""``-text``: git never converts line endings in an index."""
 
 
 def line(path: str) -> str:
-    """The line that gives the index at ``path`` (POSIX, relative to the repository's root) its drivers."""
-    spelled = re.sub(r"([\\*?\[\]])", r"\\\1", path)
-    return f"/{re.sub(r'[ ]', '[[:space:]]', spelled)} {DRIVERS}"
+    """The line for the index at ``path`` (POSIX, relative to the repository's root)."""
+    escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
+    return f"/{re.sub(r'[ ]', '[[:space:]]', escaped)} {DRIVERS}"
 
 
-def with_line(text: str, wanted: str) -> str:
-    """``text`` with the line, added at the end, where it outweighs those before; the line endings are the file's."""
-    if wanted in text.splitlines():
+def with_line(text: str, added: str) -> str:
+    """``text`` with the line at the end, where it overrides earlier lines. The file's line ending is used."""
+    if added in text.splitlines():
         return text
     ending = "\r\n" if "\r\n" in text else "\n"
-    return text + (ending if text and not text.endswith("\n") else "") + wanted + ending
+    return text + (ending if text and not text.endswith("\n") else "") + added + ending
 
 
-def without_line(text: str, wanted: str) -> str:
+def without_line(text: str, removed: str) -> str:
     """``text`` without the line."""
-    return "".join(each for each in text.splitlines(keepends=True) if each.rstrip("\r\n") != wanted)
+    return "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\r\n") != removed)
 
 
 def drivers(program: str, kept_by_lfs: str | None = None) -> dict[str, str]:
-    """Git's configuration of the two drivers; ``program`` as the shell is to read it. Git hands the driver of a file
-    that LFS keeps its pointers, so there LFS's own is put around ours; it knows nothing of the file's path."""
+    """Git's configuration of the two drivers. ``program``: a shell command.
+
+    ``kept_by_lfs``: the path of an index in Git LFS. Its merge driver gets pointer files, so LFS's own driver calls
+    ours with the files. It does not pass the path.
+    """
     merge = f"{program.replace('%', '%%')} git merge-driver %O %A %B"
     if kept_by_lfs is None:
         merge += " %P"

@@ -1,8 +1,7 @@
-"""The last commit that touched each path, for many paths in one walk down the history.
+"""The last commit that changed each path, for many paths in one walk through the history.
 
-Pure: whoever has the commits hands in a function that reads one. Promises the answer of ``git log -1 --
-path`` for every path: at a merge a path follows the first parent that holds the same content, and a commit
-touches a path when no parent does.
+The result is that of ``git log -1 -- path`` for every path. At a merge, a path follows the first parent with the same
+content. A commit changed a path when no parent has that content. The caller passes a function that reads a commit.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from anvil.core.git.objects import Trees
 
 
 class Commit(NamedTuple):
-    """``tree`` identifies the documents' folder, None where it does not exist; ``time`` is seconds since
-    1970."""
+    """``tree``: the id of the documents' folder, None without one. ``time``: seconds since 1970."""
 
     time: int
     parents: tuple[str, ...]
@@ -24,10 +22,9 @@ class Commit(NamedTuple):
 
 
 class Commits:
-    """A repository's commits and the folder ``prefix`` in each; every commit is read once.
+    """A repository's commits, with the folder ``prefix`` of each. A commit is read once.
 
-    ``read`` gives a commit's time, parents and root tree by its id; a shallow clone's boundary has no
-    parents.
+    ``read``: commit id -> time, parents and root tree. The last commits of a shallow clone have no parents.
     """
 
     def __init__(self, read: Callable[[str], tuple[int, tuple[str, ...], str]], trees: Trees, prefix: str) -> None:
@@ -38,37 +35,37 @@ class Commits:
         self.changed = trees.changed
 
     def commit(self, commit: str) -> Commit:
-        known = self._known.get(commit)
-        if known is None:
+        cached = self._known.get(commit)
+        if cached is None:
             time, parents, root = self._read(commit)
             folder = self._trees.folder(root, self._prefix)
-            known = self._known[commit] = Commit(time, parents, folder)
-        return known
+            cached = self._known[commit] = Commit(time, parents, folder)
+        return cached
 
 
 def last_touched(
     history: Commits,
     head: str,
     paths: Collection[str],
-    known: Mapping[str, int],
+    known_times: Mapping[str, int],
     since: str | None,
     boundary: Collection[str],
 ) -> dict[str, int]:
     """Path -> commit time in seconds, for paths that all exist in ``head``.
 
-    ``known`` holds times that an earlier walk from commit ``since`` found, for paths whose content is still
-    the same: a path that gets as far down as ``since`` unchanged needs no further walk. Elsewhere they are
-    not used, for beside the line from ``since`` a path may have another past. The commits of ``boundary``
-    are where a shallow clone was cut off: they seem to touch everything, so what is known goes first there.
+    ``known_times``: the result of an earlier walk from commit ``since``, for paths with the same content as then. A
+    path that reaches ``since`` unchanged has that time. It is not used at other commits, because a path can have
+    another history there. ``boundary``: the last commits of a shallow clone. They seem to change every path, so known
+    times are used there too.
     """
-    found: dict[str, int] = {}
+    times: dict[str, int] = {}
     pending: dict[str, set[str]] = {}
     newest_first: list[tuple[int, str]] = []
 
     def follow(commit: str, along: set[str]) -> None:
         waiting = pending.get(commit)
         if waiting is None:
-            # Any order gives the right answer; newest first lets lines that join again be walked as one.
+            # Any order is correct. With the newest first, branches that join again are walked once.
             pending[commit] = along
             heappush(newest_first, (-history.commit(commit).time, commit))
         else:
@@ -81,8 +78,8 @@ def last_touched(
         here = pending.pop(name)
         commit = history.commit(name)
         if name == since or name in boundary:
-            found.update((path, known[path]) for path in here & known.keys())
-            here -= known.keys()
+            times.update((path, known_times[path]) for path in here & known_times.keys())
+            here -= known_times.keys()
         for parent in commit.parents:
             if not here:
                 break
@@ -92,5 +89,5 @@ def last_touched(
             if here:
                 follow(parent, here)
             here = differing
-        found.update((path, commit.time) for path in here)
-    return found
+        times.update((path, commit.time) for path in here)
+    return times

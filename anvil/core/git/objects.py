@@ -1,8 +1,7 @@
-"""Git's object format: blob ids, and trees read from their bytes: the folder at a path, the files below it,
-and how two folders differ.
+"""Git's object format: blob ids, and trees: the folder at a path, its files, and the differences of two folders.
 
-Pure: whoever has the objects hands in a function that reads one. A history of thousands of commits is
-compared tree by tree, and only folders whose ids differ are looked into.
+The caller passes a function that reads an object. Only folders with different ids are compared, so thousands of commits
+are compared quickly.
 """
 
 from __future__ import annotations
@@ -14,37 +13,40 @@ from typing import Literal, NamedTuple
 
 from anvil.core.file_selection import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT
 
-# Mode, name, and the 20 bytes of a SHA-1 id; entries follow one another without a gap.
+# Mode, name, and the 20 bytes of a SHA-1 id.
 _ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
 _FOLDER = b"40000"
 _NOTHING = (b"", b"")
 _MAX_CACHED_TREES = 512
-_MAX_LINKS = 40  # as Linux
+_MAX_LINKS = 40  # as on Linux
 
 _Raw = tuple[bytes, bytes, bytes]
 Kind = Literal["file", "symlink", "submodule", "conflict"]
 
 
 class Entry(NamedTuple):
-    """A name in a tree or in the index: its object id (40 hex digits), and what kind of thing it names."""
+    """An entry of a tree or of git's index: its object id (40 hex digits) and its kind."""
 
     id: str
     kind: Kind
 
 
 def blob_id(data: bytes) -> str:
-    """The id git gives these bytes, as 40 hex digits; needs no repository."""
+    """Git's id for these bytes, 40 hex digits."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def kind(mode: int) -> Kind:
-    """What git's file mode says."""
+    """The kind for git's file mode."""
     return "symlink" if mode == 0o120000 else "submodule" if mode == 0o160000 else "file"
 
 
 def landing(path: str, target: Callable[[str], str | None]) -> tuple[str, str]:
-    """Where a path (POSIX, from the root) leads when links on its way are followed, and why it does not where it leads
-    out of the root or never ends. ``target`` gives the text of a link, None for what is none."""
+    """Follow the links on a path (POSIX, from the root). Returns (path, "") or ("", reason).
+
+    A path that leads out of the root, or in a circle, has a reason. ``target``: path -> text of a link, None for
+    others.
+    """
     done: list[str] = []
     todo = path.split("/")
     hops = 0
@@ -71,8 +73,8 @@ def landing(path: str, target: Callable[[str], str | None]) -> tuple[str, str]:
 
 
 class Trees:
-    """Trees by id (40 hex digits). ``read`` gives a tree object's bytes; names that are not UTF-8 keep
-    their bytes as surrogate escapes."""
+    """Trees by id (40 hex digits), with a cache. ``read``: id -> bytes of a tree object. Bytes of names that are not
+    UTF-8 become surrogate escapes."""
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
         self._read = read
@@ -88,19 +90,19 @@ class Trees:
         return tree
 
     def entry(self, root: str, path: str) -> Entry | None:
-        """What is at a path (POSIX); None for a folder, or when there is nothing."""
+        """The entry at a path (POSIX); None for a folder or a missing path."""
         folder, _, name = path.rpartition("/")
         tree = self.folder(root, folder or ".")
         mode, id_ = self._children(tree).get(name.encode("utf-8", "surrogateescape"), _NOTHING) if tree else _NOTHING
         return None if mode in (_FOLDER, b"") else Entry(id_.hex(), kind(int(mode, 8)))
 
     def files(self, tree: str) -> Iterator[tuple[str, Entry]]:
-        """Path and entry of everything below that is not a folder, in no particular order."""
-        for path, mode, found in self._differing(None, tree, b""):
-            yield path.decode("utf-8", "surrogateescape"), Entry(found.hex(), kind(int(mode, 8)))
+        """(path, entry) of all files below a folder, in any order."""
+        for path, mode, id_ in self._differing(None, tree, b""):
+            yield path.decode("utf-8", "surrogateescape"), Entry(id_.hex(), kind(int(mode, 8)))
 
     def changed(self, old: str | None, new: str | None) -> set[str]:
-        """The paths in ``new`` whose content or mode is another, or none, in ``old``."""
+        """The paths in ``new`` that are not in ``old``, or have another content or mode there."""
         if new is None:
             return set()
         return {path.decode("utf-8", "surrogateescape") for path, _, _ in self._differing(old, new, b"")}
@@ -108,15 +110,15 @@ class Trees:
     def _differing(self, old: str | None, new: str, head: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
         before = self._entries(old) if old else frozenset()
         differing = self._entries(new) - before
-        for mode, name, found in differing:
+        for mode, name, id_ in differing:
             if mode != _FOLDER:
-                yield head + name, mode, found
+                yield head + name, mode, id_
             else:
                 counterpart = self.folder(old, name.decode("utf-8", "surrogateescape")) if old else None
-                yield from self._differing(counterpart, found.hex(), head + name + b"/")
+                yield from self._differing(counterpart, id_.hex(), head + name + b"/")
 
     def _children(self, tree: str) -> dict[bytes, tuple[bytes, bytes]]:
-        """Name -> (mode, binary id) of everything directly in a folder."""
+        """Name -> (mode, binary id) of the entries of a folder."""
         names = self._children_by_tree.get(tree)
         if names is None:
             if len(self._children_by_tree) >= _MAX_CACHED_TREES:

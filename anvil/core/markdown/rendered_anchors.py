@@ -58,15 +58,15 @@ def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int
     """Section ordinal -> its heading."""
     left = [(s.heading_level, _bare(s.title)) for s in sections]
     right = [(h.level, _bare(h.text)) for h in rendered]
-    found: dict[int, Heading] = {}
+    pairs: dict[int, Heading] = {}
     for kind, a, b, c, d in _opcodes(left, right):
         if kind == "equal":
             for i, j in zip(range(a, b), range(c, d), strict=True):
-                found[sections[i].ordinal] = rendered[j]
+                pairs[sections[i].ordinal] = rendered[j]
         elif kind == "replace" and (b - a) * (d - c) <= MAX_COMPARED_PAIRS:
             for i, j in _best(sections[a:b], rendered[c:d]):
-                found[sections[a + i].ordinal] = rendered[c + j]
-    return found
+                pairs[sections[a + i].ordinal] = rendered[c + j]
+    return pairs
 
 
 def _opcodes(left: Sequence[_Key], right: Sequence[_Key]) -> Sequence[tuple[str, int, int, int, int]]:

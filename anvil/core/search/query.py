@@ -1,7 +1,8 @@
-"""Words: what the keyword index is given beside the text, and what a question asks it for.
+"""Query parsing, and the derived terms of a text for the keyword index.
 
-Pure. SQLite's own tokenizer folds case and diacritics and stems English; it does not part ``camelCase``, and it
-takes a run of Chinese, Japanese or Korean for one word. Both are mended here, on both sides alike.
+SQLite's tokenizer folds case and diacritics and stems English. It does not split ``camelCase``, and it reads a run of
+Chinese, Japanese or Korean as one word. So derived terms, parts of compounds and pairs of characters, are added to the
+text and to the query.
 """
 
 from __future__ import annotations
@@ -19,22 +20,21 @@ STOP = frozenset(
     would you your
     """.split()  # noqa: SIM905 - a list of 69 quoted words is not read
 )
-"""Words that say nothing about the subject of an English question; asked for only when there are no others."""
+"""English stop words. A query that has other words does not search for them."""
 
 PART_WEIGHT = 0.5
-"""A part of a compound word, against a word."""
+"""Weight of a part of a compound word; a word has 1."""
 PHRASE_WEIGHT = 1.0
-"""A phrase in quotes, against a word."""
+"""Weight of a phrase in quotes; a word has 1."""
 MAX_WORDS = 2000
-"""Different runs of a question, and different words of it, that are looked at: far beyond a page, and a bound on what
-a pasted book costs."""
+"""Different words of a query that are searched, and different runs between spaces that are read."""
 MAX_QUERY_CHARACTERS = 32_000
-"""Characters of a question that are looked at."""
+"""Characters of a query that are read."""
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Ranges of Chinese, Japanese and Korean characters, for a character class."""
-_WORD = re.compile(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # marks written apart belong to their letter
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")  # the same in plain text, in half the time
+_WORD = re.compile(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # combining marks belong to their letter
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")  # the same for ASCII, twice as fast
 _RUN = re.compile(f"[{CJK}]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
@@ -42,66 +42,65 @@ _ENDING = re.compile(r"\.\w+$")
 _AROUND = "`'\",;:!?()[]{}<>*."
 
 Stem = Callable[[str], Sequence[str]]
-"""A word -> the tokens the keyword index has for it."""
+"""A word -> its tokens in the keyword index."""
 
 
 @dataclass(slots=True)
 class Query:
-    """What a question asks for: token -> (weight, the word as written), and phrases -> weight."""
+    """A parsed query. ``terms``: token -> (weight, the word as written). ``phrases``: phrase -> weight."""
 
     terms: dict[str, tuple[float, str]] = field(default_factory=dict)
     phrases: dict[str, float] = field(default_factory=dict)
 
 
 def words(text: str) -> list[str]:
-    """The words of a text as the keyword index parts them, before stemming."""
+    """The words of a text, split as in the keyword index, before stemming."""
     return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
 
 
 def compound_parts(word: str) -> list[str]:
     """``optimizeDeps`` -> ``optimize``, ``Deps``; nothing for a word of one part. The word is ASCII."""
-    if word.isalpha() and word[1:].islower():  # as nearly all words are
+    if word.isalpha() and word[1:].islower():  # nearly all words
         return []
     parts = _CAMEL.findall(word)
     return parts if len(parts) > 1 else []
 
 
 def pairs(run: str) -> list[str]:
-    """A run of CJK characters as overlapping pairs, the usual stand-in for words; a single one as it is."""
+    """Overlapping pairs of a run of CJK characters, used in place of words; a single character as it is."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
 def derived_terms(text: str) -> str:
-    """What a chunk is to be found by besides its text: parts of compounds, CJK characters and their pairs; sorted."""
-    found: set[str] = set()
+    """Additional search terms of a text: parts of compounds, CJK runs and their pairs; sorted."""
+    terms: set[str] = set()
     whole = set(words(text))
     for word in whole:
         if not word.isascii():
             for run in _RUN.findall(word):
-                found.update(pairs(run), run)
+                terms.update(pairs(run), run)
         elif parts := compound_parts(word):
-            found.update(part.lower() for part in parts if len(part) > 1)
-    if found:
-        found.difference_update(map(str.lower, whole))
-    return " ".join(sorted(found))
+            terms.update(part.lower() for part in parts if len(part) > 1)
+    if terms:
+        terms.difference_update(map(str.lower, whole))
+    return " ".join(sorted(terms))
 
 
 def path_words(path: str) -> str:
-    """A page's path as text, without its ending."""
+    """The words of a page's path, without its ending."""
     return " ".join(words(_ENDING.sub("", path)))
 
 
-def bounded(question: str) -> str:
-    """The part of a question that is read, however long it is."""
-    return question.strip()[:MAX_QUERY_CHARACTERS]
+def bounded(query: str) -> str:
+    """The part of a query that is read."""
+    return query.strip()[:MAX_QUERY_CHARACTERS]
 
 
 def parse_query(text: str, stem: Stem) -> Query:
-    """A question in plain words, with or without ``"quoted phrases"`` and identifiers, taken apart.
+    """Parse a query in plain words, with or without ``"quoted phrases"`` and identifiers.
 
-    Identifiers such as ``DEC-0054``, ``snake_case``, ``--flag-name`` and ``a.b.c`` ask for their words, and as a
-    phrase for their words side by side. Of a question of more than ``MAX_WORDS`` different runs or words, or more than
-    ``MAX_QUERY_CHARACTERS`` characters, the rest is not read.
+    Identifiers such as ``DEC-0054``, ``snake_case``, ``--flag-name`` and ``a.b.c`` give their words, and a phrase of
+    these words. Text after ``MAX_QUERY_CHARACTERS`` characters or ``MAX_WORDS`` words is not read.
     """
     text = unicodedata.normalize("NFC", bounded(text)).replace("\0", " ")
     query, stopped = Query(), Query()
@@ -137,10 +136,10 @@ def _add(query: Query, word: str, weight: float, stem: Stem) -> None:
 
 
 def literal(text: str) -> str:
-    """A word or phrase as FTS5 wants it: in double quotes nothing is syntax."""
+    """A word or phrase as an FTS5 string, so that none of its characters is syntax."""
     return '"' + text.replace('"', '""') + '"'
 
 
-def any_of(wanted: Iterable[str]) -> str:
-    """Words and phrases as an FTS5 expression that one of them satisfies."""
-    return " OR ".join(map(literal, wanted))
+def any_of(texts: Iterable[str]) -> str:
+    """An FTS5 expression that matches any of these words and phrases."""
+    return " OR ".join(map(literal, texts))

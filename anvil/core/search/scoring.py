@@ -1,7 +1,7 @@
-"""Scores: how well a chunk's words and vectors fit a question, and how the two are made one.
+"""Scoring: how well the words and vectors of a candidate match a query, and the sum of both.
 
-Pure arithmetic over candidates that somebody else found. The parameters were chosen on 151 questions
-over six documentation sets, and do not help on each; docs/performance.md says how, and how far to trust it.
+The parameters were chosen on 151 queries over six documentation sets. They do not help on each; docs/performance.md has
+the measurement and its limits.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIELD_WEIGHTS = (2.0, 2.0, 1.0, 0.5)
-"""Title, breadcrumb, content, derived terms (with the words of the path, which only score)."""
+"""Of title, breadcrumb, content, and derived terms with the words of the path."""
 K1, B = 1.2, 0.75
 DENSE_WEIGHT = 0.5
-"""Weight of the vectors' part against the words' part (1)."""
+"""Weight of the vectors; the words have 1."""
 HEADING_WEIGHT = 0.3
-"""Weight of the share of the question that stands in the breadcrumb or the title."""
+"""Weight of the share of the query that is in the breadcrumb or the title."""
 PAGE_WEIGHT = 1.0
-"""Weight of a page's mean vector beside a chunk's best window."""
+"""Weight of the mean vector of the page; the best window of the chunk has 1."""
 SIBLING_BOOST, MAX_BOOSTED = 0.4, 4
-"""How far, and how many, sections of a page are raised toward its best one."""
+"""How far the score of a section is raised toward that of the page's best one, and how many sections of a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A candidate's words: token counts of title, breadcrumb, content and derived terms, at least of what is asked
-    for; and how many words it has in all."""
+    """A candidate's words: token counts of title, breadcrumb, content and derived terms, at least for the tokens of the
+    query; and its number of words."""
 
     counts: tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]
     length: int
@@ -40,8 +40,8 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class ScoreParts:
-    """What the score of a hit is made of; their sum. ``words`` and ``heading`` come from the keyword side, ``vectors``
-    from the semantic one, ``page`` is what the best section of the same page lends. Of a semantic search: one cosine.
+    """The summands of a hit's score. ``words`` and ``heading`` are those of the keyword search, ``vectors`` that of the
+    semantic one, ``page`` that of the best section of the page. A semantic search has one summand, a cosine.
     """
 
     words: float
@@ -59,14 +59,14 @@ def bm25f(fields: Fields, weights: Mapping[str, float], average: float, phrases:
     """(score, heading coverage) of one candidate.
 
     The score is BM25F (Robertson, Zaragoza and Taylor 2004): field-weighted term counts, saturated once.
-    ``weights``: token -> idf times its weight in the question. ``phrases``: the summed weights of the phrases it
-    holds, each as one occurrence. Heading coverage is the share of ``weights`` that stands in breadcrumb or title.
+    ``weights``: token -> idf times its weight in the query. ``phrases``: the sum of the weights of the phrases in the
+    candidate, each as one occurrence. Heading coverage: the share of ``weights`` in the breadcrumb or the title.
     """
     norm = K1 * (1 - B + B * fields.length / max(average, 1.0))
     score, covered = phrases * (K1 + 1) / (1 + norm), 0.0
     in_title, in_heading, in_content, in_terms = fields.counts
     of_title, of_heading, of_content, of_terms = FIELD_WEIGHTS
-    for token, weight in weights.items():  # spelled out: this is the innermost loop of a search
+    for token, weight in weights.items():  # without an inner loop: this is the hottest loop of a search
         frequency = (
             of_title * in_title.get(token, 0)
             + of_heading * in_heading.get(token, 0)
@@ -85,10 +85,9 @@ def fuse(
     coverage: NDArray[np.float64],
     dense: NDArray[np.float64] | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """One score in 0..1 a candidate (n,): a convex sum of its words, its heading and its vectors (None: without); and
-    these three summands (n, 3).
+    """A score in 0..1 for each candidate (n,), and its summands (n, 3): words, heading and vectors (None: without).
 
-    ``lexical`` is taken relative to the best candidate; ``dense`` is in 0..1 already.
+    ``lexical`` is divided by that of the best candidate. ``dense`` is in 0..1.
     """
     best = lexical.max(initial=0.0)
     words, heading = lexical / best if best > 0 else lexical, HEADING_WEIGHT * coverage
@@ -99,23 +98,23 @@ def fuse(
 
 
 def normalize(scores: NDArray[np.floating], mean: float, peak: float) -> NDArray[np.float64]:
-    """Where scores lie between the mean of all (0) and the best of all (1); 0 below."""
+    """Scale scores so that the mean of all becomes 0 and the best of all 1; 0 below the mean."""
     return np.maximum((scores.astype(np.float64) - mean) / max(peak - mean, 1e-9), 0.0)
 
 
 def boost_siblings(scores: Sequence[float], pages: Sequence[int]) -> list[float]:
-    """Raise the best few sections of each page part of the way to the page's best one.
+    """Raise the scores of the best sections of each page toward that of its best one.
 
-    A page that answers well answers in more than one place; the order of the pages by their best section
-    stays what it was. ``scores`` and ``pages`` are in the same order; so is the result.
+    A page that matches well often does so in several sections. The order of the pages by their best section does not
+    change. ``scores``, ``pages`` and the result have the same order.
     """
     best: dict[int, float] = {}
     seen: dict[int, int] = {}
-    found = list(scores)
+    boosted = list(scores)
     for place in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
         page = pages[place]
         best.setdefault(page, scores[place])
         seen[page] = seen.get(page, 0) + 1
         if seen[page] <= MAX_BOOSTED:
-            found[place] += SIBLING_BOOST * (best[page] - scores[place])
-    return found
+            boosted[place] += SIBLING_BOOST * (best[page] - scores[place])
+    return boosted

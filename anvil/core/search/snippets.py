@@ -1,6 +1,6 @@
-"""The part of a text that a question is about, in whole lines, and the words in it that matched.
+"""Snippets: the lines of a text that match a query best, and the words in it that match.
 
-Pure. Serves the budget of a reply and the snippets on a terminal.
+Used to shorten replies of tools, and for results on a terminal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import groupby
 from anvil.core.search.query import CJK, STOP, bounded, pairs
 
 MAX_WORD_CHARACTERS = 100
-"""Characters of the longest word that is remembered."""
+"""Characters of the longest word that is cached."""
 _END = re.compile(r"\r\n?|\n")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _WORD = re.compile(rf"[^\W{CJK}]+|[{CJK}]+")
@@ -22,15 +22,15 @@ _ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")
 
 
 def stem(word: str) -> str:
-    """A word without its English ending, roughly, folded: enough to mark ``caches`` for ``caching``."""
+    """A folded word without its English ending, roughly: ``caching`` and ``caches`` give the same."""
     folded = word.casefold()
     cut = _ENDING.sub("", folded)
     return cut if len(cut) >= 3 else folded
 
 
 def query_stems(text: str) -> frozenset[str]:
-    """The roots of a question's words, stop words and those of one or two letters left out; of Chinese, Japanese and
-    Korean, which know no spaces, its pairs of characters."""
+    """The stems of a query's words, without stop words and words of one or two letters; for Chinese, Japanese and
+    Korean, which have no spaces, pairs of characters."""
     words = (
         word
         for word in _WORD.findall(bounded(text))
@@ -43,59 +43,59 @@ def _keys(word: str) -> tuple[str, ...]:
     return _known_keys(word) if len(word) <= MAX_WORD_CHARACTERS else _known_keys.__wrapped__(word)
 
 
-@lru_cache(4096)  # a text has few different words, and the next text mostly the same ones
+@lru_cache(4096)  # texts of one index have few different words
 def _known_keys(word: str) -> tuple[str, ...]:
     return tuple(pairs(word)) if _UNSPACED.match(word) else (stem(word),)
 
 
-def highlight(text: str, wanted: Collection[str], style: Callable[[str], str]) -> str:
-    """``text`` with each word whose root is ``wanted`` passed through ``style``."""
+def highlight(text: str, stems: Collection[str], style: Callable[[str], str]) -> str:
+    """``text``, with ``style`` applied to each word whose stem is in ``stems``."""
 
-    def marked(found: re.Match[str]) -> str:
-        if _UNSPACED.match(found[0]):
-            return _marked_run(found[0], wanted, style)
-        return style(found[0]) if stem(found[0]) in wanted else found[0]
+    def marked(match: re.Match[str]) -> str:
+        if _UNSPACED.match(match[0]):
+            return _marked_run(match[0], stems, style)
+        return style(match[0]) if stem(match[0]) in stems else match[0]
 
     return _WORD.sub(marked, text)
 
 
-def matched_words(text: str, wanted: Collection[str]) -> frozenset[str]:
-    """The words of ``text`` whose root is ``wanted``, as they are spelled there."""
-    found: set[str] = set()
+def matched_words(text: str, stems: Collection[str]) -> frozenset[str]:
+    """The words of ``text`` whose stem is in ``stems``, as written."""
+    matched: set[str] = set()
 
     def keep(word: str) -> str:
-        found.add(word)
+        matched.add(word)
         return word
 
-    highlight(text, wanted, keep)
-    return frozenset(found)
+    highlight(text, stems, keep)
+    return frozenset(matched)
 
 
-def _marked_run(run: str, wanted: Collection[str], style: Callable[[str], str]) -> str:
-    starts = [run[i : i + 2] in wanted for i in range(len(run))]
-    hit = [run[i] in wanted or starts[i] or (i > 0 and starts[i - 1]) for i in range(len(run))]
-    pieces = groupby(zip(run, hit, strict=True), key=lambda each: each[1])
+def _marked_run(run: str, stems: Collection[str], style: Callable[[str], str]) -> str:
+    starts = [run[i : i + 2] in stems for i in range(len(run))]
+    hit = [run[i] in stems or starts[i] or (i > 0 and starts[i - 1]) for i in range(len(run))]
+    pieces = groupby(zip(run, hit, strict=True), key=lambda item: item[1])
     joined = ((is_hit, "".join(character for character, _ in group)) for is_hit, group in pieces)
     return "".join(style(text) if is_hit else text for is_hit, text in joined)
 
 
 def lines_before(text: str, at: int) -> int:
-    """How many lines end before a place in a text."""
-    return sum(1 for found in _END.finditer(text) if found.end() <= at)
+    """Number of line ends before a position in a text."""
+    return sum(1 for line_end in _END.finditer(text) if line_end.end() <= at)
 
 
-def best_snippet(text: str, wanted: Collection[str], size: int) -> tuple[int, int]:
-    """Span of the run of whole lines, at most ``size`` characters, that holds the most different ``wanted`` roots.
+def best_snippet(text: str, stems: Collection[str], size: int) -> tuple[int, int]:
+    """The span of whole lines, at most ``size`` characters, with the most different ``stems``.
 
-    Among equals the one with most matches, then the earliest. A line longer than ``size`` is cut.
+    Of equal spans it is the one with most matches, then the first. A line longer than ``size`` is cut.
     """
     if len(text) <= size:
         return 0, len(text)
     lines: list[tuple[int, int, frozenset[str], int]] = []
     start = 0
     for line in _LINE.findall(text):
-        found = [each for word in _WORD.findall(line) for each in _keys(word) if each in wanted]
-        lines.append((start, start + len(line), frozenset(found), len(found)))
+        matched = [key for word in _WORD.findall(line) for key in _keys(word) if key in stems]
+        lines.append((start, start + len(line), frozenset(matched), len(matched)))
         start += len(line)
     best, best_rank, last = (0, min(size, len(text))), (-1, -1), 0
     counts: dict[str, int] = {}
@@ -115,7 +115,7 @@ def best_snippet(text: str, wanted: Collection[str], size: int) -> tuple[int, in
                 if not counts[word]:
                     del counts[word]
             matches -= lines[first][3]
-        else:  # this line alone is longer than the budget
+        else:  # this line alone is longer than size
             rank = (len(lines[first][2]), lines[first][3])
             if rank > best_rank:
                 best, best_rank = (begin, begin + size), rank

@@ -1,7 +1,7 @@
-"""The vectors of an index in memory, scanned whole: exact cosines of a question with every window.
+"""The vectors of an index in memory: exact cosines of a query with every window.
 
-Rows stay int8, as they are stored; a block at a time is widened in the processor's cache, because it is reading
-them from memory that takes the time.
+Rows stay int8, as they are stored. A block at a time is converted to floats in the processor's cache, because reading
+memory takes most of the time.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK_ROWS = 1024
-"""Rows widened at once: few enough for the processor's cache, and for its library of products to need no threads of
-its own, which cost more here than they bring."""
+"""Rows converted at once. They fit into the processor's cache, and BLAS uses no threads, which would cost more."""
 TWO_THREADS_FROM_ROWS = 16 * BLOCK_ROWS
-"""From so many rows on, two threads take half of them each."""
+"""From this number of rows on, two threads take half of them each."""
 
 
 class VectorIndex:
-    """The windows' vectors, answering for chunks.
+    """Cosines of chunks, from the vectors of their windows.
 
-    ``rows``: int8 (n, dimensions), of any length. ``owners`` (n,): the place of each row's chunk.
-    ``documents`` (chunks,): the document of each place; chunks of one document lie side by side.
+    ``rows``: int8 (n, dimensions), of any length. ``owners`` (n,): the position of each row's chunk.
+    ``documents`` (chunks,): the document of each position; chunks of one document are neighbours.
     """
 
     def __init__(
@@ -40,8 +39,8 @@ class VectorIndex:
         changed: NDArray[np.int64] | None = None,
         centroids: Mapping[int, NDArray[np.float32]] | None = None,
     ) -> None:
-        """``before``: a table of other documents or the same; what it knows of those not ``changed`` is taken over.
-        ``centroids``: where only some chunks of each document are here, the documents' mean vectors."""
+        """``before``: an earlier index, whose means of documents that are not ``changed`` are reused. ``centroids``:
+        the mean vectors of documents of which only some chunks are here."""
         if len(owners) and (owners[1:] < owners[:-1]).any():
             order = np.argsort(owners, kind="stable")
             rows, owners = rows[order], owners[order]
@@ -69,25 +68,25 @@ class VectorIndex:
                     self._centroids[at] = centroids[document]
         self._fill_means(np.searchsorted(owners, np.append(pages, len(documents))), np.flatnonzero(unknown))
 
-    def _fill_means(self, bounds: NDArray[np.intp], wanted: NDArray[np.intp]) -> None:
-        """The means of the ``wanted`` pages, whose rows lie between ``bounds``; some thousand rows at a time."""
-        wanted = wanted[bounds[wanted + 1] > bounds[wanted]]
-        sizes = np.cumsum(bounds[wanted + 1] - bounds[wanted])
-        for some in np.split(wanted, np.flatnonzero(np.diff(sizes // TWO_THREADS_FROM_ROWS)) + 1):
-            if len(some):
-                lengths = bounds[some + 1] - bounds[some]
+    def _fill_means(self, bounds: NDArray[np.intp], pages: NDArray[np.intp]) -> None:
+        """Compute the mean vectors of ``pages``. ``bounds``: their first rows. Some thousand rows are read at once."""
+        pages = pages[bounds[pages + 1] > bounds[pages]]
+        sizes = np.cumsum(bounds[pages + 1] - bounds[pages])
+        for group in np.split(pages, np.flatnonzero(np.diff(sizes // TWO_THREADS_FROM_ROWS)) + 1):
+            if len(group):
+                lengths = bounds[group + 1] - bounds[group]
                 begins = np.cumsum(lengths) - lengths
-                rows = np.repeat(bounds[some] - begins, lengths) + np.arange(lengths.sum())
+                rows = np.repeat(bounds[group] - begins, lengths) + np.arange(lengths.sum())
                 means = np.add.reduceat(self.rows[rows] * self._scale[rows, None], begins, axis=0)
                 means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
-                self._centroids[some] = means
+                self._centroids[group] = means
 
     def similarity(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each chunk's best cosine with the unit vector ``query`` (chunks,); -1 for chunks without a vector."""
-        found = np.full(self._chunks, -1.0, np.float32)
+        cosines = np.full(self._chunks, -1.0, np.float32)
         if len(self.rows):
-            found[self._owners] = np.maximum.reduceat(_dots(self.rows, query) * self._scale, self._starts)
-        return found
+            cosines[self._owners] = np.maximum.reduceat(_dots(self.rows, query) * self._scale, self._starts)
+        return cosines
 
     @property
     def centroids(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -95,19 +94,18 @@ class VectorIndex:
         return self._documents, self._centroids
 
     def middle(self, page_weight: float = PAGE_WEIGHT) -> NDArray[np.float64]:
-        """The vector whose product with a query is the mean of :meth:`similarity_with_page` over the chunks that have
-        vectors, if a chunk counted by the mean of its windows instead of the best one. With ``page_weight`` 0 it is the
-        mean of :meth:`similarity`."""
-        found = np.zeros(self.rows.shape[1])
+        """The vector whose product with a query is the mean of :meth:`similarity_with_page` over all chunks, with the
+        mean of a chunk's windows instead of its best one. With ``page_weight`` 0: the mean of :meth:`similarity`."""
+        total = np.zeros(self.rows.shape[1])
         weights = self._scale / np.repeat(self._lengths(), self._lengths())
         for first in range(0, len(self.rows), BLOCK_ROWS):
-            found += weights[first : first + BLOCK_ROWS] @ self.rows[first : first + BLOCK_ROWS].astype(np.float32)
+            total += weights[first : first + BLOCK_ROWS] @ self.rows[first : first + BLOCK_ROWS].astype(np.float32)
         pages = np.bincount(self._page, minlength=len(self._centroids)) @ self._centroids.astype(np.float64)
-        return np.asarray((found + page_weight * pages) / max(self._chunks, 1))
+        return np.asarray((total + page_weight * pages) / max(self._chunks, 1))
 
     @property
     def holding(self) -> int:
-        """How many chunks have rows."""
+        """Number of chunks that have rows."""
         return len(self._owners)
 
     def several(self) -> NDArray[np.intp]:
@@ -115,20 +113,20 @@ class VectorIndex:
         return np.asarray(self._owners[self._lengths() > 1])
 
     def _lengths(self) -> NDArray[np.intp]:
-        """How many rows each chunk has that has any."""
+        """Number of rows of each chunk that has rows."""
         return np.diff(np.append(self._starts, len(self.rows)))
 
     def page_similarity(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The cosine of each chunk's page, by its mean vector (chunks,); 0 for pages without vectors."""
+        """The cosine of the mean vector of each chunk's page (chunks,); 0 for pages without vectors."""
         return _dots(self._centroids, query)[self._page]
 
     def similarity_with_page(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Each chunk's best cosine and, weighted, its page's: of equal sections, the one in a page on the subject."""
+        """Each chunk's best cosine plus the weighted one of its page, which ranks pages on the subject first."""
         return with_page(self.similarity(query), self.page_similarity(query))
 
 
 def with_page(own: NDArray[np.float32], pages: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The cosines of chunks, and those of their pages weighted, as one number each (chunks,)."""
+    """The cosines of chunks plus the weighted cosines of their pages (chunks,)."""
     return own + PAGE_WEIGHT * pages
 
 
@@ -137,8 +135,8 @@ def nearest_pairs(
 ) -> list[tuple[int, int, float]]:
     """Pairs of chunks (owner, owner, cosine of their mean vectors) from ``threshold`` on, nearest first.
 
-    ``rows``: int8 (n, dimensions), of any length; ``owners`` (n,): the chunk of each. Chunks that are of one group by
-    any of the groupings ``apart`` (chunk -> group) are no pair.
+    ``rows``: int8 (n, dimensions), of any length. ``owners`` (n,): the chunk of each row. ``apart``: mappings chunk ->
+    group; two chunks of the same group are not a pair.
     """
     order = np.argsort(owners, kind="stable")
     starts = _starts(owners[order])
@@ -150,7 +148,7 @@ def nearest_pairs(
     means = np.add.reduceat(units, starts)
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
     groups = [np.array([grouping[int(name)] for name in names]) for grouping in apart]
-    found: list[tuple[float, int, int]] = []
+    pairs: list[tuple[float, int, int]] = []
     for first in range(0, len(names), BLOCK_ROWS):
         cosines = means[first : first + BLOCK_ROWS] @ means[first:].T
         for group in groups:
@@ -159,23 +157,23 @@ def nearest_pairs(
         if len(left):
             values = cosines[left, right]
             best = np.lexsort((right, left, -values))[:limit]
-            found += zip((-values[best]).tolist(), names[left[best] + first], names[right[best] + first], strict=True)
-            found = sorted(found)[:limit]
-    return [(int(a), int(b), -value) for value, a, b in found]
+            pairs += zip((-values[best]).tolist(), names[left[best] + first], names[right[best] + first], strict=True)
+            pairs = sorted(pairs)[:limit]
+    return [(int(a), int(b), -value) for value, a, b in pairs]
 
 
 def _dots(rows: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]:
     """The product of each row (n, dimensions) with ``query``, float32 (n,)."""
     count = len(rows)
     end = -(-count // BLOCK_ROWS) * BLOCK_ROWS
-    found = np.empty(end, np.float32)
+    products = np.empty(end, np.float32)
 
     def part(first: int, last: int) -> None:
         block = np.zeros((BLOCK_ROWS, rows.shape[1]), np.float32)
         for start in range(first, last, BLOCK_ROWS):  # whole blocks: shorter ones are summed in another order
-            some = rows[start : start + BLOCK_ROWS]
-            np.copyto(block[: len(some)], some)
-            np.dot(block, query, out=found[start : start + BLOCK_ROWS])
+            block_rows = rows[start : start + BLOCK_ROWS]
+            np.copyto(block[: len(block_rows)], block_rows)
+            np.dot(block, query, out=products[start : start + BLOCK_ROWS])
 
     if count < TWO_THREADS_FROM_ROWS:
         part(0, end)
@@ -185,7 +183,7 @@ def _dots(rows: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]
         other.start()
         part(0, middle)
         other.join()
-    return found[:count]
+    return products[:count]
 
 
 def _starts(values: NDArray[np.int64]) -> NDArray[np.intp]:

@@ -120,7 +120,7 @@ def test_what_python_writes_is_read(moment: datetime) -> None:
         ({"title": 3}, "filter.title must be a string."),
         (
             {"title": {"gte": "a"}},
-            "filter.title takes a value, no range. Ranges are for page, chunk_index, "
+            "filter.title takes a value, not a range. Ranges are for page, chunk_index, "
             "last_modified, created_at and metadata.KEY.",
         ),
         ({"page": True}, "filter.page must be a whole number."),
