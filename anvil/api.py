@@ -27,6 +27,7 @@ from anvil.models.documents import (
     Page,
     PageList,
     Progress,
+    SearchRequest,
     SearchResult,
     SectionText,
     silent,
@@ -55,6 +56,7 @@ def open(
     progress: Progress = silent,
     background: bool = False,
     watch: bool = False,
+    build_first: bool = True,
 ) -> Anvil:
     """Open a folder of documents, an index, or both.
 
@@ -66,7 +68,11 @@ def open(
 
     ``background``, for servers: no answer waits for the first build or for the vectors of a large change; see
     :meth:`Anvil.start`. ``watch``, with ``background``: file events also start a refresh. So the next query is faster,
-    and :meth:`Anvil.on_change` reports changes before it. Raises :class:`AnvilError`.
+    and :meth:`Anvil.on_change` reports changes before it.
+
+    ``build_first``, without ``background``: whether a large index that is missing is built before the first answer. If
+    not, :attr:`Anvil.provisional` is true after it, and :meth:`Anvil.index` builds the index. Raises
+    :class:`AnvilError`.
     """
     flags = {
         "docs": os.fspath(docs) if docs is not None else None,
@@ -80,7 +86,15 @@ def open(
     else:
         settings, base = load_config(config, flags)
     index_only = docs is None and (index is not None or index_url.is_remote(settings.index or ""))
-    return Anvil(settings, base, index_only=index_only, progress=progress, background=background, watch=watch)
+    return Anvil(
+        settings,
+        base,
+        index_only=index_only,
+        progress=progress,
+        background=background,
+        watch=watch,
+        build_first=build_first,
+    )
 
 
 class Anvil:
@@ -96,6 +110,7 @@ class Anvil:
         progress: Progress = silent,
         background: bool = False,
         watch: bool = False,
+        build_first: bool = True,
     ) -> None:
         """``base``: the start of relative paths in ``config``. ``index_only``: ``docs`` may be missing or unrelated."""
         self.config = config
@@ -116,7 +131,14 @@ class Anvil:
         self.origin = self._location.origin
         """The address of a published index or of Milvus, without credentials; None for a local file."""
         self._corpus = DocsCorpus(config, self.folder, self._location, index_only=index_only)
-        self._live = LiveIndex(self._corpus, background=background, watch=watch, progress=progress)
+        self._live = LiveIndex(
+            self._corpus, background=background, watch=watch, progress=progress, build_first=build_first
+        )
+
+    @property
+    def provisional(self) -> bool:
+        """Whether the last answer came from the documents alone, because there is no index file yet."""
+        return self._live.provisional
 
     @property
     def tree(self) -> DocumentSource | None:
@@ -166,7 +188,7 @@ class Anvil:
         """Like :meth:`search`, with the parts of each score and the span of each matching section."""
         started_at = time.perf_counter()
         query_vector = self._live.embed_query(query, mode)
-        with self._live.query(mode) as copy:
+        with self._live.query(SearchRequest(query, mode, file_filter)) as copy:
             from anvil.services.search.searcher import Explained
 
             threshold = self.config.search.threshold
@@ -264,7 +286,7 @@ class Anvil:
         from anvil.services.doc_tests import testing
 
         questions = suite if isinstance(suite, Suite) else self.test_suite(suite)
-        with self._live.query(mode or "hybrid") as copy:
+        with self._live.query(SearchRequest("", mode or "hybrid")) as copy:
             return testing.run(
                 copy,
                 questions,

@@ -254,6 +254,16 @@ class Hit:
     confidence: float | None = None
 
 
+class SearchRequest(NamedTuple):
+    """What is searched for."""
+
+    query: str
+    """Empty: several queries follow."""
+    mode: Mode
+    file_filter: str | None = None
+    """A glob over paths."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """Results in descending score, the number of chunks the filter let through, and notes on how it was answered."""

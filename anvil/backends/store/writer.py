@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -232,6 +232,11 @@ class Writer:
     def chunks_without_vectors(self, after: int, limit: int) -> list[ChunkText]:
         """Up to ``limit`` chunks after row ``after`` that lack windows, or whose windows lack vectors, by row."""
         return self._chunk_texts(f"({UNCUT} OR EXISTS ({OWN_WINDOWS} AND {BARE_WINDOW}))", after, limit)
+
+    def chunks_lacking_vectors(self, rows: Collection[int]) -> list[ChunkText]:
+        """The chunks of these rows that lack windows, or whose windows lack vectors, by row."""
+        chosen = f"id IN ({', '.join(str(int(row)) for row in rows)})"
+        return self._chunk_texts(f"{chosen} AND ({UNCUT} OR EXISTS ({OWN_WINDOWS} AND {BARE_WINDOW}))", -1, len(rows))
 
     def _chunk_texts(self, condition: str, after: int, limit: int) -> list[ChunkText]:
         rows = self.connection.execute(

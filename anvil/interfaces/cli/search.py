@@ -11,10 +11,13 @@ import click
 
 from anvil.core.pluralize import counted, full_heading
 from anvil.core.search import snippets
+from anvil.errors import BuildError
 from anvil.interfaces.cli import options, output
 from anvil.models.documents import Hit, SearchResult
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from anvil.services.search.section_match import Span
 
 MAX_SNIPPET_CHARS = 400
@@ -43,11 +46,14 @@ def command(
     as_json: bool,
     query: str,
 ) -> None:
-    """Search the documents. If there is no index, it is built first."""
+    """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
     import anvil
     from anvil.interfaces.cli import page_paths
 
-    with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
+    with (
+        output.progress() as progress,
+        anvil.open(docs, index, provider, config, progress=progress, build_first=False) as opened,
+    ):
         file_glob = None if file_filter is None else page_paths.glob(opened, file_filter)
         explained = opened.explain(query, top_k, file_glob, max_chars, mode)  # type: ignore[arg-type]
         result = explained.result
@@ -56,14 +62,29 @@ def command(
         root, advice = opened.docs_root, ""
         if result.freshness.refreshed and not opened.origin:
             advice = f" {options.update_advice(opened.index_path, build, 'To update the index, run: ')}"
+        provisional = opened.provisional
     if as_json:
         output.print_json(result)
-        return
+    else:
+        _print(result, explained.spans, query, root, advice, unmatched)
+    if provisional:
+        with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
+            kept = " What is embedded by then is kept." if opened.config.embedding.cache else ""
+            output.warn(f"The index is being built for the next search. Ctrl-C stops that.{kept}")
+            try:
+                opened.index()
+            except BuildError as error:  # the question is answered all the same
+                output.warn(str(error))
+
+
+def _print(
+    result: SearchResult, spans: Sequence[Span], query: str, root: Path | None, advice: str, unmatched: str | None
+) -> None:
     for note in [*result.freshness.notes, *([unmatched] if unmatched else [])]:
         output.warn(note)
     if result.freshness.refreshed:
         output.warn(f"{counted(len(result.freshness.refreshed), 'page')} changed since the index was built.{advice}")
-    output.say(rendered(result, explained.spans, query, os.path.relpath(root) if root else ""), nl=False)
+    output.say(rendered(result, spans, query, os.path.relpath(root) if root else ""), nl=False)
 
 
 def rendered(result: SearchResult, spans: Sequence[Span], query: str, folder: str) -> str:

@@ -22,7 +22,7 @@ from anvil.core.config.schema import Config
 from anvil.core.search import snippets
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.models.context import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
-from anvil.models.documents import Mode, Progress, Skipped, silent
+from anvil.models.documents import Progress, SearchRequest, Skipped, silent
 from anvil.services.context import context_json
 from anvil.services.context.classify import KINDS
 from anvil.services.context.corpus import LOCK_TIMEOUT_S, ContextCorpus
@@ -135,7 +135,7 @@ class Context:
         """
         _ensure_known(type)
         question = self._live.embed_query(query, "hybrid")
-        with self._query("hybrid") as (contents, copy):
+        with self._query(SearchRequest(query, "hybrid")) as (contents, copy):
             artifacts = contents.artifacts
             paths = None if type is None else [path for path, artifact in artifacts.items() if artifact.type == type]
             found = copy.searcher.search(query, top_k, None, MAX_CHARS, "hybrid", 0.0, question, paths)
@@ -190,8 +190,8 @@ class Context:
             )
 
     @contextmanager
-    def _query(self, mode: Mode | None = None) -> Iterator[tuple[Contents, WorkingCopy]]:
-        with self._live.query(mode) as copy:
+    def _query(self, search: SearchRequest | None = None) -> Iterator[tuple[Contents, WorkingCopy]]:
+        with self._live.query(search) as copy:
             yield self._contents(copy), copy
 
     def _contents(self, copy: WorkingCopy) -> Contents:

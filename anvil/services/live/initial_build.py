@@ -109,7 +109,10 @@ class InitialBuild:
         self._raise_if_cancelled()
         self._progress(stage, done, total)
         if stage == "embedding":
-            self.note = f"The index is being built: {done:,} of {total:,} chunks have vectors; search goes by words."
+            self.note = (
+                f"The index is being built: {done:,} of {total:,} chunks have vectors. Until all have, only the best "
+                "matches by words are compared by meaning."
+            )
 
     def _raise_if_cancelled(self) -> None:
         if self._stop.is_set():

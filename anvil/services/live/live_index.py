@@ -18,7 +18,7 @@ from anvil.core.cancellation import still_wanted
 from anvil.core.chunking.chunker import Chunking
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound
-from anvil.models.documents import Changes, Freshness, Mode, Progress, silent
+from anvil.models.documents import Changes, Freshness, Progress, SearchRequest, silent
 from anvil.services.live import status
 from anvil.services.live.initial_build import InitialBuild
 from anvil.services.live.vector_worker import VectorWorker
@@ -36,10 +36,12 @@ MAX_AWAITED_VECTORS = 64
 """A search waits for up to so many missing vectors; more are made after the answer."""
 VECTOR_WAIT_S = 2.0
 """How long a search waits for them: a slow model, or one far away, must not hold back the text."""
+MAX_CANDIDATES = 16
+"""Where more are missing, the chunks that fit a search best by words are embedded before it is answered: so many."""
 PAGES_PER_STEP = 16
 """Pages read into a first, partial index while the lock is held."""
-FIRST_READING_S = 1.0
-"""How long pages are read before the first of these answers: a small folder is read whole in that time."""
+FIRST_READING_S = 5.0
+"""How long pages are read before the first of these answers. In that time some thousand pages are read."""
 BUILD_RETRY_S = 30.0
 """Pause until a first build that failed is tried again."""
 
@@ -86,7 +88,8 @@ class LiveIndex:
 
     ``lock`` guards the copy; in a server no model runs while it is held. ``background``: for servers, see the module.
     ``watch``: refresh on file events too. ``progress`` hears of a refresh. ``first_reading_s``: how long a server
-    reads pages before its first answer when there is no index.
+    reads pages before its first answer when there is no index. ``build_first``: without ``background``, whether an
+    index that is missing is built before the answer, also when that takes long.
     """
 
     def __init__(
@@ -97,11 +100,13 @@ class LiveIndex:
         watch: bool = False,
         progress: Progress = silent,
         first_reading_s: float | None = None,
+        build_first: bool = True,
     ) -> None:
         self.lock = threading.RLock()
         self.closed = False
         self._corpus = corpus
         self._background = background
+        self._build_first = build_first
         self._progress = progress
         self._first_reading_s = FIRST_READING_S if first_reading_s is None else first_reading_s
         self._copy: WorkingCopy | None = None
@@ -113,7 +118,7 @@ class LiveIndex:
         self._listeners: list[Callable[[Changes], None]] = []
         self._initial_build: InitialBuild | None = None
         self._build_retry_at = 0.0
-        self._vector_worker = VectorWorker(self.lock, self._copy_to_embed)
+        self._vector_worker = VectorWorker(self.lock, self._open_copy, lambda: self._building)
         self._starter: threading.Thread | None = None
         self._watcher = None
         if background and watch and (watched := corpus.watched) is not None:
@@ -126,11 +131,11 @@ class LiveIndex:
     # --- queries -------------------------------------------------------------------------------------------
 
     @contextmanager
-    def query(self, mode: Mode | None = None, page: str | None = None) -> Iterator[WorkingCopy]:
+    def query(self, search: SearchRequest | None = None, page: str | None = None) -> Iterator[WorkingCopy]:
         """The working copy, compared with the documents after this call began, and locked inside the ``with`` block.
 
-        ``mode``: how it is searched, if it is; a few missing vectors are then waited for. ``page``: a path that is to
-        be current even while the other pages are read for the first time. Raises :class:`AnvilError`.
+        ``search``: what is looked for, if anything; a few missing vectors are then waited for. ``page``: a path that
+        is to be current even while the other pages are read for the first time. Raises :class:`AnvilError`.
         """
         asked_at = time.monotonic()
         if self._background:
@@ -146,10 +151,10 @@ class LiveIndex:
                     indexed_before = copy.indexed
                     copy.read_page(page)
                     self._changes.append(staleness.compare(indexed_before, copy.indexed))
-                if mode not in (None, "keyword"):
-                    self._await_vectors(copy)
+                if search is not None and search.mode != "keyword":
+                    self._await_vectors(copy, search)
                 with verify.answering(copy.where):
-                    if mode is not None:
+                    if search is not None:
                         self._semantic = copy.searcher.semantic
                     yield copy
         except NotFound as error:
@@ -183,6 +188,8 @@ class LiveIndex:
             notes.append(build.note)
         elif copy.pending and (failure := self._vector_worker.failure or copy.failure):
             notes.append(f"{counted(copy.pending, 'vector', 'could')} not be made: {failure} It is tried again.")
+        elif copy.provisional and copy.pending and not self._background:
+            notes.append("There is no index yet: only the best matches by words were compared by meaning.")
         elif copy.pending and self._background:
             missing = counted(copy.pending, "vector", "are")
             notes.append(f"{missing} still being made; the text and search by words are complete.")
@@ -202,10 +209,19 @@ class LiveIndex:
 
         return stop
 
-    def _await_vectors(self, copy: WorkingCopy) -> None:
-        if self._background and not self._building and 0 < copy.pending <= MAX_AWAITED_VECTORS:
+    def _await_vectors(self, copy: WorkingCopy, search: SearchRequest) -> None:
+        """Wait for missing vectors: all when they are few, else those of the search's candidates by words."""
+        if not copy.pending:
+            return
+        if not self._background:
+            if copy.provisional and (candidates := copy.best_pending(search, MAX_CANDIDATES)):
+                self._vector_worker.embed_now(copy, candidates)
+            return
+        if not self._building and copy.pending <= MAX_AWAITED_VECTORS:
             self._vector_worker.wait(VECTOR_WAIT_S)
-            self._ensure_usable()  # the lock was released meanwhile
+        elif candidates := copy.best_pending(search, MAX_CANDIDATES):
+            self._vector_worker.embed_first(candidates, VECTOR_WAIT_S)
+        self._ensure_usable()  # the lock was released meanwhile
 
     # --- what a query needs ----------------------------------------------------------------------------------
 
@@ -246,13 +262,15 @@ class LiveIndex:
             )
         copy = self._copy
         if not self._background:
+            copy.defer_vectors = copy.provisional
             try:
                 self._compare(copy)
             except ArtifactError as error:
                 if not corpus.may_build(error):
                     raise
-                corpus.build()
-                self._compare(copy)
+                if self._build_first or not self._read_ahead(copy):
+                    corpus.build()
+                    self._compare(copy)
             return copy
         if self._reading:
             return copy  # the pages read so far
@@ -284,6 +302,14 @@ class LiveIndex:
         while time.monotonic() < read_until and not self._all_read:
             done, total = copy.read_some(PAGES_PER_STEP)
             self._all_read = done >= total
+
+    def _read_ahead(self, copy: WorkingCopy) -> bool:
+        """Read all pages into the copy, to answer from it before there is an index; False when a build is quick."""
+        copy.defer_vectors = True
+        copy.begin_empty(self._corpus.chunking, self._corpus.site)
+        copy.refresh()
+        copy.defer_vectors = copy.pending > MAX_AWAITED_VECTORS
+        return copy.defer_vectors
 
     def _notify_listeners(self) -> None:
         with self.lock:
@@ -376,9 +402,13 @@ class LiveIndex:
                 self._vector_worker.wake()
         self.refresh()
 
-    def _copy_to_embed(self) -> WorkingCopy | None:
-        """The copy whose missing vectors are made here; None while a build makes them."""
-        return None if self._building or self._copy is None or not self._copy.opened else self._copy
+    def _open_copy(self) -> WorkingCopy | None:
+        return None if self._copy is None or not self._copy.opened else self._copy
+
+    @property
+    def provisional(self) -> bool:
+        """Whether the last answer came from documents that have no index file."""
+        return self._copy is not None and self._copy.provisional
 
     def close(self) -> None:
         """Stop the threads, then close the files. A second call does nothing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from anvil.backends.store.row_ids import window_key
@@ -31,12 +31,18 @@ logger = logging.getLogger(__name__)
 class VectorWorker:
     """Makes the missing vectors of a working copy, from :meth:`wake` on until there are none.
 
-    ``lock`` guards the working copy that ``copy`` returns (None: there is nothing to embed now).
+    ``lock`` guards the working copy that ``copy`` returns (None: none is open). While ``build_running`` returns True,
+    a build makes the vectors, and only chunks of :meth:`embed_first` are embedded here.
     """
 
-    def __init__(self, lock: threading.RLock, copy: Callable[[], WorkingCopy | None]) -> None:
+    def __init__(
+        self, lock: threading.RLock, copy: Callable[[], WorkingCopy | None], build_running: Callable[[], bool]
+    ) -> None:
         self._changed = threading.Condition(lock)
         self._copy = copy
+        self._build_running = build_running
+        self._first: list[ChunkText] = []
+        self._embedding_first = False
         self._closed = False
         self._pause_until = 0.0
         self._last_row = -1
@@ -48,8 +54,28 @@ class VectorWorker:
     def wake(self) -> None:
         """Look for missing vectors: the text has changed. The lock is held."""
         self._pause_until, self._last_row = 0.0, -1
+        self._start()
+
+    def embed_first(self, chunks: Sequence[ChunkText], timeout_s: float) -> None:
+        """Embed these chunks before all others, and wait for that up to ``timeout_s``. The lock is held, and released
+        meanwhile."""
+        self._first = list(chunks)
+        self._start()
+        wait_until = time.monotonic() + timeout_s
+        while (self._first or self._embedding_first) and not self._closed:
+            rest_s = wait_until - time.monotonic()
+            if rest_s <= 0:
+                return
+            self._changed.wait(rest_s)
+
+    def embed_now(self, copy: WorkingCopy, chunks: list[ChunkText]) -> None:
+        """Embed these chunks in this thread. The lock is held all the while."""
+        vectors, self.failure = self._embed(copy, chunks)
+        copy.save_vectors(vectors)
+
+    def _start(self) -> None:
         if self._thread is None and not self._closed:
-            self._thread = threading.Thread(target=self._run, name="anvil-backlog", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="anvil-vectors", daemon=True)
             self._thread.start()
         self._changed.notify_all()
 
@@ -87,6 +113,7 @@ class VectorWorker:
                 logger.exception("Vectors could not be made")
                 failure = f"{type(error).__name__}: {error}."
             with self._changed:
+                self._embedding_first = False
                 if self._copy() is copy:
                     copy.save_vectors(embedded)
                 if failure is not None:
@@ -100,7 +127,10 @@ class VectorWorker:
         with self._changed:
             while not self._closed:
                 copy = self._copy()
-                if copy is not None and self._pause_until <= time.monotonic():
+                if copy is not None and self._first:
+                    rows, self._first, self._embedding_first = self._first, [], True
+                    return copy, rows
+                if copy is not None and not self._build_running() and self._pause_until <= time.monotonic():
                     self._pause_until = 0.0
                     rows = self._next_rows(copy)
                     if rows:

@@ -22,7 +22,7 @@ from anvil.backends.store.writer import Writer
 from anvil.core import staleness
 from anvil.core.chunking.chunker import Chunking, recorded
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
-from anvil.models.documents import Changes, Progress, Window, silent
+from anvil.models.documents import Changes, Progress, SearchRequest, Window, silent
 from anvil.services.build import site_view
 from anvil.services.build.indexer import Cache, Indexer, settings, without
 from anvil.services.search.file_index import FileIndex
@@ -321,6 +321,13 @@ class WorkingCopy:
     def pending_chunks(self, after: int, limit: int) -> list[ChunkText]:
         """Up to ``limit`` chunks without a vector, from rows above ``after``: (row, title, breadcrumb, content)."""
         return self._writable().chunks_without_vectors(after, limit) if self.pending else []
+
+    def best_pending(self, search: SearchRequest, limit: int) -> list[ChunkText]:
+        """Those of the ``limit`` chunks that fit a search best by words that have no vector."""
+        if not search.query.strip() or not self.pending or not self.searcher.semantic:
+            return []
+        found = self.searcher.search(search.query, limit, search.file_filter, 1, "keyword", 0.0)
+        return self._writable().chunks_lacking_vectors(found.rows)
 
     def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """Reuse key -> int8 vector, of the keys that the artifact has vectors for."""

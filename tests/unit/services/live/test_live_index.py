@@ -21,6 +21,7 @@ from anvil.backends.store import lock
 from anvil.core.config.schema import Config, EmbeddingSettings
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
 from anvil.models.documents import Changes, Mode
+from anvil.services.live.live_index import MAX_CANDIDATES
 from tests.conftest import PAGES, write
 from tests.support import repositories
 from tests.support.programs import environment
@@ -44,6 +45,7 @@ class Held:
         self.gate = threading.Event()
         self.gate.set()
         self.texts = 0
+        self.seen: list[str] = []
         self.error: ProviderError | None = None
 
     def __getattr__(self, name: str) -> object:
@@ -55,6 +57,7 @@ class Held:
         if self.error:
             raise self.error
         self.texts += len(texts)
+        self.seen += texts
         return self.real.embed(texts)
 
     def close(self) -> None:
@@ -121,6 +124,35 @@ def test_a_large_change_is_answered_at_once_and_embedded_behind(serving: anvil.A
     until(lambda: serving.search("grass", mode="keyword").freshness.pending_vectors == 0)
     assert serving.search("x", mode="keyword").freshness.notes == ()
     assert serving.search("Page 42", mode="semantic").results[0].metadata.file_path == "many/42.md"
+
+
+def test_the_best_matches_by_words_are_embedded_first(serving: anvil.Anvil, built: Path, held: Held) -> None:
+    before = held.texts
+    write(built, {**many(100), "new.md": "# Quagga\n\nAn animal that no longer exists, striped in front only.\n"})
+    result = serving.search("quagga that no longer exists")
+    assert result.results[0].metadata.file_path == "new.md"
+    assert "Quagga" in "".join(held.seen[before : before + MAX_CANDIDATES])
+    assert result.freshness.pending_vectors < 101
+
+
+def test_a_large_folder_is_answered_before_its_index_is_built(docs: Path, held: Held) -> None:
+    write(docs, many(100))
+    with anvil.open(docs, build_first=False) as found:
+        result = found.search("silence at night")
+        assert found.provisional and not found.index_path.exists()
+        assert 0 < held.texts <= 2 * MAX_CANDIDATES, "only candidates are embedded"
+        assert result.results[0].metadata.file_path == "guides/alerts.md"
+        assert result.freshness.notes[0].startswith("There is no index yet")
+        assert len(held.seen) == len(set(held.seen))
+        found.index()
+        assert found.search("silence at night").freshness.notes == () and not found.provisional
+    assert len(held.seen) == len(set(held.seen)), "nothing was embedded twice"
+
+
+def test_a_small_folder_is_built_before_the_answer(docs: Path, held: Held) -> None:
+    with anvil.open(docs, build_first=False) as found:
+        assert found.search("silence at night").freshness.notes == ()
+        assert not found.provisional and found.index_path.exists()
 
 
 def test_a_page_that_changes_while_it_is_embedded_keeps_its_new_text(
@@ -406,7 +438,8 @@ def test_servers_on_one_folder_share_the_first_build(docs: Path, held: Held) -> 
         for each in (one, two):
             until(lambda each=each: not each.search("zebra").freshness.notes)  # type: ignore[misc]
         assert one.get_status().index.artifact == two.get_status().index.artifact
-        assert held.texts == two.get_status().index.total_chunks  # each is short enough to be one window
+        chunks = two.get_status().index.total_chunks  # each is short enough to be one window
+        assert chunks <= held.texts <= chunks + 2 * MAX_CANDIDATES, "one build, and the candidates of two searches"
 
 
 # --- what moves while it runs ------------------------------------------------------------------------------
