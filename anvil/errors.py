@@ -1,45 +1,45 @@
-"""Every error Anvil raises on purpose, in one tree.
+"""All exceptions that Anvil raises on purpose.
 
-    AnvilError                 "could not": one or two sentences, what and where and what next
-    ├── ConfigError            a key, value, option or argument that makes no sense
-    ├── SourceError            the documents cannot be reached: no such folder, not a repository, no such commit
-    ├── GitError               a repository is there, but git's data cannot be read
-    │   └── NotOwned           it belongs to another user, and git's rules forbid reading it
-    ├── ModelError             the embedding model cannot be had or loaded
-    ├── ProviderError          an embedding service refused or cannot be used
-    ├── FetchError             an index cannot be had from where it is published
-    │   └── Unreachable        the server does not answer now: what was fetched before can do instead
+    AnvilError                 one or two sentences: what failed, where, and the next step
+    ├── ConfigError            an invalid key, value, option or argument
+    ├── SourceError            the documents cannot be read: no such folder, not a repository, no such commit
+    ├── GitError               the data of a git repository cannot be read
+    │   └── NotOwned           the repository belongs to another user, and git's rules forbid reading it
+    ├── ModelError             the embedding model cannot be fetched or loaded
+    ├── ProviderError          an embedding service refused a request or cannot be used
+    ├── FetchError             a published index cannot be fetched
+    │   └── Unreachable        the server does not respond now; an index that was fetched before can be used
     ├── NotFound               a page, section or document that is not in the index
-    ├── DocumentRejected       a document that cannot be taken into a library: damaged, empty, out of reach
-    │   ├── UnsupportedFormat  of a kind that is not read, or not without an optional part
+    ├── DocumentRejected       a document that a library cannot store: damaged, empty, unreadable
+    │   ├── UnsupportedFormat  its format is not supported, or needs an optional package
     │   └── DocumentTooLarge   over a limit of size, pages, time or memory
     ├── ArtifactError          an index file that cannot be used
-    │   ├── ArtifactMissing    there is none at that path
-    │   ├── ArtifactRejected   it failed a check: truncated, damaged, foreign, tampered with
-    │   └── FormatTooNew       it was written by a newer Anvil
+    │   ├── ArtifactMissing    there is no file at the path
+    │   ├── ArtifactRejected   the file failed a check: truncated, damaged, not an index, tampered with
+    │   └── FormatTooNew       the file was written by a newer version of Anvil
     └── BuildError             an index cannot be built: folder read-only, disk full, cluster lost
-        └── IndexBusy          another process is building it
+        └── IndexBusy          another process is building the index
 
-Outcomes (stale, skipped, unchanged) are values, never exceptions. A message never holds a secret.
+Outcomes such as stale, skipped and unchanged are values, not exceptions. No message contains a secret.
 """
 
 from __future__ import annotations
 
 
 class AnvilError(Exception):
-    """Base of all errors meant for people; ``str(error)`` is the whole message."""
+    """The base class. ``str(error)`` is a message for people."""
 
 
 class ConfigError(AnvilError):
-    """A configuration key, value or argument that makes no sense."""
+    """An invalid configuration key, value or argument."""
 
 
 class SourceError(AnvilError):
-    """The documents cannot be reached."""
+    """The documents cannot be read."""
 
 
 class GitError(AnvilError):
-    """A repository's data cannot be read."""
+    """The data of a git repository cannot be read."""
 
 
 class NotOwned(GitError):
@@ -51,19 +51,19 @@ class NotOwned(GitError):
 
 
 class ModelError(AnvilError):
-    """The embedding model cannot be had or loaded."""
+    """The embedding model cannot be fetched or loaded."""
 
 
 class ProviderError(AnvilError):
-    """An embedding service refused or cannot be used."""
+    """An embedding service refused a request or cannot be used."""
 
 
 class FetchError(AnvilError):
-    """An index cannot be had from where it is published."""
+    """A published index cannot be fetched."""
 
 
 class Unreachable(FetchError):
-    """The server cannot be reached, or does not answer, for now."""
+    """The server does not respond now."""
 
 
 class NotFound(AnvilError):
@@ -71,11 +71,11 @@ class NotFound(AnvilError):
 
 
 class DocumentRejected(AnvilError):
-    """A document cannot be taken into a library."""
+    """A library cannot store a document."""
 
 
 class UnsupportedFormat(DocumentRejected):
-    """A document is of a kind that is not read, or not without an optional part that is not installed."""
+    """The format of a document is not supported, or needs an optional package that is not installed."""
 
 
 class DocumentTooLarge(DocumentRejected):
@@ -103,4 +103,4 @@ class BuildError(AnvilError):
 
 
 class IndexBusy(BuildError):
-    """Another process is building the index, and was waited for long enough."""
+    """Another process is still building the index after the timeout."""

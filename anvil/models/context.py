@@ -1,4 +1,4 @@
-"""What the context answers with: fields exactly as in the tool contract, and a few more."""
+"""Results of the context tools: the fields of the tool contract, and a few more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Status = Literal["open", "done"]
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """Check boxes: not ticked, and ticked."""
+    """Numbers of check boxes: not ticked, and ticked."""
 
     open: int
     done: int
@@ -21,8 +21,8 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """One file of the context. ``updated``: ISO 8601, UTC, the last commit that touched it, else the file's time.
-    ``content``: its whole text, where that was asked for."""
+    """A file of the context. ``updated``: ISO 8601, UTC, the time of its last commit, else of the file. ``content``:
+    its whole text, if requested."""
 
     id: str
     path: str
@@ -35,7 +35,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactText:
-    """An artifact with its whole text as it lies in the repository, front matter included."""
+    """An artifact with its whole text, front matter included."""
 
     id: str
     path: str
@@ -48,8 +48,8 @@ class ArtifactText:
 
 @dataclass(frozen=True, slots=True)
 class TaskItem:
-    """A check box. ``id`` (``T012``) and ``labels`` (``P``, ``US1``) are read from the beginning of ``text``; where
-    no id stands, it is the number in an ordered list. ``mark`` is what stands in the box."""
+    """A check box. ``id`` (``T012``) and ``labels`` (``P``, ``US1``) are read from the beginning of ``text``. Without
+    an id it is the number in an ordered list. ``mark``: the character in the box."""
 
     artifactPath: str
     line: int
@@ -63,8 +63,8 @@ class TaskItem:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A search result. ``heading`` is the breadcrumb of the section in it that matched, ``startLine`` the line on which
-    ``content`` begins, ``title`` the artifact's; ``truncated``: ``content`` does not hold that section whole."""
+    """A search result. ``heading``: breadcrumb of the section that matched. ``startLine``: the first line of
+    ``content``. ``title``: the artifact's. ``truncated``: ``content`` is not the whole section."""
 
     chunkId: str
     artifactPath: str
@@ -79,7 +79,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What the index holds; ``artifacts`` is the number of each type, zeros included."""
+    """The content of the index. ``artifacts``: type -> number, zeros included."""
 
     artifacts: Mapping[str, int]
     chunks: int
@@ -88,7 +88,7 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryContext:
-    """``context.json`` as it is, null where there is none that can be read (``notes`` says why), and the inventory."""
+    """``context.json``, null when it cannot be read (``notes`` says why), and the inventory."""
 
     context: Any
     inventory: Inventory
@@ -97,10 +97,10 @@ class RepositoryContext:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How the context is. ``status``: ``ok``, or ``degraded`` when files failed or vectors could not be made.
+    """The state of the context. ``status``: ``ok``, or ``degraded`` when files failed or vectors could not be made.
 
     ``embeddings`` counts vectors; ``lastIngestion`` is ISO 8601 in UTC, null before the first run; ``errors`` counts
-    the files that the last run could not read; ``notes`` are sentences on what is not as it should be.
+    the files that the last run could not read; ``notes``: sentences on problems.
     """
 
     status: str
@@ -116,10 +116,10 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Ingestion:
-    """What one run did, and what the index holds after it: a line of ``ingestion.log``.
+    """A line of ``ingestion.log``: the result of one run, and the content of the index after it.
 
-    ``outcome`` is ``built`` or ``unchanged``. ``skipped`` are files left out by a rule, such as too large ones;
-    ``errors`` those that could not be read. ``seconds`` is how long the run took.
+    ``outcome``: ``built`` or ``unchanged``. ``skipped``: files that a rule excludes, such as too large ones.
+    ``errors``: files that could not be read. ``seconds``: the duration of the run.
     """
 
     timestamp: str

@@ -1,8 +1,7 @@
-"""The values that travel through Anvil: what a page is made of, and what a question is answered with.
+"""Dataclasses for pages, documents and results. All are immutable.
 
-All are immutable. Sections and blocks, of which a page may have half a million, are named tuples. The lower half
-mirrors the tool contracts field by field: what the API returns, the CLI prints as JSON and the server sends is one and
-the same dataclass.
+Sections and blocks are named tuples, because a page can have half a million of them. The results have the fields of the
+tool contracts: the API returns, the CLI prints as JSON and the server sends the same dataclass.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 ROOT = "(root)"
-"""Breadcrumb of text that stands before any heading."""
+"""Breadcrumb of text before the first heading."""
 
 SEPARATOR = " > "
 """Joins the headings of a breadcrumb."""
 
-# --- a page, taken apart -------------------------------------------------------------------------------
+# --- a parsed page -------------------------------------------------------------------------------
 
 
 class Section(NamedTuple):
@@ -39,10 +38,10 @@ class Section(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A top-level block (paragraph, fence, table ...) or an item of a list: a chunk may end behind it.
+    """A top-level block (paragraph, fence, table ...) or an item of a list: a chunk can end after it.
 
-    Offsets into the page's text. ``atomic`` blocks (fences, tables, HTML) are only cut when one alone is over the
-    limit.
+    ``start`` and ``end``: offsets into the page's text. ``atomic`` blocks (fences, tables, HTML) are split only when
+    one alone is over the limit.
     """
 
     start: int
@@ -52,11 +51,10 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """An item of a Markdown list in which check boxes are: its 1-based source line, its text, and the breadcrumb it
-    stands under.
+    """An item of a Markdown list with check boxes: its 1-based source line, its text and its breadcrumb.
 
-    ``mark``: what stands in its box, such as a blank or ``x``; empty for an item without one, whose text is not given.
-    ``group`` is the same for the items of one list.
+    ``mark``: the character in its box, such as a space or ``x``; empty for an item without a box, which has no text
+    here. ``group`` is the same for the items of one list.
     """
 
     line: int
@@ -68,7 +66,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """A Markdown page taken apart. ``text`` is the source without byte order mark and front matter.
+    """A parsed Markdown page. ``text`` is the source without byte order mark and front matter.
 
     The spans of ``sections`` cover ``text`` from 0 to its end, in order and without overlap; those of
     ``blocks`` likewise. ``first_line`` is the 1-based source line on which ``text`` begins.
@@ -85,7 +83,7 @@ class ParsedPage:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A retrievable piece of a page: a section, a part of a long one, or several short ones together.
+    """The unit of search: a section, a part of a long one, or several short ones together.
 
     ``heading_path`` is the breadcrumb of its first section, with `` [part 2/3]`` when it is one of several
     parts. Offsets into the page's text; lines 1-based, inclusive, in the source file. ``masked`` is ``content`` as
@@ -106,7 +104,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What the model reads at once: ``content[start:end]`` of a chunk under a header of title and breadcrumb."""
+    """A text that is embedded: ``content[start:end]`` of a chunk, under a header of title and breadcrumb."""
 
     start: int
     end: int
@@ -118,7 +116,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is left out, and the reason a person can act on."""
+    """A file that is skipped, and a reason that a person can act on."""
 
     path: str
     reason: str
@@ -126,7 +124,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a source holds right now: POSIX path -> git blob id (40 hex digits), sorted by path."""
+    """The files of a source: POSIX path -> git blob id (40 hex digits), sorted by path."""
 
     entries: Mapping[str, str]
     skipped: tuple[Skipped, ...] = ()
@@ -134,10 +132,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One source document: decoded text and what is known about it besides.
+    """A source document: its text and its metadata.
 
     ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``). ``metadata`` is merged over the front matter.
-    ``headings`` (level, id, text) of the published page decide the anchors; None when there is none to look at.
+    ``headings`` (level, id, text) of the published page decide the anchors; None without a published page.
     ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a file as it lies there. ``inserted``
     are (source line, lines that ``text`` has after it from another file), ``missing`` (source line, path, candidates)
     of files to include that are not there: see :mod:`anvil.core.markdown.includes`.
@@ -164,7 +162,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How a source differs from an index, by content: sorted paths."""
+    """The differences between a source and an index, by content: sorted paths."""
 
     changed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -179,7 +177,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
-    """Which model made the vectors of an index; ``dimensions`` 0 when there are none."""
+    """The model of an index's vectors. ``dimensions``: 0 without vectors."""
 
     provider: str
     name: str
@@ -189,10 +187,10 @@ class ModelIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is published beside an index, for clients to decide without a download.
+    """The manifest that is published with an index. Clients read it before they download the index.
 
-    ``file`` is the index's name in the same folder, ``sha256`` of its bytes, ``size`` in bytes; ``digest`` is that of
-    its text and configuration. ``last_modified`` is the time of its newest page.
+    ``file`` is the index's name in the same folder, ``sha256`` the hash of its bytes, ``size`` in bytes. ``digest`` is
+    the hash of its text and configuration. ``last_modified`` is the time of its newest page.
     """
 
     format: int
@@ -210,21 +208,21 @@ class Manifest:
 
 
 Progress = Callable[[str, int, int], None]
-"""Told (stage, done, total) now and then while something takes long."""
+"""A callback for long operations: (stage, done, total)."""
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """A progress callback that does nothing."""
 
 
-# --- answers: fields exactly as in the tool contracts ------------------------------------------------
+# --- results: fields as in the tool contracts ------------------------------------------------
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkMetadata:
-    """Where a piece of text comes from; see the tool reference for each field."""
+    """Where a text comes from. The tool reference describes each field."""
 
     file_path: str
     heading_path: str
@@ -242,8 +240,8 @@ class Hit:
 
     ``content`` is a chunk, or the matching lines of one. ``metadata`` names the section in it that matched: breadcrumb,
     level, lines, URL. ``truncated``: ``content`` is cut, or does not hold that section whole. ``title``: the page's.
-    ``confidence``: how likely it is that this answers, 0..1, also where nothing else in the index does; None where it
-    is not known.
+    ``confidence``: the probability that this answers the query, 0..1, independent of the other results; None if
+    unknown.
     """
 
     content: str
@@ -266,7 +264,7 @@ class SearchRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Results in descending score, the number of chunks the filter let through, and notes on how it was answered."""
+    """Results by descending score. ``total_chunks``: number of chunks that pass the filter."""
 
     results: tuple[Hit, ...]
     total_chunks: int
@@ -303,7 +301,7 @@ class PageSection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole page; its chunks' contents joined are its text, character for character."""
+    """A whole page. The contents of its chunks, joined, are its text."""
 
     file_path: str
     title: str
@@ -315,7 +313,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """The text of one heading, with or without its children; ``title`` is the page's."""
+    """The text under one heading, with or without subsections. ``title``: the page's."""
 
     content: str
     metadata: ChunkMetadata
@@ -324,7 +322,7 @@ class SectionText:
 
 @dataclass(frozen=True, slots=True)
 class PageSummary:
-    """One row of the page list; ``headings`` holds h1 and h2 texts only, of equal ones the breadcrumbs."""
+    """An entry of the page list. ``headings``: texts of h1 and h2, or their breadcrumbs where several have one text."""
 
     file_path: str
     title: str
@@ -345,10 +343,10 @@ class PageList:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """What was compared before answering, and what was brought up to date.
+    """How fresh a result is: what the index was compared with, and which pages were updated.
 
-    ``checked`` is the tree compared with (``working tree``) or None when there is none; ``commit`` is the one the
-    index was built from. ``notes`` are sentences for the reader, such as why semantic search is off.
+    ``checked``: the tree that the index was compared with (``working tree``), or None. ``commit``: the commit that the
+    index was built from. ``notes``: sentences for the reader, such as why semantic search is off.
     """
 
     checked: str | None
@@ -360,10 +358,10 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build did. ``outcome``: ``built``, ``unchanged``; ``reasons`` say why more than the changes was redone.
+    """The result of a build. ``reasons``: why more than the changed pages was built again.
 
-    ``failed`` are chunks without a vector; ``kept`` counts the vectors that could not be made again and stay, and
-    ``refusal`` is why.
+    ``failed``: chunks without a vector. ``kept``: number of old vectors that are used because no new ones could be
+    made, and ``refusal`` is the reason.
     """
 
     outcome: Literal["built", "unchanged"]
@@ -390,7 +388,7 @@ class BuildReport:
 
     @property
     def nothing_embedded_because(self) -> str:
-        """The sentence that says so, with the provider's own reason."""
+        """A message for that, with the provider's reason."""
         reason = self.failed[0].reason if self.failed else self.refusal
-        left = "Those from before are kept." if self.kept else "Search goes by words until a build can make them."
+        left = "The old ones are kept." if self.kept else "Search uses keywords until a build can make them."
         return f"No vector could be made: {reason.rstrip('.')}. {left}"

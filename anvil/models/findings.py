@@ -1,4 +1,4 @@
-"""What an examination of an installation and its project says: one sentence each, and the command that mends it."""
+"""Findings of ``anvil doctor``: a sentence each, and the command that fixes the problem."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 Verdict = Literal["ok", "note", "wrong", "unseen"]
-"""``note``: worth knowing, nothing is broken. ``unseen``: it could not be looked at."""
+"""``note``: nothing is broken. ``unseen``: the examination could not be made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one examination.
 
-    ``subject``: a word or two; ``text``: a sentence or two for people, without secrets; ``mend``: the command line,
-    for the shell, in the folder where the examination ran, after which the same finding is ``ok``, or the one that
-    brings what is optional; None where nothing has to be done, or no command can do it.
+    ``subject``: a word or two. ``text``: a sentence or two for people, without secrets. ``mend``: a shell command for
+    the folder of the examination, after which the finding is ``ok``, or which installs something optional; None when
+    nothing has to be done or no command can do it.
     """
 
     subject: str
@@ -26,7 +26,7 @@ class Finding:
 
 
 def worst(findings: Iterable[Finding]) -> Verdict:
-    """The verdict on all of them: what is wrong counts more than what could not be seen."""
+    """The worst verdict: ``wrong``, ``unseen``, ``note``, ``ok``."""
     verdicts = {finding.verdict for finding in findings}
     order: tuple[Verdict, ...] = ("wrong", "unseen", "note")
     return next((verdict for verdict in order if verdict in verdicts), "ok")

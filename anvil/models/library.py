@@ -1,4 +1,4 @@
-"""What a library answers with: fields exactly as in the tool contract, so that API, CLI and server say the same."""
+"""Results of a library. The fields are those of the tool contract; API, CLI and server use the same dataclasses."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 Outcome = Literal["indexed", "replaced", "skipped"]
 OPTIONAL = {"optional": True}
-"""Marks a field that an answer leaves out where it is None."""
+"""Metadata of a field that is omitted from a result when it is None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What became of a document that was handed in. ``notes`` are sentences for the reader, mostly none."""
+    """The result of ingesting a document. ``notes``: sentences for the reader, mostly none."""
 
     status: Outcome
     doc_id: str
@@ -25,7 +25,7 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class FileError:
-    """A file of a folder that was not taken in, and why."""
+    """A file of a folder that was not ingested, and why."""
 
     file: str
     error: str
@@ -33,7 +33,7 @@ class FileError:
 
 @dataclass(frozen=True, slots=True)
 class FolderReport:
-    """What became of the files of a folder: counts, then each result and each failure, sorted by path."""
+    """The result of ingesting a folder: counts, and all results and failures by path."""
 
     folder: str
     library: str
@@ -48,8 +48,8 @@ class FolderReport:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of the documents of another program's database: counts, each result and failure, by library and
-    source. ``skipped``: a document with that source is in the library already, and stays as it is."""
+    """The result of importing another program's database: counts, and all results and failures by library and source.
+    ``skipped``: documents whose source is in the library already."""
 
     path: str
     total_documents: int
@@ -62,7 +62,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One search result. ``page``: of a paged document, 1-based; 0 unknown. ``score``: relevance within 0..1."""
+    """A search result. ``page``: page of a paged document, from 1; 0 if unknown. ``score``: relevance in 0..1."""
 
     doc_id: str
     source: str
@@ -79,7 +79,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """Results in descending relevance, and sentences on how they were found, mostly none."""
+    """Search results by descending score. ``notes``: sentences on the search, mostly none."""
 
     results: tuple[Passage, ...]
     notes: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class Libraries:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """A document that is gone, and how many passages with it."""
+    """A deleted document. ``deleted_chunks``: number of its passages."""
 
     status: Literal["deleted"]
     doc_id: str
@@ -135,7 +135,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """A document whose metadata was changed; ``metadata`` is all of it as it is now."""
+    """A document with changed metadata. ``metadata``: all of it after the change."""
 
     status: Literal["updated"]
     doc_id: str
@@ -146,7 +146,7 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class Vanished:
-    """A document whose source was a file that is no longer there."""
+    """A document whose source file does not exist any more."""
 
     doc_id: str
     source: str
@@ -156,9 +156,9 @@ class Vanished:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """Documents whose source files vanished. ``status``: ``found``, nothing is changed, or ``deleted``. ``looked_at``:
-    how many documents have a file as their source. ``kept``: folders that cannot be looked into, so that nothing is
-    known of the files in them."""
+    """Documents whose source files do not exist any more. ``status``: ``found`` (nothing is changed) or ``deleted``.
+    ``looked_at``: number of documents whose source is a file. ``kept``: folders that cannot be read, whose documents
+    are kept."""
 
     status: Literal["found", "deleted"]
     looked_at: int
@@ -168,7 +168,7 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class WholeDocument:
-    """A document; ``content`` is the whole of its Markdown, as it was handed in or converted."""
+    """A document. ``content``: its whole Markdown, as ingested or converted."""
 
     doc_id: str
     source: str
@@ -181,7 +181,7 @@ class WholeDocument:
 
 @dataclass(frozen=True, slots=True)
 class PathCheck:
-    """Whether the process can read a path: its size in bytes, or the reason why not."""
+    """Whether the process can read a path: the size in bytes, or the error."""
 
     path: str
     readable: bool
@@ -191,7 +191,7 @@ class PathCheck:
 
 @dataclass(frozen=True, slots=True)
 class LibraryInfo:
-    """What explains that a file is not found or not read: where the process runs, and what it may read."""
+    """The process and its limits, to explain why a file is not found or not read."""
 
     platform: str
     python_version: str

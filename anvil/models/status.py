@@ -1,4 +1,4 @@
-"""Everything one wants to know of an index and its server when answers look wrong; fields as in the tool contract."""
+"""The status of an index and its server, for diagnosis. The fields are those of the tool contract."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactStatus:
-    """The artifact that is answered from: where it came from, and what it is.
+    """The index that results come from, and its origin.
 
-    ``built_at``: when its file was made, by the file's own time; None when that is not known, as of one in Milvus.
-    ``distance``: the commits that HEAD has beyond ``commit``, None when unknown. ``note``: sentences on how it was
-    fetched, and which pages are answered from newer text than it holds.
+    ``built_at``: the time of its file; None if unknown, as in Milvus. ``distance``: number of commits that HEAD has
+    after ``commit``; None if unknown. ``note``: how it was fetched, and which pages have newer text than it.
     """
 
     origin: str
@@ -33,7 +32,7 @@ class ArtifactStatus:
 
 @dataclass(frozen=True, slots=True)
 class StaleCounts:
-    """How many pages differed from the index before this call brought it up to date."""
+    """Numbers of pages that differed from the index before this call updated it."""
 
     changed: int
     added: int
@@ -42,10 +41,10 @@ class StaleCounts:
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """The index: what it holds and where it lies.
+    """The index: its content and its file.
 
-    ``last_indexed``: when the file was made; None while there is none. ``newest_document``: the time of the last change
-    to any page that it holds.
+    ``last_indexed``: the time of the file; None without one. ``newest_document``: the time of the last change to a
+    page.
     """
 
     total_pages: int
@@ -70,7 +69,7 @@ class EmbeddingStatus:
 
 @dataclass(frozen=True, slots=True)
 class GitStatus:
-    """The repository around the docs: short hashes; ``dirty`` speaks of the docs folder only."""
+    """The repository of the docs: short hashes. ``dirty``: whether the docs folder has changes."""
 
     head_commit: str | None
     origin_main: str | None
@@ -79,7 +78,7 @@ class GitStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything one wants to know when answers look wrong; ``git`` is None outside a repository."""
+    """The status of server, index, model and repository. ``git``: None outside a repository."""
 
     server: ServerStatus
     index: IndexStatus

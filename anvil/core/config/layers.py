@@ -1,8 +1,7 @@
-"""The layers of the configuration: defaults < file < environment < flags.
+"""Merging the layers of the configuration: defaults < file < environment < flags.
 
-Pure: mappings in, a :class:`Config` out. An unknown key or a wrong type fails by name, with the place it was
-read from and the nearest key that exists. Keys may be written ``max_chunk_size``, ``max-chunk-size`` or
-``maxChunkSize``.
+For an unknown key or a wrong type, the error names the key, its origin and the most similar key. Keys can be written
+``max_chunk_size``, ``max-chunk-size`` or ``maxChunkSize``.
 """
 
 from __future__ import annotations
@@ -30,12 +29,10 @@ def configure(
 ) -> Config:
     """Merge the layers into a :class:`Config`.
 
-    ``beneath``: a table and its name for errors, merged before all others.
-    ``file`` is a parsed TOML table named ``origin`` in errors. ``environment`` is the process environment:
-    ``ANVIL_EMBEDDING_PROVIDER`` sets ``embedding.provider``; names that set nothing of ours are not looked at,
-    since other programs of that name exist, nor are empty ones. ``flags`` maps dotted keys to values; None means
-    "not given".
-    Raises :class:`ConfigError`.
+    ``beneath``: a table, and its name in errors, that is merged before all others. ``file``: a parsed TOML table; its
+    name in errors is ``origin``. ``environment``: ``ANVIL_EMBEDDING_PROVIDER`` sets ``embedding.provider``. Unknown and
+    empty variables are ignored, because other programs use the prefix too. ``flags``: dotted key -> value; None means
+    not given. Raises :class:`ConfigError`.
     """
     config = _merge(Config(), *beneath, "") if beneath else Config()
     config = _merge(config, file or {}, origin, "")
@@ -48,12 +45,12 @@ def configure(
 
 
 def variables() -> list[str]:
-    """The names of the environment that set something."""
+    """The environment variables that set a key."""
     return [name for name, _, _ in _variables()]
 
 
 def variable(key: str) -> str:
-    """The name in the environment of a dotted key: ``ANVIL_SEARCH_THRESHOLD``."""
+    """The environment variable of a dotted key, such as ``ANVIL_SEARCH_THRESHOLD``."""
     return "ANVIL_" + key.replace(".", "_").upper()
 
 
@@ -62,7 +59,7 @@ def _variables() -> list[tuple[str, tuple[str, ...], Any]]:
 
 
 def configured(config: Config, flags: Mapping[str, Any]) -> Config:
-    """``config`` with what ``flags`` say: dotted keys to values, None for "not given". Raises :class:`ConfigError`."""
+    """``config`` with ``flags``: dotted key -> value; None means not given. Raises :class:`ConfigError`."""
     table: dict[str, Any] = {}
     for dotted, value in flags.items():
         if value is not None:
@@ -72,7 +69,7 @@ def configured(config: Config, flags: Mapping[str, Any]) -> Config:
 
 def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
     hints = typing.get_type_hints(type(current))
-    updates: dict[str, Any] = {}  # applied at once: a table is validated as a whole
+    updates: dict[str, Any] = {}  # applied together, because a table is validated as a whole
     for written, value in table.items():
         key = key_of(str(written))
         dotted = f"{prefix}{written}"
@@ -96,7 +93,7 @@ def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
 
 
 def key_of(written: str) -> str:
-    """The key that is meant: ``max_chunk_size`` from ``max-chunk-size`` or ``maxChunkSize``."""
+    """The key in its first form: ``max_chunk_size`` for ``max-chunk-size`` or ``maxChunkSize``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", written).replace("-", "_").lower()
 
 
@@ -117,9 +114,9 @@ def _leaves(kind: type, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...
 
 
 def _plain(kind: Any) -> Any:
-    """``str | None`` and a choice of strings -> ``str``; ``tuple[str, ...]`` -> ``tuple``; others as they are."""
+    """``str`` for ``str | None`` and for literals, ``tuple`` for ``tuple[str, ...]``; other types as they are."""
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
-        kind = next(each for each in typing.get_args(kind) if each is not type(None))
+        kind = next(argument for argument in typing.get_args(kind) if argument is not type(None))
     if typing.get_origin(kind) is Literal:
         return str
     return typing.get_origin(kind) or kind
@@ -128,7 +125,7 @@ def _plain(kind: Any) -> Any:
 def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
     plain = _plain(kind)
     if plain is tuple:
-        if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+        if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
             return tuple(value)
         raise ConfigError(f"{dotted} in {origin} must be a list of strings, not {_named(value)}.")
     if plain is float and isinstance(value, int) and not isinstance(value, bool):
@@ -158,6 +155,6 @@ def _from_text(text: str, kind: Any, variable: str) -> Any:
 
 
 def _named(value: Any) -> str:
-    """What a value is, without printing it: it may be a secret in the wrong place."""
+    """The type of a value. The value itself could be a secret in the wrong place."""
     names = {str: "a string", bool: "true or false", int: "a number", float: "a number", list: "a list"}
     return names.get(type(value), "a table" if isinstance(value, Mapping) else type(value).__name__)

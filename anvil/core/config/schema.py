@@ -12,13 +12,13 @@ from anvil.errors import ConfigError
 from anvil.models.lint import Level
 
 INDEX_FOLDER = ".anvil"
-"""Where an index and what belongs to it lie when nobody says; never a folder of documents."""
+"""The default folder of an index and its files. It is never searched for documents."""
 INDEX_NAME = "index.db"
 KEY, BASE_URL, MILVUS_TOKEN = "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANVIL_MILVUS_TOKEN"
-"""Of the environment; the first two as OpenAI's own client reads them."""
+"""Environment variables. The first two are those of OpenAI's own client."""
 
 MAX_INTERVAL_S, MAX_NUMBER = 30 * 86_400, 2**53
-"""Seconds of any waiting, and all other numbers; the system, too, has to take them."""
+"""Seconds of a timeout or interval, and the limit of other numbers. The system must accept them too."""
 Slugs = Literal["github", "mkdocs", "vitepress", "hugo"]
 """How anchors are made from headings."""
 Rule = Literal["directory", "html", "docusaurus", "vitepress", "hugo", "github"]
@@ -26,7 +26,7 @@ Rule = Literal["directory", "html", "docusaurus", "vitepress", "hugo", "github"]
 
 
 def _within(key: str, value: float, low: float, high: float = MAX_NUMBER) -> None:
-    """Raise :class:`ConfigError` unless ``value`` lies between the two; what is not a number does not."""
+    """Raise :class:`ConfigError` unless ``value`` is between both; NaN is not."""
     if not low <= value <= high:
         raise ConfigError(f"{key} is {value}. Use a value from {low} to {high}.")
 
@@ -44,7 +44,7 @@ class SourceOptions:
     includes: bool = True
     """Whether code and text that a page includes from other files of its repository is indexed with the page."""
 
-    limit_key = "source.max_file_bytes"  # what the warning calls it; no annotation, for it is no key
+    limit_key = "source.max_file_bytes"  # its name in the warning; without annotation, because it is not a key
 
     def __post_init__(self) -> None:
         _within("source.max_file_bytes", self.max_file_bytes, 1)
@@ -72,9 +72,9 @@ class ChunkingOptions:
 
 @dataclass(frozen=True, slots=True)
 class FixedChunks:
-    """Chunks of one size in characters, wherever headings stand; neighbours share ``overlap`` characters.
+    """Chunks of one size in characters, independent of headings. Neighbours share ``overlap`` characters.
 
-    Joined they are not the page: never for an index of documents that are read as pages.
+    Joined, they are not the page, so an index with pages does not use them.
     """
 
     size: int = 800
@@ -132,10 +132,10 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How questions are answered."""
+    """How queries are answered."""
 
     threshold: float = 0.0
-    """Results that score less are left out, from 0, which keeps all, to 1."""
+    """Results with a lower score are omitted. From 0, which keeps all, to 1."""
 
     def __post_init__(self) -> None:
         _within("search.threshold", self.threshold, 0, 1)
@@ -143,10 +143,10 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    """How an index from elsewhere is kept."""
+    """How a published index is fetched."""
 
     refresh: int = 600
-    """Seconds until a published index is asked for anew while serving; 0: never."""
+    """Seconds between checks for a newer published index while serving; 0: never."""
     max_bytes: int = 2_000_000_000
     """A larger index is not fetched."""
 
@@ -165,10 +165,10 @@ class ContextEmbeddings:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactTypes:
-    """Globs over paths from the repository's root: the first that fits says what an artifact is, else ``generic``."""
+    """Globs over paths from the repository's root. The first that matches decides the type, else it is ``generic``."""
 
     template: tuple[str, ...] = ("**/.specify/templates/**",)
-    """Globs of templates; these and the next are tried in order, and what none fits is ``generic``."""
+    """Globs of templates. The types are tried in this order; other files are ``generic``."""
     checklist: tuple[str, ...] = ("**/checklists/**", "**/checklist.md")
     """Of checklists."""
     spec: tuple[str, ...] = ("**/spec.md",)
@@ -183,12 +183,12 @@ class ArtifactTypes:
 
 @dataclass(frozen=True, slots=True)
 class TaskMarks:
-    """What stands between the brackets of a check box; an empty one, ``[ ]``, is open. Capital letters are as small."""
+    """The characters in a check box. ``[ ]`` is open. Case is ignored."""
 
     open: tuple[str, ...] = ("~", "❌")
-    """Marks of tasks that are still to be done."""
+    """Marks of open tasks."""
     done: tuple[str, ...] = ("x", "✅", "-")
-    """Marks of tasks that nobody has to do any more, because they are done or dropped."""
+    """Marks of tasks that are done or dropped."""
 
     def __post_init__(self) -> None:
         for mark in (*self.open, *self.done):
@@ -198,14 +198,14 @@ class TaskMarks:
             raise ConfigError(f"context.tasks has {min(both)!r} as open and as done. Leave it in one of them.")
 
     def status(self, mark: str) -> Literal["open", "done"] | None:
-        """What a mark means; None when it is not known."""
+        """The status for a mark; None for an unknown mark."""
         if mark == " " or _bare(mark) in map(_bare, self.open):
             return "open"
         return "done" if mark and _bare(mark) in map(_bare, self.done) else None
 
 
 def _bare(mark: str) -> str:
-    return mark.replace("\ufe0f", "").casefold()  # which asks for a coloured picture
+    return mark.replace("\ufe0f", "").casefold()  # the selector for a coloured emoji
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ class ContextOptions:
     chunk_overlap: int | None = None
     """Characters that neighbouring chunks share; 100 when only the size is set."""
     refresh_interval_seconds: int = 1800
-    """How often a server ingests by itself."""
+    """Seconds between two ingestions by a server."""
     max_file_size_bytes: int = 102_400
     """A larger file is skipped, with a warning."""
     index_dir: str = ".context/index"
@@ -244,7 +244,7 @@ class ContextOptions:
 
     @property
     def fixed(self) -> FixedChunks | None:
-        """How chunks are cut when one of the sizes is set."""
+        """The fixed sizes, if one of them is set."""
         if self.chunk_size is None and self.chunk_overlap is None:
             return None
         size = self.chunk_size or FixedChunks().size
@@ -273,7 +273,8 @@ class LibraryOptions:
     download_seconds: float = 60.0
     """Seconds for one URL, redirects included."""
     allow_private_urls: bool = False
-    """Whether ``ingest_url`` may ask this machine and its network. An error in a file not named with ``--config``."""
+    """Whether ``ingest_url`` can fetch from this machine and its network. An error in a file not named with
+    ``--config``."""
     transcribe_audio: bool = False
     """Whether MarkItDown may send recordings to a speech service. An error in a file not named with ``--config``."""
 
@@ -353,7 +354,7 @@ class LintOptions:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that can be set. The texts under the keys, here and above, are the reference's."""
+    """The whole configuration. The reference page has the texts under the keys."""
 
     docs: str = "docs"
     """The documentation folder."""

@@ -26,7 +26,7 @@ def test_a_build_whose_provider_makes_no_vector_keeps_those_there_are(
     before = index.read_bytes()
     server.script = lambda body, call: error(400, "invalid input", param="input[0]")
     done = program("build", *words, "--force", code=2)
-    assert "No vector could be made: " in done.stderr and "Those from before are kept." in done.stderr
+    assert "No vector could be made: " in done.stderr and "The old ones are kept." in done.stderr
     assert index.read_bytes() == before
     server.script = good
     program("build", *words, "--force")
