@@ -308,6 +308,7 @@ class LiveIndex:
         copy.defer_vectors = True
         copy.begin_empty(self._corpus.chunking, self._corpus.site)
         copy.refresh()
+        copy.stale = Changes()  # there was no index that pages could differ from
         copy.defer_vectors = copy.pending > MAX_AWAITED_VECTORS
         return copy.defer_vectors
 
