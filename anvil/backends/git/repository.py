@@ -172,7 +172,7 @@ class Repository:
                     break
                 _, parents, tree = self._commit(commit)
                 for path in tuple(missing):
-                    entry = self._trees.entry(tree, path)
+                    entry = self._trees.entries(tree, [path])[path]
                     if entry is not None and entry.kind == "file":
                         last[path] = (commit, entry.id)
                         missing.discard(path)
@@ -233,7 +233,7 @@ class Repository:
         if revision is not None:
             with failures(f"The tree of {revision[:12]} cannot be read"):
                 root = self._commit(revision)[2]
-                return {path: self._trees.entry(root, path) for path in paths}
+                return self._trees.entries(root, paths)
         entries: dict[str, Entry | None] = {}
         with failures("The git index cannot be read"):
             index = self._current_index()
@@ -408,10 +408,12 @@ class Repository:
     def clean(self, path: str, data: bytes) -> bytes:
         """The bytes just read from a work tree file as git would store them: line endings and ``$Id$`` as
         configuration and attributes ask. External filters (LFS) are not run."""
+        if b"\r\n" not in data and b"$Id:" not in data:
+            return data  # nothing for the built-in filters to do; asking for them costs more than hashing
         collapsed = _IDENT.sub(b"$Id$", data) if b"$Id:" in data else data
         forms = {data, collapsed, data.replace(b"\r\n", b"\n"), collapsed.replace(b"\r\n", b"\n")}
         if len(forms) == 1:
-            return data  # nothing for the built-in filters to do; asking for them costs more than hashing
+            return data
         # Only newer versions of the library apply filters to bytes; each tells the id that they lead to.
         with failures(f"The filters of {path} cannot be read"):
             stored = str(self._git.hashfile(path))

@@ -354,12 +354,11 @@ class WorkingTree:
         state = signature(found) if found and trusted else None
         if isinstance(data, Skipped):
             return _Seen(state, data, linked), data
-        files: Mapping[str, str] = {}
-        if self._options.includes and includes.may_include(data):
-            files = self._named(path, data)
+        blob = blob_id(data)
+        files = self._named(path, blob, data) if self._options.includes else {}
         return _Seen(
             signature=state,
-            result=staleness.identity(blob_id(data), includes.fingerprint(files)),
+            result=staleness.identity(blob, includes.fingerprint(files)),
             linked=linked,
             files=files,
             target=inside if linked else "",
@@ -460,20 +459,25 @@ class WorkingTree:
         self._shared[path] = (signature(found) if is_stable(found, began) else None, id_)
         return id_, data
 
-    def _named(self, path: str, data: bytes) -> Mapping[str, str]:
+    def _named(self, path: str, blob: str, data: bytes) -> Mapping[str, str]:
         """The files that a page includes: as an index knows them where nothing moved, else by reading the page."""
-        blob, fingerprint = staleness.parts(self._indexed.get(path, ""))
-        if blob == blob_id(data):
+        indexed, fingerprint = staleness.parts(self._indexed.get(path, ""))
+        if indexed == blob:
             files = includes.files(staleness.included(fingerprint))
             if files and all(self._shared_id(file) == id_ for file, id_ in files.items()):
                 return files
-        return self._expanded(path, data.decode("utf-8-sig")).files
+        return self._expanded(path, data.decode("utf-8-sig")).files if includes.may_include(data) else {}
 
     def _is_straight(self, folder: str) -> bool:
         """Whether no link is on the way to a folder; asked once a walk."""
         known = self._straight.get(folder)
         if known is None:
-            known = self._straight[folder] = os.path.realpath(folder) == folder
+            inside = folder != self._around and folder.startswith(self._around + os.sep)
+            if inside and os.name != "nt":  # there, other things than links lead elsewhere
+                known = not os.path.islink(folder) and self._is_straight(os.path.dirname(folder))
+            else:
+                known = os.path.realpath(folder) == folder
+            self._straight[folder] = known
         return known
 
     def _expanded(self, path: str, text: str) -> includes.Expanded:

@@ -286,13 +286,16 @@ def _depth(text: str) -> int:
 def _json(text: str) -> Any:
     """The value; None for text that is not JSON, and for numbers such as NaN."""
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
 
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)  # json.loads makes one for each call
 
 
 def _are_path_hashes(text: str) -> bool:

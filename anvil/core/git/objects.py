@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from anvil.core.file_selection import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT
@@ -89,12 +89,19 @@ class Trees:
             tree = id_.hex() if mode == _FOLDER else None
         return tree
 
-    def entry(self, root: str, path: str) -> Entry | None:
-        """The entry at a path (POSIX); None for a folder or a missing path."""
-        folder, _, name = path.rpartition("/")
-        tree = self.folder(root, folder or ".")
-        mode, id_ = self._children(tree).get(name.encode("utf-8", "surrogateescape"), _NOTHING) if tree else _NOTHING
-        return None if mode in (_FOLDER, b"") else Entry(id_.hex(), kind(int(mode, 8)))
+    def entries(self, root: str, paths: Iterable[str]) -> dict[str, Entry | None]:
+        """Path (POSIX) -> the entry there; None for a folder or a missing path."""
+        entries: dict[str, Entry | None] = {}
+        trees: dict[str, str | None] = {}
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            if folder not in trees:
+                trees[folder] = self.folder(root, folder or ".")
+            tree = trees[folder]
+            entry = self._children(tree).get(name.encode("utf-8", "surrogateescape")) if tree else None
+            mode, id_ = entry or _NOTHING
+            entries[path] = None if mode in (_FOLDER, b"") else Entry(id_.hex(), kind(int(mode, 8)))
+        return entries
 
     def files(self, tree: str) -> Iterator[tuple[str, Entry]]:
         """(path, entry) of all files below a folder, in any order."""
