@@ -1,7 +1,7 @@
-"""The site for readers without MCP: ``llms.txt``, ``llms-full.txt``, and each page's Markdown beside its HTML.
+"""The site for agents without MCP: ``llms.txt``, ``llms-full.txt``, and each page's Markdown next to its HTML.
 
-The form is that of https://llmstxt.org: a title, a summary in a quote, and sections of links. Sections are the topmost
-entries of the navigation, pages stand in its order.
+The form is that of https://llmstxt.org: a title, a summary in a quote, and sections of links. The sections are the top
+entries of the navigation. Pages have its order.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-WHOLE = ("llms.txt", "llms-full.txt")
-LOOSE = "Pages"
-"""The section of pages that stand alone in the navigation."""
+SITE_FILES = ("llms.txt", "llms-full.txt")
+"""The files about the whole site."""
+TOP_SECTION = "Pages"
+"""The section of pages that are in no section of the navigation."""
 OPTIONAL = "Optional"
-"""llmstxt.org's name for what may be left out: pages that are not in the navigation."""
+"""The section of pages that are not in the navigation. llmstxt.org has this name for links that may be skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A page: its title, the sections it stands under, where its HTML lies in the site, its address, what it is about,
-    and its Markdown. ``above`` is None for a page that is not in the navigation."""
+    """A page: its title, the sections above it in the navigation, the path of its HTML in the site, its address, its
+    description and its Markdown. ``above`` is None for a page that is not in the navigation."""
 
     title: str
     above: tuple[str, ...] | None
@@ -32,23 +33,25 @@ class Entry:
 
 
 def markdown_path(dest: str) -> str:
-    """Where a page's Markdown lies: ``guide/index.html`` -> ``guide/index.md``, ``guide.html`` -> ``guide.md``."""
+    """The path of a page's Markdown: ``guide/index.html`` -> ``guide/index.md``, ``guide.html`` -> ``guide.md``."""
     return posixpath.splitext(dest)[0] + ".md"
 
 
 def files(name: str, summary: str, site_url: str, pages: Sequence[Entry]) -> Mapping[str, str]:
-    """Path in the site -> text, of all that is written. ``site_url`` is empty or ends in ``/``."""
-    found = {markdown_path(page.dest): _ended(page.text) for page in pages}
+    """All files as path in the site -> text. ``site_url`` is empty or ends in ``/``."""
+    page_files = {markdown_path(page.dest): _ended(page.text) for page in pages}
     head = f"# {_line(name)}\n" + (f"\n> {_line(summary)}\n" if _line(summary) else "")
-    return dict(zip(WHOLE, (head + _sections(site_url, pages), head + _all(pages)), strict=True)) | found
+    return dict(zip(SITE_FILES, (head + _sections(site_url, pages), head + _all(pages)), strict=True)) | page_files
 
 
 def _sections(site_url: str, pages: Sequence[Entry]) -> str:
     sections: dict[str, list[Entry]] = {}
     for page in pages:
-        section = OPTIONAL if page.above is None else page.above[0] if page.above else LOOSE
+        section = OPTIONAL if page.above is None else page.above[0] if page.above else TOP_SECTION
         sections.setdefault(section, []).append(page)
-    order = sorted(sections, key=lambda section: section == OPTIONAL)  # stable: it comes last, the rest as it is
+    order = sorted(
+        sections, key=lambda section: section == OPTIONAL
+    )  # stable: OPTIONAL is last, the others keep their order
     return "".join(
         f"\n## {_line(section)}\n\n" + "".join(_link(site_url, page) for page in sections[section]) for section in order
     )

@@ -1,4 +1,4 @@
-"""The plugin's options in ``mkdocs.yml``, by MkDocs' own types, and the configuration they make."""
+"""The plugin's options in ``mkdocs.yml``, in MkDocs' types, and the configuration that results from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class IndexPath(options.Type[str]):
     def run_validation(self, value: object) -> str:
         path = PurePosixPath(super().run_validation(value).replace("\\", "/"))
         elsewhere = path.is_absolute() or ".." in path.parts or ":" in path.as_posix()
-        if elsewhere or path.suffix.lower() not in FILES:  # whatever else the site has under other endings stays
+        if elsewhere or path.suffix.lower() not in FILES:  # a file of the site with another suffix is never replaced
             raise base.ValidationError(f"{value!r} is not a file inside the site. Write a path such as anvil/index.db.")
         return path.as_posix()
 
@@ -39,7 +39,7 @@ class Globs(options.ListOfItems[str]):
 
 
 class Rendered(Globs):
-    """``auto``, false, or globs, among which ``auto`` may be; always given as a list."""
+    """``auto``, false, or globs and ``auto``. The value is always a list."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Rendered(Globs):
 
 
 class Chunking(base.Config):  # type: ignore[no-untyped-call]
-    """How pages are cut; what is not given comes from ``anvil.toml`` or the defaults."""
+    """How pages are cut. Other values come from ``anvil.toml`` or the defaults."""
 
     max_chunk_size = options.Optional(options.Type(int))
     min_chunk_size = options.Optional(options.Type(int))
@@ -60,7 +60,7 @@ class Chunking(base.Config):  # type: ignore[no-untyped-call]
 
 
 class Embedding(base.Config):  # type: ignore[no-untyped-call]
-    """What makes the vectors; a key comes from the environment, never from ``mkdocs.yml``."""
+    """The embedding provider. Its API key comes from the environment only."""
 
     provider = options.Optional(options.Choice(tuple(PROVIDERS)))
     model = options.Optional(options.Type(str))
@@ -70,49 +70,49 @@ class Embedding(base.Config):  # type: ignore[no-untyped-call]
 
 
 class Sources(options.Type[Any]):
-    """One path or URL, or a list of them; always given as a list."""
+    """A path or URL, or a list of them. The value is always a list."""
 
     def __init__(self) -> None:
         super().__init__((str, list), default=[])
 
     def run_validation(self, value: object) -> list[str]:
         given = super().run_validation(value)
-        found = [given] if isinstance(given, str) else given
-        if not all(isinstance(each, str) for each in found):
+        sources = [given] if isinstance(given, str) else given
+        if not all(isinstance(source, str) for source in sources):
             raise base.ValidationError("Expected a path or URL, or a list of them.")
-        return [each for each in found if each.strip()]  # a variable that is not set leaves an empty one
+        return [source for source in sources if source.strip()]  # an unset environment variable gives an empty one
 
 
 class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
-    """All options; the texts under them are the reference's."""
+    """All options. The texts under them are printed in the reference."""
 
     enabled = options.Type(bool, default=True)
-    """Whether the plugin does anything; `!ENV [CI, false]` lets it in CI only."""
+    """Whether the plugin runs; with `!ENV [CI, false]` it runs in CI only."""
     index_path = IndexPath()
-    """Where the index goes in the site, a `.db`, `.sqlite` or `.sqlite3`; its manifest lies beside it as `.json`."""
+    """The path of the index in the site: a `.db`, `.sqlite` or `.sqlite3`. Its manifest is next to it as `.json`."""
     include = Globs()
     """Globs of the pages that are indexed, by their paths in `docs_dir`; empty means all."""
     exclude = Globs()
-    """Globs of pages and folders that are left out; it wins over `include`."""
+    """Globs of pages and folders that are not indexed, even if `include` matches them."""
     rendered = Rendered()
-    """Which pages are indexed as their HTML, converted back to Markdown: `auto`, every page whose HTML has headings or
-    many words that its Markdown lacks, such as API pages; `false`, none; or globs, and `auto` may be among them."""
+    """Which pages are indexed as their HTML, converted to Markdown. `auto`: pages whose HTML has headings or many words
+    that their Markdown lacks, such as API pages. `false`: none. Or globs, which may be combined with `auto`."""
     previous = Sources()
-    """Earlier indexes, by path or URL, whose vectors are taken over where the text is the same."""
+    """Earlier indexes, by path or URL. Their vectors are reused for text that did not change."""
     chunking = options.SubConfig(Chunking)
     embedding = options.SubConfig(Embedding)
     llms_txt = options.Type(bool, default=False)
-    """Whether `llms.txt`, `llms-full.txt` and the Markdown of each page are put into the site, beside the HTML."""
+    """Whether `llms.txt`, `llms-full.txt` and the Markdown of each page are added to the site."""
     on_error = options.Choice(("warn", "fail"), default="warn")
     """What happens when the index cannot be built: a warning, which `--strict` makes an error, or an error."""
 
 
 def settings(chosen: AnvilConfig, folder: Path, docs: Path, purpose: str) -> Config:
-    """The configuration for a site whose ``mkdocs.yml`` lies in ``folder``: ``anvil.toml``, then ``ANVIL_*``, then
-    the options. Raises :class:`ConfigError`.
+    """The configuration for a site whose ``mkdocs.yml`` is in ``folder``: ``anvil.toml``, then ``ANVIL_*``, then the
+    options. Raises :class:`ConfigError`.
 
-    Anchors follow MkDocs' own rule where no published page decides them. The kept index is named for the documents'
-    folder and for what it is built for, since ``mkdocs serve`` gives the pages other addresses.
+    Anchors come from the HTML, or from MkDocs' rule where there is none. The name of the kept index contains the
+    documents' folder and the purpose, since pages have other addresses with ``mkdocs serve``.
     """
     given = {
         f"{table}.{key}": value
@@ -126,6 +126,6 @@ def settings(chosen: AnvilConfig, folder: Path, docs: Path, purpose: str) -> Con
 
 
 def kept_index(folder: Path, docs: Path, purpose: str) -> Path:
-    """Where the index of a site is kept between builds, such as ``.anvil/site-docs.db``."""
+    """The file in which the index of a site is kept between builds, such as ``.anvil/site-docs.db``."""
     name = docs.relative_to(folder).as_posix() if docs.is_relative_to(folder) else docs.name
     return folder / INDEX_FOLDER / f"{purpose}-{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-.') or 'docs'}.db"

@@ -1,4 +1,4 @@
-"""From a page of MkDocs to a document of the index: what readers are shown, and where."""
+"""Pages of MkDocs as documents for the index, with the text and address that readers see."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AUTO = "auto"
 
 
 def entry(page: Page, document: Document) -> llms.Entry:
-    """What ``llms.txt`` and its companions say of a page. One without an h1 gets its title for it."""
+    """The entry of a page for ``llms.txt`` and the other files. A page without an h1 gets its title as one."""
     _, begin = front_matter.split(document.text)
     text = document.text[begin:]
     if document.cleaned:
@@ -38,13 +38,14 @@ def entry(page: Page, document: Document) -> llms.Entry:
 class Choice:
     """Which pages are indexed, and which of them as their HTML: globs over the paths in ``docs_dir``.
 
-    Without ``include`` all are; ``exclude`` wins. Material's ``search: {exclude: true}`` in a page's front matter is
-    respected as well. ``auto`` in ``rendered`` means every page whose HTML says what its Markdown lacks.
+    Without ``include``, all pages match it. ``exclude`` has precedence. A page with ``search: {exclude: true}`` in its
+    front matter (Material's key) is excluded too. ``auto`` in ``rendered`` means each page whose HTML has text that its
+    Markdown lacks.
     """
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str], rendered: Sequence[str]) -> None:
         self._include, self._exclude = include or ("**",), exclude
-        self._rendered, self.auto = [each for each in rendered if each != AUTO], AUTO in rendered
+        self._rendered, self.auto = [pattern for pattern in rendered if pattern != AUTO], AUTO in rendered
 
     def wants(self, path: str, meta: Mapping[str, Any]) -> bool:
         """Whether the page at ``path`` is indexed."""
@@ -54,7 +55,7 @@ class Choice:
         return _fits(self._include, path) and not _fits(self._exclude, path)
 
     def as_rendered(self, path: str) -> bool:
-        """Whether the page's HTML is indexed instead of its Markdown; a notebook, say, has no Markdown."""
+        """Whether the page's HTML is indexed instead of its Markdown. A notebook, for example, has no Markdown."""
         return not is_markdown_file(path) or _fits(self._rendered, path)
 
 
@@ -63,14 +64,14 @@ def _fits(patterns: Iterable[str], path: str) -> bool:
 
 
 def is_bare(page: Page, html: rendering.Read) -> bool:
-    """Whether a page that a plugin made says nothing of its own, such as a blog's archive of a year."""
+    """Whether a page was made by a plugin and has no text but headings, such as a blog's archive of a year."""
     headings = sum(len(rendering.words(heading.text)) for heading in html.headings)
     return bool(getattr(page.file, "generated_by", None)) and len(html.words) <= headings
 
 
 def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool, cleaned: bool) -> Document:
-    """What an index holds of a page whose HTML has these headings, and whose Markdown is ``text``; ``cleaned``: but
-    for what readers do not see of it."""
+    """The document of a page. ``headings``: those of its HTML. ``text``: its Markdown. ``cleaned``: text that readers
+    do not see is left out of the search."""
     title = str(page.title)
     above = [str(section.title) for section in reversed(list(page.ancestors))]
     edit = {"edit_url": page.edit_url} if page.edit_url else {}
@@ -90,7 +91,7 @@ def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool,
 
 
 def source_text(page: Page, expand: Expand) -> str:
-    """The page's Markdown after all plugins, under the front matter of its file, so that lines keep their numbers."""
+    """The page's Markdown after all plugins, with the front matter of its file, so that line numbers stay the same."""
     text = expand(page.markdown or "")
     if not page.meta:
         return text
@@ -106,10 +107,10 @@ def source_text(page: Page, expand: Expand) -> str:
 
 
 def expansion(config: MkDocsConfig) -> Expand:
-    """What Markdown extensions of the site put in place before anything is rendered: snippets of other files.
+    """A function that inserts the snippets of other files, as the site's Markdown extensions do.
 
-    MkDocs shows plugins the Markdown before that; the extensions' own preprocessors are run once more. What
-    ``auto_append`` adds to every page alike, such as a glossary, is no page's own and left out.
+    Plugins get the Markdown before these extensions run, so their preprocessors are run here again. Text that
+    ``auto_append`` adds to each page, such as a glossary, is left out.
     """
     names = [name for name in _EXPANDING if name in config.markdown_extensions]
     if not names:
@@ -117,10 +118,10 @@ def expansion(config: MkDocsConfig) -> Expand:
     from markdown import Markdown
 
     configs = {name: dict(config.mdx_configs.get(name, {})) for name in names}
-    for each in configs.values():
-        each.pop("auto_append", None)
-    made = Markdown(extensions=names, extension_configs=configs)
-    steps = [made.preprocessors[_EXPANDING[name]] for name in names]
+    for extension_config in configs.values():
+        extension_config.pop("auto_append", None)
+    markdown = Markdown(extensions=names, extension_configs=configs)
+    steps = [markdown.preprocessors[_EXPANDING[name]] for name in names]
 
     def expand(text: str) -> str:
         lines = text.split("\n")

@@ -1,8 +1,8 @@
-"""Hooks of MkDocs that call Anvil: after a build, the site carries the index of the pages it shows.
+"""Hooks of MkDocs that call Anvil: after a build, the site contains the index of its pages.
 
-One run may build a site several times, once for each language, a build within a build: pages gather until the
-outermost ends. The index is kept beside ``mkdocs.yml``, because MkDocs empties the site folder; a build without
-changes copies it, no more. Under ``mkdocs serve`` the plugin lives as long as the server, and so does the model.
+A plugin for languages may start builds inside the build. Pages are collected until the outermost one ends. The index is
+kept in a folder next to ``mkdocs.yml``, because MkDocs empties the site folder. A build without changes only copies it.
+With ``mkdocs serve`` the plugin and the model stay loaded until the server ends.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from mkdocs_anvil import llms, options, pages, rendering
 
 log = get_plugin_logger(__name__)
 
-TELL = 5.0
-"""Seconds between two lines about a build that takes long."""
-LAST = -200
-"""After all other plugins, and after those that build other languages when the first is done (-100)."""
+PROGRESS_INTERVAL_S = 5.0
+"""Time between two log lines of a long build."""
+LAST_PRIORITY = -200
+"""The priority of the hooks: after all other plugins, also those that then build other languages (-100)."""
 
 
 class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-call]
@@ -61,41 +61,41 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     # --- hooks ---------------------------------------------------------------------------------------------
 
     def on_startup(self, *, command: str, dirty: bool) -> None:
-        """Remember how MkDocs was called. That there is such a hook keeps the plugin between builds of a server."""
+        """Remember how MkDocs was called. A plugin with this hook is kept between builds of ``mkdocs serve``."""
         self._serving, self._dirty = command == "serve", dirty
 
     def on_config(self, config: MkDocsConfig) -> None:
-        """Settle the options. Raises PluginError for those that make no sense."""
+        """Read the options. Raises PluginError for invalid ones."""
         if not self.config.enabled:
             return
         folder = Path(config.config_file_path or config.docs_dir).absolute().parent
         purpose = "serve" if self._serving else "site"
         try:
-            settled = options.settings(self.config, folder, Path(config.docs_dir).absolute(), purpose)
+            settings = options.settings(self.config, folder, Path(config.docs_dir).absolute(), purpose)
         except AnvilError as error:
             raise PluginError(f"anvil: {error}") from error
-        if settled != self._settings:
+        if settings != self._settings:
             self._close()
-        self._settings, self._folder = settled, folder
+        self._settings, self._folder = settings, folder
 
     def on_pre_build(self, *, config: MkDocsConfig) -> None:
-        """A build begins, perhaps within another."""
+        """Start a build, which may be inside another."""
         if not self._depth:
             self._forget()
         self._depth += 1
 
-    @event_priority(LAST)
+    @event_priority(LAST_PRIORITY)
     def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> None:
-        """Remember the order in which readers are led through the pages."""
+        """Remember the order of the pages in the navigation."""
         for page in nav.pages:
             self._order.setdefault(page.file.src_uri, len(self._order))
 
-    @event_priority(LAST)
+    @event_priority(LAST_PRIORITY)
     def on_env(self, env: Any, *, config: MkDocsConfig, files: Files) -> None:
-        """Keep the pages as all plugins left them; links between API pages, too, are resolved by now.
+        """Collect the pages after all plugins, when links between API pages are resolved too.
 
-        A page shown again in place of its translation counts once. A dirty build reads only what changed: what it
-        passed over is noted.
+        A page that replaces a missing translation counts once. A dirty build renders changed pages only; the others
+        are noted.
         """
         for file in files.documentation_pages(inclusion=InclusionLevel.is_in_serve):
             if file.page is not None and file.page.content is not None:
@@ -103,7 +103,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             elif self._dirty and (self._serving or file.inclusion is not InclusionLevel.DRAFT):
                 self._unread.add(file.src_uri)
 
-    @event_priority(LAST)
+    @event_priority(LAST_PRIORITY)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         """Put the index into the finished site."""
         self._depth -= 1
@@ -118,24 +118,24 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             self._put(Path(report.index_path), target)
         except AnvilError as error:
             self._complain(f"The site has no index: {error}")
-        except Exception as error:  # whatever nobody foresaw: the site itself is finished
+        except Exception as error:  # a defect must not make the build of the site fail
             log.debug("The index could not be built.", exc_info=True)
-            self._complain(f"The site has no index, by a defect of Anvil ({type(error).__name__}: {error}).")
+            self._complain(f"The site has no index, because of an error in Anvil ({type(error).__name__}: {error}).")
         else:
-            self._tell(report, target)
+            self._report(report, target)
         finally:
             self._forget()
             if not self._serving:
                 self._close()
 
     def on_build_error(self, *, error: Exception) -> None:
-        """The build ends here."""
+        """Forget the pages of the failed build."""
         self._forget()
         if not self._serving:
             self._close()
 
     def on_shutdown(self) -> None:
-        """MkDocs ends."""
+        """Close the index when MkDocs ends."""
         self._close()
 
     # --- the index -----------------------------------------------------------------------------------------
@@ -157,20 +157,20 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             unread=self._unread - self._shown.keys(),
             limit=self._settings.source.max_file_bytes,
         )
-        at_hand = sorted(kept.parent.glob("*.db"))  # also what is kept for serving, or for building
-        previous = [path for path in at_hand if path != kept] if at_hand else self._previous()
+        kept_files = sorted(kept.parent.glob("*.db"))  # a build can reuse the index of 'mkdocs serve', and vice versa
+        previous = [path for path in kept_files if path != kept] if kept_files else self._previous()
         return self._opened.index(source=source, previous=previous)
 
     def _documents(self, config: MkDocsConfig) -> list[Document]:
         choice = pages.Choice(self.config.include, self.config.exclude, self.config.rendered)
         expand = pages.expansion(config)
-        found, made = [], []
+        documents, converted_paths = [], []
         for path, (page, html) in self._shown.items():
             if not choice.wants(path, page.meta):
                 continue
             read = self._read.of(path, html)
             if pages.is_bare(page, read):
-                log.debug(f"{path} is not indexed: it was made by a plugin, and has no text but headings")
+                log.debug(f"{path} is not indexed: a plugin made it, and it has only headings")
                 continue
             text, rendered = None, choice.as_rendered(path)
             if not rendered:
@@ -178,57 +178,58 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
                 rendered = choice.auto and rendering.lacks(f"{page.title}\n{text}", read)
             if rendered and (converted := self._as_markdown(path, html, by_name=text is None)) is not None:
                 if text is not None:
-                    made.append(path)
+                    converted_paths.append(path)
                 text, rendered = converted, True
             else:
                 text, rendered = text if text is not None else self._source(path, page, expand), False
-            found.append(pages.document(page, read.headings, text, path in self._order, cleaned=not rendered))
-        if made:
-            log.info(f"Indexed as their HTML, which says more than their Markdown: {', '.join(sorted(made))}")
-        return found
+            documents.append(pages.document(page, read.headings, text, path in self._order, cleaned=not rendered))
+        if converted_paths:
+            shown = ", ".join(sorted(converted_paths))
+            log.info(f"Indexed as HTML, because it has more text than the Markdown: {shown}")
+        return documents
 
     def _as_markdown(self, path: str, html: str, by_name: bool) -> str | None:
-        """A page's HTML as Markdown. Whatever a library makes of one page must not cost the site its index: it is
-        told, and the page's Markdown taken; likewise where the library is missing for a page that nobody named."""
+        """A page's HTML as Markdown; None, after a warning, if it cannot be converted. One page must not stop the
+        index. If the library is missing, this is an error only for a page that was chosen ``by_name``."""
         try:
             return self._converted.of(path, html)
         except AnvilError as error:  # it is not installed
             if by_name:
                 raise
-            log.warning(f"{path} is indexed as Markdown, which lacks text of its HTML. {error}")
+            log.warning(f"{path} is indexed as Markdown, which has less text than its HTML. {error}")
         except Exception as error:
             log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
         return None
 
     def _source(self, path: str, page: Page, expand: pages.Expand) -> str:
-        """A page's Markdown, its snippets in place."""
+        """A page's Markdown with its snippets."""
         try:
             return pages.source_text(page, expand)
         except Exception as error:
-            log.warning(f"{path} is indexed without its snippets, because they cannot be read again: {error!r}")
+            log.warning(f"{path} is indexed without its snippets, because they cannot be read: {error!r}")
             return pages.source_text(page, str)
 
     def _previous(self) -> list[Path]:
-        """The indexes that were named, as far as their vectors are of use."""
+        """The indexes of the option ``previous`` whose vectors can be reused."""
         assert self._opened is not None
         if not self.config.previous or not self._opened.provider.dimensions:
             return []
         from mkdocs_anvil import previous
 
-        found, complaints = previous.usable(self.config.previous, self._folder, self._opened.provider.digest)
-        for complaint in complaints:
-            log.warning(complaint)
-        return found
+        files, warnings = previous.usable(self.config.previous, self._folder, self._opened.provider.digest)
+        for warning in warnings:
+            log.warning(warning)
+        return files
 
     def _write_llms(self, config: MkDocsConfig, documents: list[Document]) -> None:
-        behind = len(self._order)
-        read = sorted(documents, key=lambda each: (self._order.get(each.path, behind), each.path))
-        entries = [pages.entry(self._shown[document.path][0], document) for document in read]
+        last = len(self._order)
+        ordered = sorted(documents, key=lambda document: (self._order.get(document.path, last), document.path))
+        entries = [pages.entry(self._shown[document.path][0], document) for document in ordered]
         root = (config.site_url or "").rstrip("/")
         taken = []
-        made = llms.files(config.site_name, config.site_description or "", f"{root}/" if root else "", entries)
-        for path, text in made.items():
-            if self._unread and path in llms.WHOLE:  # it would lack what a dirty build passed over
+        files = llms.files(config.site_name, config.site_description or "", f"{root}/" if root else "", entries)
+        for path, text in files.items():
+            if self._unread and path in llms.SITE_FILES:  # it would lack the pages that a dirty build skipped
                 continue
             target = Path(config.site_dir, *path.split("/"))
             is_ours = target.exists() and self._llms_written.get(target) == target.stat().st_mtime_ns
@@ -241,8 +242,8 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
                 self._llms_written[target] = target.stat().st_mtime_ns
         if taken:
             log.warning(
-                f"llms_txt: {', '.join(taken)} was left as the documents or another plugin wrote it in this build. "
-                "Set llms_txt to false, or take the other away."
+                f"llms_txt: {', '.join(taken)} was not written, because the documents or another plugin has the file. "
+                "Set llms_txt to false, or remove the other file."
             )
 
     def _put(self, kept: Path, target: Path) -> None:
@@ -260,13 +261,13 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             self._opened.close()
         self._opened = None
 
-    # --- telling -------------------------------------------------------------------------------------------
+    # --- reports -------------------------------------------------------------------------------------------
 
-    def _tell(self, report: BuildReport, target: Path) -> None:
-        for sentence in report.reasons:
-            log.info(sentence)
-        for left_out in report.skipped:
-            log.warning(f"{left_out.path} is not in the index: {left_out.reason}")
+    def _report(self, report: BuildReport, target: Path) -> None:
+        for reason in report.reasons:
+            log.info(reason)
+        for skipped in report.skipped:
+            log.warning(f"{skipped.path} is not in the index: {skipped.reason}")
         for failed in report.failed:
             log.warning(f"{failed.path} has no vector: {failed.reason}")
         if report.nothing_embedded:
@@ -274,10 +275,10 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         done = "unchanged" if report.outcome == "unchanged" else f"{counted(report.embedded, 'passage')} embedded"
         log.info(f"{counted(report.pages, 'page')}, {done}: {target}")
 
-    def _complain(self, sentence: str) -> None:
+    def _complain(self, message: str) -> None:
         if self.config.on_error == "fail":
-            raise PluginError(sentence)
-        log.warning(sentence)
+            raise PluginError(message)
+        log.warning(message)
 
 
 @contextlib.contextmanager
@@ -289,15 +290,15 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 class _Progress:
-    """Says now and then how far a build is that takes long."""
+    """Progress of a long build, as a log line from time to time."""
 
     def __init__(self) -> None:
-        self._told = time.monotonic()
+        self._logged_at = time.monotonic()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         now = time.monotonic()
         if not done:
-            self._told = now
-        elif now - self._told > TELL:
-            self._told = now
+            self._logged_at = now
+        elif now - self._logged_at > PROGRESS_INTERVAL_S:
+            self._logged_at = now
             log.info(f"{stage}: {done} of {total}")

@@ -1,4 +1,4 @@
-"""Earlier indexes whose vectors a build may take over: by path or URL, fetched, checked, and of the same model."""
+"""Earlier indexes whose vectors a build may reuse: fetched by path or URL, checked, and of the same model."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from anvil.errors import AnvilError
 
 
 def usable(sources: Sequence[str], folder: Path, model_digest: str) -> tuple[list[Path], list[str]]:
-    """The indexes at ``sources`` as files on this machine, and sentences about those that are of no use.
+    """The indexes at ``sources`` as local files, and a warning for each one that cannot be used.
 
-    Paths start from ``folder``, the one of ``mkdocs.yml``.
+    Relative paths start at ``folder``, which has ``mkdocs.yml``.
     """
-    found: list[Path] = []
-    complaints: list[str] = []
+    files: list[Path] = []
+    warnings: list[str] = []
     for source in sources:
         try:
             address = index_url.parse(source)
             fetched = fetch(folder / address.path if isinstance(address, LocalPath) else source, head=folder)
         except AnvilError as error:
-            complaints.append(f"The previous index is not used: {error}")
+            warnings.append(f"The previous index is not used: {error}")
             continue
         if fetched.manifest.model.digest == model_digest:
-            found.append(fetched.path)
+            files.append(fetched.path)
         else:
-            complaints.append(
+            warnings.append(
                 f"The previous index {fetched.origin} is not used: its vectors are of another model, "
                 f"{fetched.manifest.model.name}."
             )
-    return found, complaints
+    return files, warnings

@@ -1,4 +1,4 @@
-"""What a page's HTML says: its headings with their ids, and its content as Markdown again."""
+"""A page's HTML: its headings with their ids, its words, and its content as Markdown."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from anvil.errors import ConfigError
 T = TypeVar("T")
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _INERT = frozenset({"template", "textarea", "noscript", "iframe", "xmp", "script", "style", "svg"})
-"""Elements whose content is no part of the page, whatever it looks like."""
+"""Elements whose content is not shown as text of the page."""
 _PERMALINKS = frozenset({"headerlink", "anchor-link"})
-"""Classes of the links beside headings: Python-Markdown's and notebooks'."""
+"""Classes of the permalinks of headings, in Python-Markdown and in notebooks."""
 
 
-MANY = 20
-"""Words of a page's HTML that its Markdown may lack: labels, shortcuts, what a theme adds."""
-SHARE = 0.1
-"""Or which part of all its words."""
+MAX_MISSING_WORDS = 20
+"""Words of a page's HTML that its Markdown may lack: labels, keys, additions of the theme."""
+MAX_MISSING_SHARE = 0.1
+"""The share of words that may be missing instead, on a long page."""
 _WORD = re.compile(r"[^\W_]+")
 _NO_LETTER = re.compile(r"[\W_]+")
 
 
 class Read(NamedTuple):
-    """The headings of a page's HTML in order, with the ids that a URL can point at, and all its words."""
+    """The headings of a page's HTML in order, with their ids, and all its words."""
 
     headings: tuple[Heading, ...]
     words: tuple[str, ...]
@@ -41,31 +41,31 @@ def words(text: str) -> list[str]:
 
 
 def lacks(markdown: str, html: Read) -> bool:
-    """Whether a page's HTML has a heading, or many words, that its Markdown lacks: text that was made elsewhere."""
+    """Whether a page's HTML has a heading, or many words, that its Markdown lacks: text that a plugin generated."""
     known = set(words(markdown))
     unknown = [heading.text for heading in html.headings if not known.issuperset(words(heading.text))]
     if unknown:
         letters = _NO_LETTER.sub("", markdown.casefold())  # "H~2~O" is read as one word
         if any(_NO_LETTER.sub("", text.casefold()) not in letters for text in unknown):
             return True
-    lacking = sum(word not in known for word in html.words)
-    return lacking > max(MANY, SHARE * len(html.words))
+    missing = sum(word not in known for word in html.words)
+    return missing > max(MAX_MISSING_WORDS, MAX_MISSING_SHARE * len(html.words))
 
 
 class Remembered(Generic[T]):
-    """What was made of each page's HTML, made again only when the HTML is another."""
+    """A cache of ``make(html)`` by page. The function is called again when the page's HTML changed."""
 
     def __init__(self, make: Callable[[str], T]) -> None:
         self._make = make
-        self._made: dict[str, tuple[bytes, T]] = {}
+        self._cache: dict[str, tuple[bytes, T]] = {}
 
     def of(self, path: str, html: str) -> T:
-        """What ``make`` gives for the HTML of the page at ``path``."""
+        """``make(html)`` for the page at ``path``."""
         digest = hashlib.sha256(html.encode("utf-8", "surrogatepass")).digest()
-        known = self._made.get(path)
-        if known is None or known[0] != digest:
-            known = self._made[path] = (digest, self._make(html))
-        return known[1]
+        cached = self._cache.get(path)
+        if cached is None or cached[0] != digest:
+            cached = self._cache[path] = (digest, self._make(html))
+        return cached[1]
 
 
 def read(html: str) -> Read:
@@ -74,14 +74,14 @@ def read(html: str) -> Read:
     parser.feed(html)
     parser.close()
     parser.finish()
-    return Read(tuple(parser.found), tuple(words("".join(parser.text))))
+    return Read(tuple(parser.headings), tuple(words("".join(parser.text))))
 
 
 class _Parser(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.text: list[str] = []
-        self.found: list[Heading] = []
+        self.headings: list[Heading] = []
         self._level = 0
         self._id = ""
         self._text: list[str] = []
@@ -105,7 +105,7 @@ class _Parser(HTMLParser):
             self._permalink = True
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "svg":  # no HTML within HTML: here a browser respects the slash
+        if tag == "svg":  # foreign content: browsers respect the slash of "<svg/>"
             return
         if tag not in _INERT and tag not in _LEVELS:  # "<h2/>" and "<script/>" are open elements to a browser
             self.handle_starttag(tag, attrs)
@@ -133,16 +133,17 @@ class _Parser(HTMLParser):
             self._text.append(data)
 
     def finish(self) -> None:
-        """A heading ends where it is closed, where another begins, or with the page."""
+        """End the open heading: it was closed, another one begins, or the page ends."""
         if self._level:
-            self.found.append(Heading(self._level, self._id, " ".join("".join(self._text).split())))
+            self.headings.append(Heading(self._level, self._id, " ".join("".join(self._text).split())))
         self._level, self._id, self._text, self._permalink = 0, "", [], False
 
 
 def to_markdown(html: str) -> str:
-    """A page's HTML as Markdown: its text as readers see it, without permalinks, scripts and buttons.
+    """A page's HTML as Markdown, without permalinks, scripts and buttons.
 
-    Raises :class:`ConfigError` when markdownify is not installed, and what it raises on HTML it cannot follow.
+    Raises :class:`ConfigError` when markdownify is not installed, and markdownify's own exceptions for HTML that it
+    cannot convert.
     """
     try:
         from bs4 import BeautifulSoup
@@ -153,10 +154,10 @@ def to_markdown(html: str) -> str:
         ) from None
 
     soup = BeautifulSoup(html, "html.parser")
-    permalinks = ", ".join(f"a.{each}" for each in sorted(_PERMALINKS))
+    permalinks = ", ".join(f"a.{name}" for name in sorted(_PERMALINKS))
     for unread in soup.select(f"{permalinks}, script, style, template, button, svg"):
         unread.decompose()
-    for table in soup.select("table.highlighttable"):  # code with line numbers beside it
+    for table in soup.select("table.highlighttable"):  # code with a column of line numbers
         code = table.select_one("td.code pre")
         if code is not None:
             table.replace_with(code)
@@ -167,7 +168,7 @@ def to_markdown(html: str) -> str:
         code_language_callback=_language,
         escape_asterisks=False,
         escape_underscores=False,
-        escape_misc=False,  # names are to be found as they are read
+        escape_misc=False,  # names must be searchable as they are shown
     )
     text = str(converter.convert_soup(soup))
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"

@@ -396,7 +396,7 @@ def test_pages_that_exist_as_html_only_are_found_and_named(tmp_path: Path) -> No
     )
     pages = {"index.md": "# Home\n\nHello.\n", "api.md": "# API\n\n::: package\n", "blank.md": "# Blank\n"}
     site = sites.make(tmp_path, pages, hook)
-    assert "Indexed as their HTML, which says more than their Markdown: api.md\n" in sites.build(site, "--strict")
+    assert "Indexed as HTML, because it has more text than the Markdown: api.md\n" in sites.build(site, "--strict")
     assert sites.anchors(site, "api.md") == [("API", "api"), ("API > f(a)", "f")]
     assert "Walks." in sites.text(site, "api.md")
     assert set(sites.documents(site)) == {"index.md", "api.md", "blank.md", "made.md"}
@@ -410,7 +410,7 @@ def test_what_another_plugin_wrote_is_left_and_told(tmp_path: Path) -> None:
     site = sites.make(tmp_path, {"index.md": "# Home\n", "llms-full.txt": "static"}, hook, {"llms_txt": True})
     for _ in range(2):
         said = sites.build(site)
-        assert "llms_txt: llms.txt, llms-full.txt was left as the documents or another plugin wrote it" in said
+        assert "llms_txt: llms.txt, llms-full.txt was not written" in said
         assert (site / "site/llms.txt").read_text() == "theirs"
         assert (site / "site/llms-full.txt").read_text() == "static"
         assert (site / "site/index.md").read_text() == "# Home\n"
@@ -439,7 +439,7 @@ def test_what_nobody_foresaw_costs_the_index_and_not_the_site(tmp_path: Path, on
     hook = "def on_post_page(output, page, **_):\n    page.meta = 5\n    return output\n"
     site = sites.make(tmp_path, {"index.md": "# Home\n\nWalrus.\n"}, hook, {"on_error": on_error})
     told = sites.build(site, code=0 if on_error == "warn" else 1)
-    assert "The site has no index, by a defect of Anvil (AttributeError: " in told and "Traceback" not in told
+    assert "The site has no index, because of an error in Anvil (AttributeError: " in told and "Traceback" not in told
     assert (site / "site/index.html").is_file() and not (site / "site/anvil").exists()
 
 

@@ -154,7 +154,7 @@ def test_a_question_is_answered_as_it_is_typed(visitor: Visitor, home: str) -> N
 def test_a_question_that_nothing_answers_is_told_so(visitor: Visitor, home: str) -> None:
     visitor.go(f"{home}#q=asdf+qwer+zxcv")
     visitor.see(".hit")
-    assert "Probably nothing here answers this" in visitor.text(".unlikely")
+    assert "Probably no page answers this" in visitor.text(".unlikely")
     visitor.ask(QUESTION)
     assert not visitor.all(".unlikely")
 
@@ -270,7 +270,7 @@ def test_pages_are_chosen_from_a_tree_and_read_by_section(visitor: Visitor, home
     visitor.see(".tree a")
     assert visitor.texts(".tree summary") == ["guides2"]
     visitor.see(".side input").send_keys("quiet")
-    assert visitor.until(lambda: visitor.texts(".tree p")) == ["No page has that in its path, title or headings."]
+    assert visitor.until(lambda: visitor.texts(".tree p")) == ["No page has this in its path, title or headings."]
     visitor.see(".side input").clear()
     visitor.see(".side input").send_keys("ESCAL")
     visitor.until(lambda: len(visitor.all(".tree a")) == 1)
@@ -355,7 +355,7 @@ def test_health_draws_the_numbers_of_the_index(visitor: Visitor, home: str, serv
     health = answer(server, "health")["health"]
     tiles = dict(zip(visitor.texts(".tiles dt"), visitor.texts(".tiles dd"), strict=True))
     assert tiles["Pages"] == "6" and tiles["Chunks"] == str(health["chunks"])
-    assert tiles["Characters"] == f"{health['characters']:,}" and tiles["Vectors"] == f"{health['windows']}all there"
+    assert tiles["Characters"] == f"{health['characters']:,}" and tiles["Vectors"] == f"{health['windows']}complete"
     chart = visitor.see(".histogram svg")
     assert visitor.texts(".histogram .value") == [str(bar["chunks"]) for bar in health["chunk_sizes"]]
     heights = [*map(float, visitor.attributes(".histogram rect", "height"))]
@@ -368,7 +368,7 @@ def test_health_draws_the_numbers_of_the_index(visitor: Visitor, home: str, serv
     pages = health["largest_pages"] + health["smallest_pages"]
     assert visitor.texts(".bars a") == [page["file_path"] for page in pages]
     assert visitor.texts(".bars li > span") == [f"{page['chars']:,}" for page in pages]
-    assert visitor.texts(".note.good") == ["The file says what the documents say."]
+    assert visitor.texts(".note.good") == ["No page differs from the documents."]
 
 
 def test_health_names_what_is_stale_and_what_is_worth_mending(visitor: Visitor, tmp_path: Path) -> None:
@@ -379,7 +379,7 @@ def test_health_names_what_is_stale_and_what_is_worth_mending(visitor: Visitor, 
     write(docs, {"night.md": said, "plain.md": "Only text.\n", "blank.md": ""})
     with mcp_servers.over_http(docs, tmp_path / "i.db", "--ui") as server:
         visitor.go(f"{server.base}/ui/#health")
-        assert visitor.text(".note").startswith("The file differs in 3 pages; answers do not")
+        assert visitor.text(".note").startswith("The file differs in 3 pages. Answers are right")
         assert visitor.texts(".note li a") == ["blank.md", "night.md", "plain.md"]
         visitor.until(lambda: "Nearly the same1" in visitor.texts(".findings h2"))  # when the vectors are made
         found = dict(zip(visitor.texts(".findings h2"), visitor.texts(".findings section"), strict=True))
@@ -454,7 +454,7 @@ def test_the_page_asks_for_the_token_and_keeps_it_to_itself(visitor: Visitor, tm
         home = f"{server.base}/ui/"
         visitor.go(f"{home}#q=certificates")
         visitor.see(".token input").send_keys("wrong", ENTER)
-        visitor.until(lambda: "not the right one" in visitor.text(".token"))
+        visitor.until(lambda: "The token is wrong" in visitor.text(".token"))
         visitor.see(".token input").send_keys(TOKEN, ENTER)
         assert visitor.text(".hit h2") == "Certificates"
         assert TOKEN not in visitor.run("return location.href + document.cookie + JSON.stringify(localStorage)")

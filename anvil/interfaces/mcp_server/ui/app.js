@@ -1,4 +1,5 @@
-// Which view is shown, the keys, the token, and how the index does. The address after # says it all, so links can be shared.
+// The app: the current view, the keys, the token, and the state of the index. The fragment (#) has the whole view, so links
+// can be shared.
 
 import {ask, counted, el, fragment, keepToken, parameters} from './dom.js';
 import * as health from './health.js';
@@ -9,7 +10,7 @@ const views = {search, pages, health};
 const main = document.getElementById('main');
 const banner = document.getElementById('banner');
 const help = document.getElementById('help');
-const AGAIN = 1500; // milliseconds between two looks at an index that is being built
+const POLL_MS = 1500; // between two status requests while the index is being built
 let name = 'search';
 let steps = 0; // views opened since the first, to which Esc can go back
 let locked = false;
@@ -50,15 +51,15 @@ document.addEventListener('locked', () => {
     start();
   }},
   el('h1', null, 'This server asks for a token'),
-  el('p', null, wrong ? 'The one that was given is not the right one.' : 'It is what ANVIL_TOKEN or --token said when it was started.'),
+  el('p', null, wrong ? 'The token is wrong.' : 'It was set with ANVIL_TOKEN, --token or --token-file when the server was started.'),
   el('div', null, field, el('button', null, 'Open'))));
   field.focus();
 });
 
-// --- how the index does
+// --- the state of the index
 
 let building = false;
-let said = '';
+let shown = '';
 let timer = 0;
 
 async function look() {
@@ -66,20 +67,20 @@ async function look() {
   try {
     const {index, embedding, server} = await ask('status');
     const built = index.artifact !== null || server.docs_root === null;
-    const told = `${counted(index.total_pages, 'page')} · ${counted(index.total_chunks, 'chunk')} · ${embedding.dimensions ? embedding.model.split('/').pop() : 'keywords only'}`;
-    banner.replaceChildren(...built ? [] : [el('p', {class: 'building'}, `The index is being built: ${counted(index.total_pages, 'page')} read so far. Answers come from these meanwhile.`)]);
-    if (building && (built || told !== said)) {
+    const text = `${counted(index.total_pages, 'page')} · ${counted(index.total_chunks, 'chunk')} · ${embedding.dimensions ? embedding.model.split('/').pop() : 'keywords only'}`;
+    banner.replaceChildren(...built ? [] : [el('p', {class: 'building'}, `The index is being built: ${counted(index.total_pages, 'page')} read so far. Until then, answers come from these pages.`)]);
+    if (building && (built || text !== shown)) {
       pages.forget();
       if (name === 'search') search.refresh();
     }
-    document.getElementById('status').textContent = said = told;
+    document.getElementById('status').textContent = shown = text;
     building = !built;
-    if (building) timer = setTimeout(look, AGAIN);
+    if (building) timer = setTimeout(look, POLL_MS);
   } catch (error) {
     if (error.status === 401) document.dispatchEvent(new CustomEvent('locked'));
     else {
       banner.replaceChildren(el('p', {class: 'building'}, error.message));
-      timer = setTimeout(look, AGAIN * 4);
+      timer = setTimeout(look, POLL_MS * 4);
     }
   }
 }
@@ -94,8 +95,8 @@ function turn() {
   document.documentElement.dataset.theme = dark() ? 'light' : 'dark';
   localStorage.setItem(THEME, document.documentElement.dataset.theme);
 }
-const kept = localStorage.getItem(THEME);
-if (kept === 'light' || kept === 'dark') document.documentElement.dataset.theme = kept;
+const saved = localStorage.getItem(THEME);
+if (saved === 'light' || saved === 'dark') document.documentElement.dataset.theme = saved;
 
 // --- keys
 

@@ -1,4 +1,4 @@
-// Nodes, requests and the fragment. Text only ever becomes text nodes: nothing here parses HTML.
+// Nodes, requests and the fragment. Text becomes text nodes: nothing here parses HTML.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -43,7 +43,7 @@ export async function ask(name, parameters = {}, signal = undefined) {
   return body;
 }
 
-// --- the fragment: what a link to this very view says
+// --- the fragment: the address of a view
 
 export const parameters = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
@@ -53,7 +53,7 @@ export function fragment(given) {
   return '#' + parts.map(([name, value]) => (value === '' ? name : `${name}=${spelled(value)}`)).join('&');
 }
 
-// --- small things that several views show
+// --- small parts that several views use
 
 export const number = value => value.toLocaleString('en');
 export const counted = (count, word) => `${number(count)} ${word}${count === 1 ? '' : 's'}`;
@@ -74,7 +74,7 @@ export function copier(label, text) {
     try {
       await navigator.clipboard.writeText(text());
     } catch {
-      done = 'The browser does not allow it';
+      done = 'The browser does not allow copying';
     }
     button.textContent = done;
     setTimeout(() => { button.textContent = label; }, 1500);
@@ -84,7 +84,7 @@ export function copier(label, text) {
 
 export const plainPath = heading => heading.replace(/ \[part \d+\/\d+\]$/, '');
 
-/** A section as people read it: the page's title and the breadcrumb, the title alone for text before any heading. */
+/** A section's full heading: the page's title and the breadcrumb, or the title alone for text before any heading. */
 export function fullHeading(title, heading) {
   if (heading === '(root)') return title;
   return !title || heading === title || heading.startsWith(`${title} > `) ? heading : `${title} > ${heading}`;

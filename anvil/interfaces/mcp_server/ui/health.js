@@ -1,9 +1,9 @@
-// The health of the index: what it holds, what is stale, what is worth mending. The server finds it, this view draws it.
+// The health view: contents of the index, stale pages, and findings about the pages. The server computes them.
 
 import {ask, counted, day, el, fragment, fullHeading, number, place, size, svg, trouble} from './dom.js';
 
-const AGAIN = 2000; // milliseconds until the next look while vectors are being made
-const SHOWN = 10; // findings of a kind before the rest is folded away
+const POLL_MS = 2000; // until the next request while vectors are being made
+const MAX_SHOWN = 10; // findings of a kind that are not folded
 
 let view, redraw;
 
@@ -14,19 +14,19 @@ export function leave() {
 }
 
 export async function show(main) {
-  view = el('div', {class: 'health'}, el('p', {class: 'waiting', role: 'status'}, 'Looking the index over …'));
+  view = el('div', {class: 'health'}, el('p', {class: 'waiting', role: 'status'}, 'Examining the index …'));
   main.replaceChildren(view);
   document.title = 'Health · Anvil';
   const mine = view;
   try {
-    let found;
+    let report;
     do {
-      if (found) await new Promise(done => setTimeout(done, AGAIN));
-      found = await ask('health');
+      if (report) await new Promise(done => setTimeout(done, POLL_MS));
+      report = await ask('health');
       if (view !== mine || !view.isConnected) return;
       redraw?.disconnect();
-      view.replaceChildren(...drawn(found));
-    } while (found.status.index.pending_vectors);
+      view.replaceChildren(...drawn(report));
+    } while (report.status.index.pending_vectors);
   } catch (error) {
     if (error.status === 401) document.dispatchEvent(new CustomEvent('locked'));
     else if (view === mine) view.replaceChildren(trouble(error, () => show(main)));
@@ -39,21 +39,21 @@ function drawn({health, status, stale, not_compared}) {
   const many = kinds.reduce((sum, kind) => sum + kind.items.length, 0);
   return [
     el('header', null, el('h1', null, 'Index health'),
-      el('p', {class: 'hint'}, many ? `${counted(many, 'thing')} worth a look.` : 'Nothing to mend in the pages.')),
+      el('p', {class: 'hint'}, many ? `${counted(many, 'thing')} worth a look.` : 'Nothing to improve in the pages.')),
     el('dl', {class: 'tiles'},
       tile('Pages', number(health.pages)), tile('Sections', number(health.sections)), tile('Chunks', number(health.chunks)),
       tile('Characters', number(health.characters)),
       tile('Vectors', embedding.dimensions ? number(health.windows - health.pending_vectors) : 'none',
-        index.pending_vectors ? `${number(index.pending_vectors)} pending` : embedding.dimensions && 'all there'),
+        index.pending_vectors ? `${number(index.pending_vectors)} pending` : embedding.dimensions && 'complete'),
       tile('File', index.db_size_bytes ? size(index.db_size_bytes) : 'not yet')),
     el('div', {class: 'two'},
       el('section', null, el('h2', null, 'Chunk sizes'),
-        el('p', {class: 'hint'}, `Characters a chunk; sections over ${number(health.limit)} are cut into parts.`),
+        el('p', {class: 'hint'}, `Characters per chunk. Sections over ${number(health.limit)} characters are split into parts.`),
         histogram(health.chunk_sizes, health.limit)),
       el('section', null, el('h2', null, 'Freshness of the file'), freshness(stale, not_compared), identity(status))),
     health.largest_pages.length && el('div', {class: 'two'},
       el('section', null, el('h2', null, 'Largest pages'), bars(health.largest_pages, health.largest_pages[0].chars)),
-      health.smallest_pages.length && el('section', null, el('h2', null, 'Emptiest pages'),
+      health.smallest_pages.length && el('section', null, el('h2', null, 'Smallest pages'),
         bars(health.smallest_pages, health.largest_pages[0].chars))),
     el('div', {class: 'findings'}, kinds.map(kind => el('section', {class: kind.items.length ? 'some' : 'none'},
       el('h2', null, kind.title, el('span', {class: 'count'}, kind.items.length ? number(kind.items.length) : kind.missing ? '–' : '✓')),
@@ -72,47 +72,47 @@ function findings(health) {
   const page = path => [el('a', {href: fragment({page: path})}, path)];
   return [
     {
-      title: 'Nearly the same', why: 'Sections of different pages that say almost one thing. A search finds both; keep one, link from the other.',
-      none: 'No two sections of different pages say almost one thing.',
-      missing: health.near_duplicates ? null : 'Not looked for: there are no vectors, or too many chunks.',
+      title: 'Nearly the same', why: 'Sections of different pages with nearly the same text. A search finds both. Keep one, and link to it.',
+      none: 'No two sections of different pages have nearly the same text.',
+      missing: health.near_duplicates ? null : 'Not examined: there are no vectors, or too many chunks.',
       items: (health.near_duplicates ?? []).map(pair => [el('strong', null, `${Math.floor(pair.similarity * 1000) / 10}%`), spot(pair.first), spot(pair.second)]),
     }, {
-      title: 'The same text twice', why: 'Word for word, under another heading or on another page.', none: 'No longer text stands in two places.',
+      title: 'The same text twice', why: 'Word for word, under another heading or on another page.', none: 'No long text is in two places.',
       items: health.duplicates.map(spots => spots.slice(0, 6).map(spot)),
     }, {
-      title: 'Long sections', why: `More than ${number(health.limit)} characters: cut into parts that are found one by one. A heading in between helps.`,
-      none: 'Every section fits into a chunk.',
+      title: 'Long sections', why: `More than ${number(health.limit)} characters. Such a section is split, and each part is found alone. Add headings.`,
+      none: 'Each section fits into a chunk.',
       items: health.long_sections.map(each => [el('strong', null, number(each.chars)), spot(each)]),
     }, {
-      title: 'Without headings', why: 'Nothing to name in a breadcrumb, and less for a search to hold on to.', none: 'Every page has a heading.',
+      title: 'Without headings', why: 'Their results have no breadcrumb, and headings help a search.', none: 'Each page has a heading.',
       items: health.without_headings.map(page),
     }, {
-      title: 'Empty pages', why: 'No text at all.', none: 'Every page has text.', items: health.empty_pages.map(page),
+      title: 'Empty pages', why: 'They have no text.', none: 'Each page has text.', items: health.empty_pages.map(page),
     },
   ];
 }
 
 function listed(items) {
-  const rest = items.slice(SHOWN);
+  const rest = items.slice(MAX_SHOWN);
   const list = some => el('ul', null, some.map(item => el('li', null, item)));
-  return [items.length > 0 && list(items.slice(0, SHOWN)),
+  return [items.length > 0 && list(items.slice(0, MAX_SHOWN)),
     rest.length > 0 && el('details', null, el('summary', null, `${number(rest.length)} more`), list(rest))].filter(Boolean);
 }
 
 function freshness(stale, why) {
   if (!stale) return el('p', {class: 'note'}, why);
   const kinds = [['changed', 'changed'], ['added', 'new'], ['removed', 'gone']].filter(([kind]) => stale[kind].length);
-  if (!kinds.length) return el('p', {class: 'note good'}, 'The file says what the documents say.');
+  if (!kinds.length) return el('p', {class: 'note good'}, 'No page differs from the documents.');
   return el('div', {class: 'note'},
-    el('p', null, `The file differs in ${counted(kinds.reduce((sum, [kind]) => sum + stale[kind].length, 0), 'page')}; answers do not: they are read again. Run `, el('code', null, 'anvil build'), '.'),
-    el('ul', null, kinds.flatMap(([kind, word]) => stale[kind].slice(0, SHOWN).map(path => el('li', null, el('em', null, word), ' ',
+    el('p', null, `The file differs in ${counted(kinds.reduce((sum, [kind]) => sum + stale[kind].length, 0), 'page')}. Answers are right: these pages are read again. To update the file, run `, el('code', null, 'anvil build'), '.'),
+    el('ul', null, kinds.flatMap(([kind, word]) => stale[kind].slice(0, MAX_SHOWN).map(path => el('li', null, el('em', null, word), ' ',
       kind === 'removed' ? path : el('a', {href: fragment({page: path})}, path))))));
 }
 
 function identity({index, embedding, server, git}) {
   const row = (name, value, title) => value && el('div', null, el('dt', null, name), el('dd', {title}, value));
   return el('dl', {class: 'identity'},
-    row('Model', embedding.dimensions ? `${embedding.model}, ${embedding.dimensions} dimensions` : 'none: search goes by words'),
+    row('Model', embedding.dimensions ? `${embedding.model}, ${embedding.dimensions} dimensions` : 'none: keyword search only'),
     row('Provider', embedding.provider),
     row('Digest', index.artifact && el('code', null, index.artifact.digest.replace('sha256:', '').slice(0, 16)), index.artifact?.digest),
     row('Commit', index.artifact?.commit && el('code', null, index.artifact.commit.slice(0, 12)), index.artifact?.commit),

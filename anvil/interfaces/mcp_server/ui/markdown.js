@@ -1,10 +1,10 @@
-// A small Markdown reader that builds nodes. Documents are not trusted: what it does not know stays text, HTML too;
-// links lead to http, https or another page of the index; pictures are told by their words and never fetched.
+// A small Markdown renderer that builds nodes. Documents are not trusted: unknown syntax and HTML stay text; links go to
+// http, https or another page of the index; an image is shown as its alternative text and never fetched.
 
 import {el} from './dom.js';
 
-const DEEPEST = 12;
-const LONGEST = 20000; // characters of a paragraph whose marks are read; more of them are plain text
+const MAX_DEPTH = 12; // of nested blocks
+const MAX_INLINE_CHARS = 20000; // a longer paragraph is shown without inline markup
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+.#-]*)/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/;
@@ -23,7 +23,7 @@ export function rendered(text, resolve, title = null) {
 }
 
 function blocks(lines, into, resolve, depth) {
-  if (depth > DEEPEST) {
+  if (depth > MAX_DEPTH) {
     into.append(el('p', null, lines.join('\n')));
     return;
   }
@@ -119,7 +119,7 @@ function table(lines, first, into, resolve) {
   return at;
 }
 
-// --- within a line: each kind of mark, tried where its first letter stands
+// --- inline markup: each kind is tried at its first character
 
 const MARKS = [
   [/(`+)(?!`)([^]*?[^`])\1(?!`)/y, found => el('code', null, found[2].trim())],
@@ -136,7 +136,7 @@ const MARKS = [
 const FIRST = /[`!\[<h*_~\\]/g;
 
 function inline(text, resolve, depth = 0) {
-  if (depth > DEEPEST || text.length > LONGEST) return [text];
+  if (depth > MAX_DEPTH || text.length > MAX_INLINE_CHARS) return [text];
   const nodes = [];
   let plain = 0;
   let at = 0;

@@ -1,15 +1,15 @@
-// The pages: a tree to choose from, and a page with its outline and sections.
+// The pages view: a tree of all pages, and one page with its outline and sections.
 
 import {ask, copier, counted, day, el, fragment, letters, number, parameters, sectionCall, trouble} from './dom.js';
 import {rendered} from './markdown.js';
 
 const NARROW = matchMedia('(max-width: 48rem)');
 let view, filter, tree, reading;
-let pages = null; // the page list, asked for once and again on each visit
-let paths = new Set(); // those of the list
-let drawn = null; // the path that is shown
+let pages = null; // the promise of the page list, requested on each visit
+let paths = new Set(); // the paths in the list
+let drawn = null; // the path of the page on the screen
 
-/** The page list; a promise, shared by whoever needs it. */
+/** A promise of the page list, which the views share. */
 export function known() {
   pages ??= ask('pages').then(found => {
     paths = new Set(found.pages.map(page => page.file_path));
@@ -24,7 +24,7 @@ export function forget() {
   pages = null;
 }
 
-/** What relative links on the page at `path` lead to: another page of the index, or nothing. */
+/** A function from a relative link on the page at `path` to the address of that page; null if it is not in the index. */
 export function within(path) {
   return target => {
     let url;
@@ -85,7 +85,7 @@ async function list() {
   const fits = page => !wanted || [page.file_path, page.title, ...page.headings].some(text => text.toLowerCase().includes(wanted));
   const chosen = found.filter(fits);
   if (!chosen.length) {
-    tree.replaceChildren(el('p', {class: 'hint'}, found.length ? 'No page has that in its path, title or headings.' : 'There are no pages yet.'));
+    tree.replaceChildren(el('p', {class: 'hint'}, found.length ? 'No page has this in its path, title or headings.' : 'There are no pages yet.'));
     return;
   }
   const root = {folders: new Map(), pages: [], count: 0};

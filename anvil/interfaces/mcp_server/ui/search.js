@@ -1,4 +1,4 @@
-// The search view: what an agent asks, and what it gets.
+// The search view: a query, its results, and the JSON that an agent gets.
 
 import {ask, copier, counted, el, fragment, letters, number, place, plainPath, sectionCall, svg, trouble} from './dom.js';
 import {highlight, rendered} from './markdown.js';
@@ -6,14 +6,14 @@ import {known, within} from './pages.js';
 
 const NARROW = matchMedia('(max-width: 48rem)');
 NARROW.addEventListener('change', () => { if (folded) folded.open = !NARROW.matches; });
-const PAUSE = 180; // milliseconds without a key until a question is asked
+const PAUSE_MS = 180; // after the last key until the query is sent
 const PARTS = [
   ['words', 'keyword: text', 'The words of the question in the text'],
-  ['heading', 'keyword: heading', 'The share of the question that stands in title and breadcrumb'],
-  ['vectors', 'semantic', 'How near the text is in meaning'],
-  ['page', 'page', 'What the best section of the same page lends'],
+  ['heading', 'keyword: heading', 'The share of the words that are in title and breadcrumb'],
+  ['vectors', 'semantic', 'How close the text is in meaning'],
+  ['page', 'page', 'The bonus from the best section of the same page'],
 ];
-const SHOWN = '10'; // results, unless another number is chosen
+const DEFAULT_RESULTS = '10';
 const MODES = {hybrid: 'Hybrid', semantic: 'Semantic', keyword: 'Keyword'};
 
 let view, query, mode, top, files, agent, told, results, folded;
@@ -29,7 +29,7 @@ export function show(main, given) {
   if (main.firstChild !== view) main.replaceChildren(view);
   document.title = given.q ? `${given.q} · Anvil` : 'Anvil';
   if (query.value.trim() !== (given.q ?? '')) query.value = given.q ?? '';
-  top.value = given.n ?? SHOWN;
+  top.value = given.n ?? DEFAULT_RESULTS;
   files.value = given.files ?? '';
   agent.checked = 'agent' in given;
   for (const radio of mode) radio.checked = radio.value === (given.mode ?? 'hybrid');
@@ -52,7 +52,7 @@ export function toggleAgent() {
   agent.checked = !agent.checked;
   settled(false);
 }
-/** Ask again: the index has moved on. */
+/** Search again: the index changed. */
 export function refresh() {
   if (view?.isConnected && query.value.trim()) run();
 }
@@ -72,7 +72,7 @@ function build() {
   results = el('div', {class: 'results'});
   return el('div', {class: 'search'},
     el('form', {role: 'search', submit: event => { event.preventDefault(); settled(true); }},
-      query, el('button', {class: 'unseen', tabindex: -1}, 'Ask'), // without a button Enter asks nothing
+      query, el('button', {class: 'unseen', tabindex: -1}, 'Ask'), // without a button Enter does nothing
       folded = el('details', {class: 'options', open: !NARROW.matches}, el('summary', null, 'Options'), el('div', {class: 'controls'},
         el('fieldset', {class: 'modes'}, el('legend', {class: 'unseen'}, 'How to search'), radios),
         el('label', {class: 'short'}, 'Results ', top),
@@ -86,23 +86,23 @@ const wantedNow = () => ({query: query.value.trim(), top_k: top.value, file_filt
 
 function later() {
   clearTimeout(timer);
-  timer = setTimeout(() => settled(false), PAUSE);
+  timer = setTimeout(() => settled(false), PAUSE_MS);
 }
 
-/** Put what is wanted into the address, as a step to go back to (`step`) or in place, and ask if that is new. */
+/** Write the query into the address, as a new history entry (`step`) or in place, and search if it changed. */
 function settled(step) {
   clearTimeout(timer);
   const now = {
     q: query.value.trim() || null,
     mode: chosen() === 'hybrid' ? null : chosen(),
-    n: top.value === SHOWN ? null : top.value,
+    n: top.value === DEFAULT_RESULTS ? null : top.value,
     files: files.value.trim() || null,
     agent: agent.checked ? '' : null,
   };
   const address = fragment(now);
   if (step && address !== location.hash) history.pushState(null, '', address);
   else history.replaceState(null, '', address);
-  document.querySelector('[data-view=search]').href = address; // where a way back leads
+  document.querySelector('[data-view=search]').href = address; // the link back to this search
   document.title = now.q ? `${now.q} · Anvil` : 'Anvil';
   scrolled = 0;
   if (step || JSON.stringify(wantedNow()) !== asked) run();
@@ -122,7 +122,7 @@ async function run() {
   view.setAttribute('aria-busy', 'true');
   const started = performance.now();
   try {
-    const [found] = await Promise.all([ask('search', wanted, mine.signal), known().catch(() => null)]); // its paths: what links lead to
+    const [found] = await Promise.all([ask('search', wanted, mine.signal), known().catch(() => null)]); // the page list, to resolve links
     answer = {...found, result: JSON.parse(found.text), wanted, round: performance.now() - started};
     if (answer.result.freshness.refreshed.length) document.dispatchEvent(new CustomEvent('moved'));
   } catch (error) {
@@ -136,7 +136,7 @@ async function run() {
   draw();
 }
 
-// --- what is shown
+// --- drawing
 
 function draw() {
   if (!answer) {
@@ -152,7 +152,7 @@ function draw() {
   const {result, text, wanted} = answer;
   told.replaceChildren(...freshness(result));
   if (answer.unlikely) {
-    told.append(el('p', {class: 'note unlikely'}, 'Probably nothing here answers this: no result has a word of the question, and the nearest text is far in meaning ',
+    told.append(el('p', {class: 'note unlikely'}, 'Probably no page answers this: no result has a word of the question, and the closest text is far in meaning ',
       `(cosine ${answer.unlikely.cosine.toFixed(2)}, under ${answer.unlikely.line.toFixed(2)}).`));
   }
   if (agent.checked) {
@@ -160,8 +160,8 @@ function draw() {
   } else if (!result.results.length) {
     results.replaceChildren(el('div', {class: 'empty'},
       el('h1', null, 'Nothing found'),
-      el('p', null, result.total_chunks ? 'No section fits. Try other words, or another mode.'
-        : wanted.file_filter ? `No page fits ${wanted.file_filter}.` : 'The index holds no text yet.')));
+      el('p', null, result.total_chunks ? 'No section matches. Try other words, or another mode.'
+        : wanted.file_filter ? `No page matches ${wanted.file_filter}.` : 'The index has no text yet.')));
   } else {
     results.replaceChildren(el('ol', {class: 'hits'}, grouped(result.results, answer.parts, wanted)));
     fitted();
@@ -170,19 +170,19 @@ function draw() {
 
 const swatch = key => svg('svg', {class: 'swatch', viewBox: '0 0 8 8', 'aria-hidden': 'true'}, svg('rect', {class: key, width: 8, height: 8, rx: 2}));
 
-/** Whether a heading is a question that somebody could ask. */
+/** Whether a heading is a question. */
 const asks = text => text.length < 70 && text.split(' ').length > 2 && (text.endsWith('?') || /^how (do|to|can|does|should)\b/i.test(text));
 
 function welcome() {
   const box = el('div', {class: 'empty'},
     el('h1', null, 'What would an agent ask?'),
-    el('p', null, 'Answers are compared with the files first, so they hold what the files say now.'));
+    el('p', null, 'The index is compared with the files before each search, so results have the current text.'));
   known().then(pages => {
     const some = [...new Set(pages.flatMap(page => page.headings).map(text => text.split(' > ').pop()).filter(asks))];
     const step = Math.max(1, Math.floor(some.length / 4));
     const picked = some.filter((_, at) => at % step === 0).slice(0, 4);
     if (picked.length) box.append(el('ul', {class: 'ideas'}, picked.map(text => el('li', null, el('a', {href: fragment({q: text})}, text)))));
-  }, () => {}); // the view works without them, and says so when it is asked
+  }, () => {}); // the view works without them; a search shows the error
   return box;
 }
 
@@ -191,8 +191,8 @@ function freshness(result) {
   const server = result.query_ms < 10 ? result.query_ms.toFixed(1) : Math.round(result.query_ms);
   const line = [
     `${counted(result.results.length, 'result')} from ${counted(result.total_chunks, 'chunk')}`,
-    el('span', {title: 'In the server, and there and back'}, `${server} ms, ${Math.round(answer.round)} ms round trip`),
-    fresh.checked ? `compared with the ${fresh.checked} just now` : 'from the index alone: there are no files to compare with',
+    el('span', {title: 'Time in the server, and with the network'}, `${server} ms, ${Math.round(answer.round)} ms round trip`),
+    fresh.checked ? `compared with the ${fresh.checked} just now` : 'from the index only: there are no files to compare with',
     fresh.commit && ['index of commit ', el('code', null, fresh.commit.slice(0, 8))],
     fresh.pending_vectors ? `${counted(fresh.pending_vectors, 'vector')} pending` : null,
   ].filter(Boolean);
@@ -216,7 +216,7 @@ function asAgent(text, wanted) {
   return el('div', null,
     el('div', {class: 'agent-head'},
       el('p', null, el('code', null, `search_docs(${JSON.stringify(call)})`), el('br'),
-        'answers with ', el('strong', {id: 'size'}, counted(letters(text).length, 'character')), ' of JSON'),
+        'returns ', el('strong', {id: 'size'}, counted(letters(text).length, 'character')), ' of JSON'),
       el('div', {class: 'actions'}, el('label', {class: 'switch'}, indent, el('span', null, 'Indented')), copier('Copy', () => text))),
     shown);
 }
@@ -265,7 +265,7 @@ function card(hit, parts, rank, wanted) {
     scored(hit.score, parts, wanted.mode),
     el('div', {class: 'actions'},
       /^https?:\/\//i.test(at.url ?? '') && el('a', {href: at.url, rel: 'noopener noreferrer', target: '_blank'}, 'published ↗'),
-      rest, hit.truncated && el('span', {class: 'hint'}, 'shortened to the lines that match'),
+      rest, hit.truncated && el('span', {class: 'hint'}, 'shortened to the matching lines'),
       copier('Copy get_section call', () => sectionCall(at.file_path, at.heading_path))));
   const sum = el('button', {type: 'button', class: 'quiet sum', 'aria-expanded': 'false', title: 'The whole text, and the parts of the score', click: () => {
     more.hidden = !more.hidden;
@@ -309,7 +309,7 @@ function scored(score, parts, kind) {
       el('dt', null, swatch(key), name), el('dd', null, value.toFixed(2))))));
 }
 
-/** The lines of a shortened text that hold the first word which matches. */
+/** Scroll a shortened text to its first matching word. */
 function atMatch(text) {
   const mark = text.querySelector('mark');
   if (mark) text.scrollTop = Math.max(0, mark.getBoundingClientRect().top - text.getBoundingClientRect().top + text.scrollTop - 2);
