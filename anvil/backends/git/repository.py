@@ -311,7 +311,8 @@ class Repository:
             if not commit.parents or commit.parents[0].tree_id == commit.tree_id:
                 continue
             before, after = str(commit.parents[0].tree_id), str(commit.tree_id)
-            gone = {path for path in paths if self._trees.entry(before, path) and not self._trees.entry(after, path)}
+            old, new = self._trees.entries(before, paths), self._trees.entries(after, paths)
+            gone = {path for path in paths if old[path] and not new[path]}
             if gone:
                 diff = self._git.diff(commit.parents[0], commit)
                 diff.find_similar()
