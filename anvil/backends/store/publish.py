@@ -36,6 +36,14 @@ def keep_out_of_git(folder: Path) -> None:
             raise BuildError(f"{folder} cannot be made ({error.strerror}). Choose another --index.") from error
 
 
+def is_kept_out_of_git(folder: Path) -> bool:
+    """Whether the folder has the ``.gitignore`` that :func:`keep_out_of_git` writes."""
+    try:
+        return (folder / ".gitignore").read_text(encoding="utf-8").split() == ["*"]
+    except (OSError, ValueError):
+        return False
+
+
 def place(file: Path, path: Path) -> None:
     """Copy the index at ``file`` to ``path`` as a build does: locked, checked, flushed, renamed.
 

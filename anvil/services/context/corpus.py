@@ -70,6 +70,11 @@ class ContextCorpus:
             self._provider, self.provider_failure = provider_or_none(replace(self._embedding, provider=name))
         return self._provider
 
+    @property
+    def is_private(self) -> bool:
+        """Never: the context is ingested at an interval of its own."""
+        return False
+
     def ensure_usable(self) -> None:
         """Raise :class:`ConfigError` when the index folder is outside the repository, as by a symbolic link."""
         root = self.root

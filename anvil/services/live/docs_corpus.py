@@ -90,6 +90,15 @@ class DocsCorpus:
             return None
         return self.location.path.parent, False  # other files there may be many and have nothing to do with the index
 
+    @property
+    def is_private(self) -> bool:
+        """Whether the index is at its default place, and that folder is kept out of git."""
+        if self.config.index is not None or self.location.origin is not None or self.docs_root is None:
+            return False
+        from anvil.backends.store import publish
+
+        return publish.is_kept_out_of_git(self.location.path.parent)
+
     def ensure_usable(self) -> None:
         """Raise :class:`SourceError` when the folder is gone. An empty one is never made in its place."""
         self.ensure_folder(self.docs_root)

@@ -20,6 +20,7 @@ from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound
 from anvil.models.documents import Changes, Freshness, Progress, SearchRequest, silent
 from anvil.services.live import status
+from anvil.services.live.index_saver import IndexSaver
 from anvil.services.live.initial_build import InitialBuild
 from anvil.services.live.vector_worker import VectorWorker
 
@@ -73,6 +74,10 @@ class Corpus(Protocol):
     def watched(self) -> tuple[Path, bool] | None:
         """The folder whose file events announce changes, and whether those below it count; None: there is none."""
 
+    @property
+    def is_private(self) -> bool:
+        """Whether the index file is for this machine only, so that a server may bring it up to date."""
+
     def ensure_usable(self) -> None:
         """Raise :class:`AnvilError` when there is nothing to answer from any more."""
 
@@ -119,6 +124,7 @@ class LiveIndex:
         self._initial_build: InitialBuild | None = None
         self._build_retry_at = 0.0
         self._vector_worker = VectorWorker(self.lock, self._open_copy, lambda: self._building)
+        self._saver = IndexSaver(self._save)
         self._starter: threading.Thread | None = None
         self._watcher = None
         if background and watch and (watched := corpus.watched) is not None:
@@ -295,6 +301,8 @@ class LiveIndex:
                 self._changes.append(staleness.compare(indexed_before, copy.indexed))
             if self._background and copy.pending:
                 self._vector_worker.wake()
+            if self._background and self._corpus.is_private and copy.beyond_artifact:
+                self._saver.wake()
 
     def _begin_empty(self, copy: WorkingCopy, read_until: float) -> None:
         copy.begin_empty(self._corpus.chunking, self._corpus.site)
@@ -403,6 +411,12 @@ class LiveIndex:
                 self._vector_worker.wake()
         self.refresh()
 
+    def _save(self) -> None:
+        """Build the index file from the documents as they are, and open it."""
+        self.ensure_open()
+        self._corpus.build(lock_timeout_s=0.0)
+        self.refresh()
+
     def _open_copy(self) -> WorkingCopy | None:
         return None if self._copy is None or not self._copy.opened else self._copy
 
@@ -418,7 +432,7 @@ class LiveIndex:
             if self.closed:
                 return
             self.closed = True
-        for worker in (self._watcher, self._initial_build, self._vector_worker):
+        for worker in (self._watcher, self._initial_build, self._saver, self._vector_worker):
             if worker is not None:
                 worker.close()
         if self._starter is not None and self._starter is not threading.current_thread():

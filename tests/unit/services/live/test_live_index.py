@@ -126,6 +126,30 @@ def test_a_large_change_is_answered_at_once_and_embedded_behind(serving: anvil.A
     assert serving.search("Page 42", mode="semantic").results[0].metadata.file_path == "many/42.md"
 
 
+def test_a_private_index_is_brought_up_to_date_when_it_is_quiet(
+    serving: anvil.Anvil, built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.services.live.index_saver.QUIET_S", 0.3)
+    write(built, {"new.md": "# Quagga\n\nAn animal that no longer exists, striped in front only.\n"})
+    assert serving.search("extinct striped animal", mode="semantic").freshness.refreshed == ("new.md",)
+    texts = held.texts
+    until(lambda: not serving.check())
+    assert serving.search("extinct striped animal").freshness.refreshed == ()
+    assert held.texts == texts, "the vector was kept"
+
+
+def test_an_index_that_git_holds_is_never_written_by_a_server(
+    serving: anvil.Anvil, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.services.live.index_saver.QUIET_S", 0.0)
+    (built / ".anvil/.gitignore").write_text("*\n!.gitignore\n!index.db\n")
+    before = (built / ".anvil/index.db").stat()
+    write(built, {"new.md": "# Quagga\n"})
+    assert serving.search("quagga").freshness.refreshed == ("new.md",)
+    time.sleep(0.3)
+    assert (built / ".anvil/index.db").stat().st_mtime_ns == before.st_mtime_ns
+
+
 def test_the_best_matches_by_words_are_embedded_first(serving: anvil.Anvil, built: Path, held: Held) -> None:
     before = held.texts
     write(built, {**many(100), "new.md": "# Quagga\n\nAn animal that no longer exists, striped in front only.\n"})
@@ -275,7 +299,7 @@ def test_closing_while_vectors_are_made(built: Path, held: Held) -> None:
     with pytest.raises(ConfigError, match="closed"):
         found.search("zebra")
     alive = {each.name for each in threading.enumerate()}
-    assert not alive & {"anvil-backlog", "anvil-start", "anvil-first-build", "anvil-watcher"}
+    assert not alive & {"anvil-vectors", "anvil-saver", "anvil-start", "anvil-first-build", "anvil-watcher"}
 
 
 def test_another_model_searches_by_words_and_says_so(built: Path, held: Held, local: EmbeddingProvider) -> None:
