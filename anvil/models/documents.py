@@ -136,11 +136,10 @@ class Document:
 
     ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``). ``metadata`` is merged over the front matter.
     ``headings`` (level, id, text) of the published page decide the anchors; None without a published page.
-    ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a file as it lies there. ``inserted``
-    are (source line, lines that ``text`` has after it from another file), ``missing`` (source line, path, candidates)
-    of files to include that are not there: see :mod:`anvil.core.markdown.includes`.
-    ``page`` is ``text`` taken apart, where the source did that already, with anchors as on GitHub. ``cleaned``: what
-    readers do not see of ``text`` is not kept at all, as in the index of a site.
+    ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a plain file. ``inserted``: (source line,
+    number of lines from another file after it). ``missing``: (source line, path, candidates) of included files that do
+    not exist; see :mod:`anvil.core.markdown.includes`. ``page`` is the parsed ``text``, if the source parsed it, with
+    GitHub's anchors. ``cleaned``: text that readers do not see is not stored, as in the index of a site.
     """
 
     path: str

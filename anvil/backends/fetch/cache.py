@@ -1,23 +1,24 @@
-"""What was fetched, on this machine: index files by their SHA-256, and for each source the one it stands at.
+"""The cache of fetched indexes: index files by their SHA-256, and the current one of each source.
 
-    fetched/objects/<sha256>.db        every index, once
-    fetched/names/<digest>             the SHA-256 of the index that an archive or an asset holds
-    fetched/sources/<key>/index.db     the one a source stands at, replaced by rename; its manifest beside it
-    fetched/sources/<key>/state.json   where and when it was found; no credential, no signature
+    fetched/objects/<sha256>.db        each index, once
+    fetched/names/<digest>             the SHA-256 of the index in an archive or an asset
+    fetched/sources/<key>/index.db     the current index of a source, replaced by rename, with its manifest
+    fetched/sources/<key>/state.json   where and when it was found, without credentials and signatures
 
-Several processes may share it: writes are renames, and a source is fetched by one of them at a time.
+Several processes can share it: files are written by rename, and one process at a time fetches a source.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from anvil.backends import safe_write, user_dirs
@@ -27,18 +28,18 @@ from anvil.errors import AnvilError
 from anvil.models.documents import Manifest
 
 MAX_ENTRIES = 12
-"""Objects, and sources, that are kept. The least recently used ones are removed first."""
+"""Limit for objects and for sources. The least recently used ones are removed first."""
 MIN_AGE_S = 24 * 3600.0
-"""Nothing is removed earlier than this after its last use."""
+"""Time since the last use before anything is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheState:
-    """What is known of the index a source stands at. Times in seconds since 1970.
+    """The current index of a source. Times in seconds since 1970.
 
-    ``place`` is where below the source it was found, ``etag`` and ``modified`` what was asked for there. ``vouched``:
-    whether its digest was published besides. ``revision`` is what the source calls it (an artifact, a release),
-    ``commit`` the one it was made at as the source says.
+    ``place``: its path below the source. ``etag`` and ``modified``: validators of that file. ``vouched``: whether its
+    digest was published too. ``revision``: the source's name for it (an artifact, a release). ``commit``: its commit,
+    from the source.
     """
 
     shown: str
@@ -54,24 +55,24 @@ class CacheState:
 
 
 class Cache:
-    """A folder of fetched indexes; ``folder`` None for the user's own."""
+    """The cache in ``folder``; None for the user's own."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or user_dirs.cache() / "fetched"
 
     def entry(self, key: str) -> CacheEntry:
-        """The place of a source. ``key`` names it, and where its HEAD matters, the repository."""
+        """The entry of a source. ``key``: its name, with the repository if its HEAD matters."""
         return CacheEntry(self, hashlib.sha256(key.encode()).hexdigest()[:32])
 
     def object(self, sha256: str) -> Path | None:
-        """The index file of this SHA-256, when it is here and whole."""
+        """The index file with this SHA-256, if it is in the cache and not damaged."""
         path = self.folder / "objects" / f"{sha256}.db"
         try:
             if verified_cache.sha256(path) == sha256:
-                if time.time() - path.stat().st_mtime > 3600:  # no oftener: a server takes it for a change
+                if time.time() - path.stat().st_mtime > 3600:  # rarely, because servers see it as a change
                     os.utime(path)
                 return path
-            path.unlink()  # damaged since
+            path.unlink()  # damaged
         except OSError:
             pass
         return None
@@ -84,17 +85,17 @@ class Cache:
         return target
 
     def held_by(self, name: str) -> str | None:
-        """The SHA-256 of the index that something seen before held: an archive by its own digest, an asset."""
+        """The SHA-256 of the index in an archive or an asset that was fetched before."""
         with contextlib.suppress(OSError):
             return (self.folder / "names" / _hashed(name)).read_text(encoding="ascii")
         return None
 
     def note(self, name: str, sha256: str) -> None:
-        """Note which index an archive or an asset held, which is never another one."""
+        """Store which index is in an archive or an asset. Their content never changes."""
         _written(self.folder / "names" / _hashed(name), sha256)
 
     def prune(self) -> None:
-        """Let go of what was not used for long, beyond the newest few."""
+        """Remove entries over the limit that were not used lately."""
         now = time.time()
         for name in ("objects", "names", "sources"):
             with contextlib.suppress(OSError):
@@ -117,53 +118,56 @@ class CacheEntry:
 
     @contextlib.contextmanager
     def lock(self, timeout_s: float) -> Iterator[None]:
-        """Keep other processes from fetching this source. Raises :class:`IndexBusy` after so many seconds, and
-        :class:`OSError` or :class:`BuildError` where nothing can be written."""
+        """Lock this source for other processes. Raises :class:`IndexBusy` after the timeout, and :class:`OSError` or
+        :class:`BuildError` when the folder cannot be written."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.utime(self.folder)
         with lock.exclusive(self.index, timeout_s):
             yield
 
     def state(self) -> CacheState | None:
-        """What the source stands at, when that is here and whole."""
+        """The current index of the source, if it is in the cache and not damaged."""
         for _ in range(2 if self.index.is_file() else 1):
             try:
-                told = CacheState(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
-                if verified_cache.sha256(self.index) == told.sha256:
-                    return told
+                state = CacheState(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
+                if verified_cache.sha256(self.index) == state.sha256:
+                    return state
             except (OSError, ValueError, TypeError):
-                pass  # never fetched, by another Anvil, or damaged: it is fetched anew
-            time.sleep(0.1)  # whoever holds no lock may come between two renames
+                pass  # never fetched, by another version, or damaged: it is fetched again
+            time.sleep(0.1)  # without the lock, this can be between two renames
         return None
 
     def manifest(self, state: CacheState) -> Manifest:
-        """The manifest of :attr:`index`, made when it was fetched."""
+        """The manifest of :attr:`index`, written when it was fetched."""
         path = manifest_file.manifest_path(self.index)
         try:
-            found = manifest.parse(path.read_text(encoding="utf-8"), str(path))
-            if found.sha256 == state.sha256:
-                return found
+            stored = manifest.parse(path.read_text(encoding="utf-8"), str(path))
+            if stored.sha256 == state.sha256:
+                return stored
         except (OSError, AnvilError):
-            pass  # gone, or from another time
+            pass  # missing, or of another index
         return manifest_file.describe(self.index)
 
     def confirm(self, state: CacheState) -> None:
-        """Note what is known of the index that stands here already."""
+        """Store the state of the current index."""
         _written(self.folder / "state.json", json.dumps(asdict(state), indent=2) + "\n")
 
-    def stand_at(self, found: Path, described: Manifest, state: CacheState) -> None:
-        """Put an index of the cache in the place of this source's."""
+    def replace(self, file: Path, described: Manifest, state: CacheState) -> None:
+        """Make an index file of the cache the current one of this source."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         fresh = self.index.with_name("index.db.new")
         fresh.unlink(missing_ok=True)
         try:
-            os.link(found, fresh)
+            os.link(file, fresh)
         except OSError:  # a file system without links
-            shutil.copyfile(found, fresh)
-        (self.folder / "state.json").unlink(missing_ok=True)  # between the two renames nothing is claimed
+            shutil.copyfile(file, fresh)
+        (self.folder / "state.json").unlink(missing_ok=True)  # there is no state between the two renames
         publish.replace(fresh, self.index)
-        fresh.unlink(missing_ok=True)  # two names of one file: then the rename did nothing
-        _written(manifest_file.manifest_path(self.index), manifest.render(replace(described, file=self.index.name)))
+        fresh.unlink(missing_ok=True)  # when both are names of one file, the rename does nothing
+        _written(
+            manifest_file.manifest_path(self.index),
+            manifest.render(dataclasses.replace(described, file=self.index.name)),
+        )
         self.confirm(state)
 
 

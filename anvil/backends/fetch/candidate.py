@@ -1,4 +1,4 @@
-"""A downloadable index as a server offers it, and the validators of its version."""
+"""A candidate: an index that a server offers, and the HTTP validators of its version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anvil.models.documents import Manifest
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """ETag and Last-Modified of one version of a file. Sent back, they ask whether it is still the newest."""
+    """ETag and Last-Modified of a file, for conditional requests."""
 
     etag: str | None = None
     modified: str | None = None
@@ -28,7 +28,7 @@ class Validators:
 
     @property
     def strong(self) -> str | None:
-        """The ETag, when it stands for the bytes and not only for the meaning."""
+        """The ETag if it is a strong one, which identifies the bytes."""
         return self.etag if self.etag and not self.etag.startswith("W/") else None
 
 
@@ -39,10 +39,10 @@ NO_VALIDATORS = Validators()
 class Candidate:
     """An index, or an archive with one, that can be downloaded from ``url``.
 
-    ``place``: its path below the source. ``name`` tells this version from others, without a secret in it.
-    ``check_status`` raises for a status that is no answer. ``manifest`` as published. ``sha256`` and ``size`` in bytes:
-    of the download, as the manifest or the server's API says. ``validators``: of the manifest, or, without one, of the
-    file that was downloaded before. ``revision``: what the source calls this version (an artifact, a release).
+    ``place``: its path below the source. ``name`` identifies this version and contains no secret. ``check_status``
+    raises for a status other than success. ``manifest`` as published. ``sha256`` and ``size`` in bytes of the download,
+    from the manifest or the server's API. ``validators``: of the manifest, or, without one, of the file that was
+    downloaded before. ``revision``: the source's name for this version (an artifact, a release).
     """
 
     url: str
@@ -67,4 +67,4 @@ class Candidate:
 
 
 class Missing(FetchError):
-    """There is nothing at this place; another may be tried."""
+    """There is no file at this place. The next place can be tried."""

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class SocketDeadline:
-    """Shuts the sockets of a request when its time is over, which ends the wait in the HTTP library."""
+    """Shuts down the sockets of a request at the deadline, which ends the wait in the HTTP library."""
 
     def __init__(self) -> None:
         self.expired = False
@@ -17,7 +17,7 @@ class SocketDeadline:
         self._timer: threading.Timer | None = None
 
     def trace(self, event: str, info: dict[str, Any]) -> None:
-        """Called by the library with each step; a new connection names its socket."""
+        """Called by the HTTP library at each step. A new connection has its socket in ``info``."""
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             sock = info["return_value"].get_extra_info("socket")
             if sock is not None:
@@ -26,14 +26,14 @@ class SocketDeadline:
                     self._expire()
 
     def start(self, seconds: float) -> None:
-        """Expire in so many seconds from now, instead of any earlier limit."""
+        """Set the deadline, in seconds from now."""
         self.cancel()
         self._timer = threading.Timer(max(seconds, 0), self._expire)
         self._timer.daemon = True
         self._timer.start()
 
     def cancel(self) -> None:
-        """Take the limit away."""
+        """Remove the deadline."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -41,4 +41,4 @@ class SocketDeadline:
         self.expired = True
         for sock in self._sockets:
             with contextlib.suppress(OSError):  # closed meanwhile
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # of TLS too, without waiting for its closing message
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # also of TLS, without its closing message

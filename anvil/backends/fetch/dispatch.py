@@ -1,4 +1,4 @@
-"""Who is asked for a source, as whom, and under which name its answers are kept."""
+"""The server for a source, the credentials for it, and the source's key in the cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anvil.errors import GitError, SourceError
 
 
 def authorization(address: WebAddress | GitHubAddress, token: str | None) -> Mapping[str, str]:
-    """Origin -> what it is told of who asks."""
+    """Origin -> value of the Authorization header."""
     if isinstance(address, GitHubAddress):
         return github_api.authorization(token)
     if address.credentials is None:
@@ -29,7 +29,7 @@ def authorization(address: WebAddress | GitHubAddress, token: str | None) -> Map
 def candidates(
     http: HttpClient, address: WebAddress | GitHubAddress, state: CacheState | None, head: Path | None
 ) -> Iterator[Candidate | None]:
-    """What is to be had there, best first; None for "what ``state`` tells of still stands"."""
+    """The candidates, best first; None: the index of ``state`` is still the current one."""
     if isinstance(address, WebAddress):
         yield from website.candidates(http, address, state)
     else:
@@ -38,7 +38,7 @@ def candidates(
 
 
 def key(address: Address, head: Path | None) -> str:
-    """What tells sources apart: where HEAD chooses among artifacts, each repository here stands at its own."""
+    """The key of a source. If HEAD selects the artifact, it contains the repository."""
     if not isinstance(address, GitHubAddress):
         return address.url if isinstance(address, WebAddress) else address.path
     root = None

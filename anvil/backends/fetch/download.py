@@ -59,7 +59,7 @@ def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
             return None
         if reply.status == 416 and have:
             forget(part)
-            raise _Broken(f"{reply.host} does not know the rest of a file it sent in part.")
+            raise _Broken(f"{reply.host} cannot continue a download.")
         if reply.status == 206 and have:
             have, total = _continued(reply, have, candidate, before, part)
         else:
@@ -67,34 +67,34 @@ def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
                 candidate.check_status(reply)
                 raise FetchError(f"{reply.host} answered with status {reply.status}. Check the address.")
             have, total = 0, reply.length
-        found = Validators.of(reply)
+        validators = Validators.of(reply)
         _bounded(reply, candidate, total, http.limits.size)
-        notes.write_text(json.dumps({"name": candidate.name, "etag": found.etag}), encoding="utf-8")
+        notes.write_text(json.dumps({"name": candidate.name, "etag": validators.etag}), encoding="utf-8")
         _write(reply, part, have, total, candidate, http.limits.size, progress)
-    return found
+    return validators
 
 
 def _kept(candidate: Candidate, part: Path, notes: Path) -> tuple[int, Validators]:
-    """How many bytes of this very file are there already, and the validators they came with."""
+    """The number of bytes of this file that were downloaded before, and their validators."""
     try:
-        told = json.loads(notes.read_text(encoding="utf-8"))
-        before = Validators(told["etag"])
-        if told["name"] == candidate.name and (candidate.sha256 or before.strong):
+        stored = json.loads(notes.read_text(encoding="utf-8"))
+        before = Validators(stored["etag"])
+        if stored["name"] == candidate.name and (candidate.sha256 or before.strong):
             return part.stat().st_size, before
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # none, or from another time: it starts from nothing
+        pass  # none, or of another file: start at 0
     forget(part)
     return 0, NO_VALIDATORS
 
 
 def _continued(reply: Reply, have: int, candidate: Candidate, before: Validators, part: Path) -> tuple[int, int | None]:
-    """Where a partial answer goes on, and the whole length."""
-    said = _RANGE.fullmatch(reply.headers.get("content-range", "").strip())
+    """The offset of a partial response, and the whole length."""
+    range_ = _RANGE.fullmatch(reply.headers.get("content-range", "").strip())
     other = before.strong and Validators.of(reply).etag not in (None, before.etag)
-    if not said or int(said[1]) != have or (other and not candidate.sha256):
+    if not range_ or int(range_[1]) != have or (other and not candidate.sha256):
         forget(part)
-        raise _Broken(f"{reply.host} sent another part of the file than the one asked for.")
-    return have, int(said[3]) if said[3] != "*" else None
+        raise _Broken(f"{reply.host} sent another part of the file than requested.")
+    return have, int(range_[3]) if range_[3] != "*" else None
 
 
 def _bounded(reply: Reply, candidate: Candidate, total: int | None, limit: int) -> None:
@@ -131,6 +131,6 @@ def _write(
 
 
 def forget(part: Path) -> None:
-    """Remove a part file and what is noted of it."""
-    for each in (part, part.with_name(part.name + ".json")):
-        each.unlink(missing_ok=True)
+    """Remove a part file and its notes."""
+    for file in (part, part.with_name(part.name + ".json")):
+        file.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""From a source to a verified file: found, compared with what is cached, downloaded if need be, checked, put in place.
+"""Fetching an index: from a source to a verified file in the cache.
 
-What a server says is never believed: sizes are bounded, digests compared, and the index passes the same check as any
-artifact before it has a name. When the server cannot be reached, what was fetched before does, and says so.
+Servers are not trusted: sizes are limited, digests are compared, and the index must pass its check before it gets its
+name. If the server cannot be reached, the index that was fetched before is used, with a note.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ def fetch(
 
     ``source``: a path (a file, or a folder with one), ``https://...`` (a file, a folder, a site), or
     ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. ``cache``: the folder it is kept in, by default the
-    user's. ``head``: a folder in the repository whose HEAD decides which artifact is nearest. ``token`` for GitHub, by
-    default ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason not to ask the server.
-    ``progress`` is told ("fetching kB", done, all).
+    user's. ``head``: a folder in the repository; the artifact nearest to its HEAD is taken. ``token`` for GitHub, by
+    default ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason to use the cache only.
+    ``progress`` gets ("fetching kB", done, total).
 
-    Raises :class:`ConfigError` for a source that makes no sense, :class:`FetchError` when there is nothing to be had,
-    :class:`ArtifactError` for what is refused.
+    Raises :class:`ConfigError` for an invalid source, :class:`FetchError` when there is no index,
+    :class:`ArtifactError` when the index is refused.
     """
     address = index_url.parse(os.fspath(source))
     where = Path(head) if head is not None else None
     if isinstance(address, LocalPath):
-        found = local_path.find(Path(address.path))
+        result = local_path.find(Path(address.path))
     else:
-        found = _from_server(
+        result = _from_server(
             address, Cache(Path(cache) if cache else None), where, token, offline, limits or Limits(), progress
         )
-    if found.distance is None and found.commit and where is not None:
-        found = replace(found, distance=repository.distance(where, found.commit))
-    return found
+    if result.distance is None and result.commit and where is not None:
+        result = replace(result, distance=repository.distance(where, result.commit))
+    return result
 
 
 def cached_path(source: str, cache: str | os.PathLike[str] | None = None, head: Path | None = None) -> Path:
-    """Where :func:`fetch` puts the index of a remote source, there yet or not."""
+    """The path of a remote source's index in the cache, fetched or not."""
     address = index_url.parse(source)
     assert not isinstance(address, LocalPath)
     return Cache(Path(cache) if cache else None).entry(dispatch.key(address, head)).index
@@ -84,29 +84,29 @@ def _from_server(
     progress: Progress,
 ) -> FetchResult:
     entry = cache.entry(dispatch.key(address, head))
-    if offline:  # waits for nobody, writes nothing
+    if offline:  # no lock, and nothing is written
         return _cached(entry, entry.state(), offline)
-    asked = time.time()
+    started = time.time()
     try:
         with entry.lock(LOCK_TIMEOUT_S):
             state = entry.state()
-            if state is not None and state.checked >= asked:  # another process did, while this one waited
+            if state is not None and state.checked >= started:  # another process fetched it during the wait
                 return _fetched(entry, state)
             try:
                 return _newest(entry, state, address, head, token, limits, progress)
             except Unreachable as error:
                 if state is None:
-                    raise Unreachable(f"{error} Nothing of {address.shown} was fetched before.") from None
+                    raise Unreachable(f"{error} {address.shown} was not fetched before.") from None
                 return _cached(entry, state, str(error))
     except IndexBusy as error:
         raise Unreachable(f"Another process is fetching {address.shown}. Try again when it has finished.") from error
-    except (OSError, BuildError) as error:  # a home that is read-only, a disk that is full
+    except (OSError, BuildError) as error:  # such as a read-only home or a full disk
         why = getattr(error, "strerror", None) or "another program holds it"
-        told = f"The cache folder {cache.folder} cannot be written ({why}). Make it writable, or free some space."
+        message = f"The cache folder {cache.folder} cannot be written ({why}). Make it writable, or free some space."
         state = entry.state()
         if state is None:
-            raise FetchError(told) from error
-        return _cached(entry, state, told)
+            raise FetchError(message) from error
+        return _cached(entry, state, message)
 
 
 def _newest(
@@ -118,8 +118,8 @@ def _newest(
     limits: Limits,
     progress: Progress,
 ) -> FetchResult:
-    """What the server has now. When what it says does not fit together it is asked once more: it may have been
-    published anew between two questions."""
+    """The index that the server has now. If its files do not match each other, they are requested a second time,
+    because a new index can be published between two requests."""
     for last in (False, True):
         with HttpClient(limits, dispatch.authorization(address, token)) as http:
             for candidate in dispatch.candidates(http, address, state, head):
@@ -130,17 +130,17 @@ def _newest(
                     entry.confirm(state)
                     return _fetched(entry, state)
                 try:
-                    return _taken(http, entry, state, candidate, address, progress)
+                    return _obtain(http, entry, state, candidate, address, progress)
                 except Missing:
                     continue
                 except ArtifactRejected:
                     if last or candidate.manifest is None:
                         raise
                     break
-    raise AssertionError  # the candidates end with an error of their own
+    raise AssertionError  # the iterator of candidates ends with an error
 
 
-def _taken(
+def _obtain(
     http: HttpClient,
     entry: CacheEntry,
     state: CacheState | None,
@@ -148,10 +148,10 @@ def _taken(
     address: Address,
     progress: Progress,
 ) -> FetchResult:
-    """The candidate as a file in the cache, downloaded unless it is there."""
+    """The candidate in the cache; it is downloaded if needed."""
     cache, now = entry.cache, time.time()
-    known = cache.held_by(candidate.name) if candidate.revision else candidate.sha256
-    file = cache.object(known) if known else None
+    sha256 = cache.held_by(candidate.name) if candidate.revision else candidate.sha256
+    file = cache.object(sha256) if sha256 else None
     downloaded, validators = file is None, candidate.validators
     vouched = candidate.manifest is not None or candidate.sha256 is not None
     if file is None:
@@ -183,21 +183,21 @@ def _taken(
     if state is not None and state.sha256 == described.sha256:
         entry.confirm(new)
     else:
-        entry.stand_at(file, described, new)
+        entry.replace(file, described, new)
     cache.prune()
-    found = _fetched(entry, new)
-    return replace(found, downloaded=downloaded, distance=candidate.distance, notes=(*candidate.notes, *found.notes))
+    result = _fetched(entry, new)
+    return replace(result, downloaded=downloaded, distance=candidate.distance, notes=(*candidate.notes, *result.notes))
 
 
 def _verified(entry: CacheEntry, candidate: Candidate, shown: str, limits: Limits) -> Path:
-    """The part file checked against everything said of it, and moved into the cache."""
+    """Check the downloaded file against its digest and manifest, and move it into the cache."""
     part = entry.part
     try:
         digest = verified_cache.sha256(part)
         if candidate.sha256 is not None and digest != candidate.sha256:
             raise ArtifactRejected(
-                f"What {shown} gave is refused: its SHA-256 is {digest[:16]}..., not "
-                f"{candidate.sha256[:16]}... as said. Fetch again; if that does not help, publish it again."
+                f"The download from {shown} is refused: its SHA-256 is {digest[:16]}..., but "
+                f"{candidate.sha256[:16]}... is published. Fetch again. If that does not help, publish it again."
             )
         if candidate.archive:
             file, published = zip_archive.unpack(part, entry.unpacked, limits.size, shown)
@@ -207,34 +207,34 @@ def _verified(entry: CacheEntry, candidate: Candidate, shown: str, limits: Limit
         else:
             file, sha256 = part, digest
         _described(file, shown)
-        kept = entry.cache.keep(file, sha256)
+        cached_file = entry.cache.keep(file, sha256)
         if candidate.revision:
             entry.cache.note(candidate.name, sha256)
     finally:
-        forget(part)  # whole and refused, or moved: there is nothing to take up again
+        forget(part)  # it is complete: refused or moved
         entry.unpacked.unlink(missing_ok=True)
-    return kept
+    return cached_file
 
 
 def _described(file: Path, shown: str) -> Manifest:
-    """What is in a file that passes its check; a refusal names the source, not a file in a cache."""
+    """The manifest of a checked file. Errors name the source, not the file in the cache."""
     try:
         return manifest_file.describe(file)
     except ArtifactError as error:
-        raise type(error)(str(error).replace(str(file), f"What {shown} gave")) from None
+        raise type(error)(str(error).replace(str(file), f"The download from {shown}")) from None
 
 
 def _cached(entry: CacheEntry, state: CacheState | None, reason: str) -> FetchResult:
     if state is None:
-        raise Unreachable(f"{reason} Nothing of it was fetched before.")
+        raise Unreachable(f"{reason} It was not fetched before.")
     return replace(_fetched(entry, state), from_cache=reason)
 
 
 def _moment(modified: str | None) -> str | None:
-    """The time in a Last-Modified header; None when there is none that can be read."""
+    """The time of a Last-Modified header; None without a valid one."""
     try:
         return timestamp(parsedate_to_datetime(modified).timestamp()) if modified else None
-    except (ValueError, OverflowError, OSError):  # whatever a server sends
+    except (ValueError, OverflowError, OSError):  # the header is untrusted
         return None
 
 

@@ -1,4 +1,4 @@
-"""GitHub's API: whom to ask, as whom, and what each refusal means."""
+"""GitHub's API: its address, the token, and a message for each error status."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def api_url() -> str:
 
 def authorization(token: str | None) -> dict[str, str]:
     """The header for the API's origin; nothing without a token."""
-    found = token or os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api_url())
-    return {origin(api_url()): f"Bearer {found.strip()}"} if found and found.strip() else {}
+    secret = token or os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api_url())
+    return {origin(api_url()): f"Bearer {secret.strip()}"} if secret and secret.strip() else {}
 
 
 def _token_of_gh(api: str) -> str | None:
-    """What ``gh auth token`` prints, where that program is and knows the host."""
+    """The output of ``gh auth token``; None without that program or a token for the host."""
     program = shutil.which("gh")
     if program is None:
         return None
@@ -58,7 +58,7 @@ def _token_of_gh(api: str) -> str | None:
 
 
 class Api:
-    """Questions to the API about one repository."""
+    """Requests to the API for one repository."""
 
     def __init__(self, http: HttpClient, address: GitHubAddress) -> None:
         self.http, self.address = http, address
@@ -66,26 +66,26 @@ class Api:
         self.authorized = http.authorizes(self.root)
 
     def get(self, url: str, what: str) -> tuple[Any, str | None]:
-        """The JSON at ``url``, and the address of the page after it. ``what`` it is, for the message if it is not."""
+        """The JSON at ``url``, and the URL of the next page. ``what``: its name in errors."""
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
         with self.http.get(url, headers) as reply:
             self.check_status(reply, what)
             try:
-                found = json.loads(reply.text())
+                value = json.loads(reply.text())
             except (ValueError, RecursionError):
                 raise Unreachable(f"{reply.host} answered with something that is not JSON. Try again later.") from None
-            return found, _following(url, reply.headers.get("link", ""))
+            return value, _following(url, reply.headers.get("link", ""))
 
     def check_status(self, reply: Reply, what: str) -> None:
-        """Raise for a status that is no answer, each with its own next step."""
+        """Raise for a status other than 200, with the next step."""
         slug, status = self.address.slug, reply.status
         if status == 200:
             return
         limited = reply.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in reply.headers
         if status == 429 or (status == 403 and limited):
-            more = "" if self.authorized else " Set GITHUB_TOKEN: with a token one may ask far more often."
+            more = "" if self.authorized else " Set GITHUB_TOKEN: with a token, many more requests are allowed."
             when = _again(reply.headers)
-            raise Unreachable(f"{reply.host} has had too many requests and answers again {when}.{more}")
+            raise Unreachable(f"{reply.host} limits the number of requests. Try again {when}.{more}")
         if status == 401:
             raise FetchError(
                 f"{reply.host} does not accept the token for {slug}. Set a valid GITHUB_TOKEN, or run 'gh auth login'."
@@ -106,35 +106,35 @@ class Api:
 
 
 def _following(url: str, links: str) -> str | None:
-    """The next page's address in a ``Link`` header, at the origin of ``url``."""
+    """The URL of the next page in a ``Link`` header, if it has the origin of ``url``."""
     link = _NEXT.search(links)
     try:
-        found = urllib.parse.urljoin(url, link[1]) if link else ""
-        return found if origin(found) == origin(url) else None
-    except ValueError:  # it is no address
+        target = urllib.parse.urljoin(url, link[1]) if link else ""
+        return target if origin(target) == origin(url) else None
+    except ValueError:  # not a URL
         return None
 
 
 def _again(headers: Mapping[str, str]) -> str:
-    """When a limit ends, as the headers say."""
+    """The time when a rate limit ends, from the headers."""
     after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
     if after.isdecimal() and len(after) < 10:
         return f"in {int(after)} s"
     return f"at {timestamp(int(reset))}" if reset.isdecimal() and len(reset) < 12 else "in a while"
 
 
-def entries(told: Any, key: str) -> list[dict[str, Any]]:
-    """The objects in a list of an answer; none when it is not as documented."""
-    found = told.get(key) if isinstance(told, dict) else None
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+def entries(response: Any, key: str) -> list[dict[str, Any]]:
+    """The objects in a list of a response; none when it is not as documented."""
+    items = response.get(key) if isinstance(response, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def size_of(value: Any) -> int | None:
-    """A number of bytes, where it is one."""
+    """A number of bytes; None for another value."""
     return value if type(value) is int and value >= 0 else None
 
 
-def digest_of(told: dict[str, Any]) -> str | None:
-    """The SHA-256 that the API gives for an artifact's archive or an asset, where it does."""
-    found = _SHA256.fullmatch(str(told.get("digest")))
-    return found[1] if found else None
+def digest_of(entry: dict[str, Any]) -> str | None:
+    """The SHA-256 of an artifact's archive or an asset, if the API has it."""
+    match = _SHA256.fullmatch(str(entry.get("digest")))
+    return match[1] if match else None

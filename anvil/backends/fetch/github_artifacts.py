@@ -1,7 +1,7 @@
-"""An index that a run of GitHub Actions uploaded.
+"""An index that a run of GitHub Actions uploaded as an artifact.
 
-Of the artifacts of one name the one is taken whose commit is the nearest ancestor of the local HEAD, else the newest
-of the default branch. Runs of forks are passed over: anybody can open a pull request and upload what he likes.
+Of the artifacts with one name, the one is taken whose commit is the nearest ancestor of the local HEAD, else the newest
+of the default branch. Artifacts of forks are ignored, because anyone can open a pull request that uploads one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from anvil.backends.git.repository import Repository
 from anvil.errors import FetchError, GitError, SourceError
 
 MAX_LIST_PAGES = 5
-"""Pages of a hundred artifacts that are looked through."""
+"""Pages of the list that are read, a hundred artifacts each."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -35,9 +35,9 @@ class _Artifact:
 
 
 def find(api: Api, head: Path | None) -> Candidate:
-    """The artifact to take. Raises :class:`FetchError`, with a message of its own for each way in which there is none.
+    """The artifact to fetch. Raises :class:`FetchError`, which says why there is none.
 
-    ``head``: a folder in the repository whose HEAD decides; None, or outside one: the newest of the branch is taken.
+    ``head``: a folder in a repository, for its HEAD. None, or outside a repository: the newest of the branch is taken.
     """
     repository, notes = _repository(head)
     seen: list[_Artifact] = []
@@ -45,10 +45,10 @@ def find(api: Api, head: Path | None) -> Candidate:
     branch = api.address.ref
     for page in _pages(api):
         seen += page
-        usable = [each for each in seen if not each.expired]
+        usable = [artifact for artifact in seen if not artifact.expired]
         try:
             if repository is not None and (nearest := _nearest(repository, usable)):
-                gone = _nearest(repository, [each for each in seen if each.expired])
+                gone = _nearest(repository, [artifact for artifact in seen if artifact.expired])
                 if gone and gone[1] < nearest[1]:
                     notes.append(f"A nearer artifact, of commit {gone[0].commit[:7]}, has expired.")
                 return _candidate(api, nearest[0], nearest[1], notes)
@@ -56,7 +56,7 @@ def find(api: Api, head: Path | None) -> Candidate:
             repository, notes = None, [str(error)]
         if newest is None and usable:
             branch = branch or _default_branch(api)
-            newest = next((each for each in usable if api.address.ref or each.branch == branch), None)
+            newest = next((artifact for artifact in usable if api.address.ref or artifact.branch == branch), None)
         if newest is not None and repository is None:
             break
     if newest is None:
@@ -69,9 +69,9 @@ def find(api: Api, head: Path | None) -> Candidate:
 def _none(api: Api, seen: list[_Artifact], branch: str | None) -> str:
     """Why no artifact can be taken, and what to do."""
     name, slug = api.address.name, api.address.slug
-    usable = [each for each in seen if not each.expired]
+    usable = [artifact for artifact in seen if not artifact.expired]
     if usable:
-        others = ", ".join(sorted({each.branch for each in usable})[:5])
+        others = ", ".join(sorted({artifact.branch for artifact in usable})[:5])
         return (
             f"{slug} has no artifact {name!r} of {branch} or of an ancestor of HEAD, but of {others}. "
             f"Run the workflow on {branch}, or name a branch: github:{slug}@BRANCH#artifact:{name}."
@@ -82,46 +82,46 @@ def _none(api: Api, seen: list[_Artifact], branch: str | None) -> str:
             "Run the workflow again, or raise its retention-days."
         )
     at = f" of {api.address.ref}" if api.address.ref else ""
-    told, _ = api.get(f"{api.root}/actions/artifacts?per_page=100", "the artifacts")
-    names = sorted({str(each.get("name")) for each in entries(told, "artifacts")} - {name})[:5]
+    response, _ = api.get(f"{api.root}/actions/artifacts?per_page=100", "the artifacts")
+    names = sorted({str(artifact.get("name")) for artifact in entries(response, "artifacts")} - {name})[:5]
     what = f"There are: {', '.join(names)}." if names else "Run the workflow that uploads it, then fetch again."
     return f"No run{at} of {slug} left an artifact {name!r}. {what}"
 
 
 def _pages(api: Api) -> Iterator[list[_Artifact]]:
-    """The artifacts of the name and branch or commit asked for, newest first."""
+    """The artifacts with the name and the branch or commit of the address, newest first."""
     name = api.address.name
     url: str | None = f"{api.root}/actions/artifacts?{urllib.parse.urlencode({'name': name, 'per_page': 100})}"
     for _ in range(MAX_LIST_PAGES):
         if url is None:
             return
-        told, url = api.get(url, f"the artifact {name!r}")
-        yield [each for each in _parsed(told, name) if _is_at(each, api.address.ref)]
+        response, url = api.get(url, f"the artifact {name!r}")
+        yield [artifact for artifact in _parsed(response, name) if _is_at(artifact, api.address.ref)]
 
 
-def _parsed(told: Any, name: str) -> list[_Artifact]:
-    """The artifacts of a page, newest first, without those of forks and what is not as documented."""
-    found = []
-    for each in entries(told, "artifacts"):
-        run = each.get("workflow_run")
-        if not isinstance(run, dict) or each.get("name") != name or type(each.get("id")) is not int:
+def _parsed(response: Any, name: str) -> list[_Artifact]:
+    """The artifacts of a page of the list, newest first. Those of forks, and invalid entries, are left out."""
+    artifacts = []
+    for entry in entries(response, "artifacts"):
+        run = entry.get("workflow_run")
+        if not isinstance(run, dict) or entry.get("name") != name or type(entry.get("id")) is not int:
             continue
         if type(run.get("repository_id")) is not int or run.get("head_repository_id") != run["repository_id"]:
-            continue  # a pull request from a fork: what it uploads is anybody's
+            continue  # a pull request from a fork
         commit = str(run.get("head_sha"))
         if _COMMIT.fullmatch(commit):
-            found.append(
+            artifacts.append(
                 _Artifact(
-                    id=each["id"],
+                    id=entry["id"],
                     commit=commit,
                     branch=str(run.get("head_branch")),
-                    created=str(each.get("created_at")),
-                    expires=str(each.get("expires_at")),
-                    expired=each.get("expired") is True,
-                    sha256=digest_of(each),
+                    created=str(entry.get("created_at")),
+                    expires=str(entry.get("expires_at")),
+                    expired=entry.get("expired") is True,
+                    sha256=digest_of(entry),
                 )
             )
-    return sorted(found, key=lambda artifact: (artifact.created, artifact.id), reverse=True)
+    return sorted(artifacts, key=lambda artifact: (artifact.created, artifact.id), reverse=True)
 
 
 def _is_at(artifact: _Artifact, ref: str | None) -> bool:
@@ -133,10 +133,10 @@ def _is_at(artifact: _Artifact, ref: str | None) -> bool:
 def _nearest(repository: Repository, artifacts: list[_Artifact]) -> tuple[_Artifact, int] | None:
     """The artifact of HEAD's nearest ancestor, and the distance to it."""
     by_commit: dict[str, _Artifact] = {}
-    for each in artifacts:  # newest first: of one commit's, the last one made
-        by_commit.setdefault(each.commit, each)
-    found = repository.nearest(by_commit)
-    return (by_commit[found[0]], found[1]) if found else None
+    for artifact in artifacts:  # newest first, so the last one of each commit is taken
+        by_commit.setdefault(artifact.commit, artifact)
+    nearest = repository.nearest(by_commit)
+    return (by_commit[nearest[0]], nearest[1]) if nearest else None
 
 
 def _repository(head: Path | None) -> tuple[Repository | None, list[str]]:
@@ -149,8 +149,8 @@ def _repository(head: Path | None) -> tuple[Repository | None, list[str]]:
 
 
 def _default_branch(api: Api) -> str:
-    told, _ = api.get(api.root, "the default branch")
-    return str(told.get("default_branch")) if isinstance(told, dict) else ""
+    response, _ = api.get(api.root, "the default branch")
+    return str(response.get("default_branch")) if isinstance(response, dict) else ""
 
 
 def _candidate(api: Api, artifact: _Artifact, distance: int | None, notes: list[str]) -> Candidate:

@@ -13,11 +13,11 @@ from anvil.models.documents import Manifest
 
 
 def find(api: Api) -> Candidate:
-    """The release's index. Raises :class:`FetchError` when it has none."""
+    """The index of the release. Raises :class:`FetchError` when there is none."""
     tag = api.address.name
     place = "latest" if tag == "latest" else f"tags/{urllib.parse.quote(tag, safe='')}"
-    told, _ = api.get(f"{api.root}/releases/{place}", f"the release {tag!r}")
-    assets = {str(each.get("name")): each for each in entries(told, "assets") if type(each.get("id")) is int}
+    response, _ = api.get(f"{api.root}/releases/{place}", f"the release {tag!r}")
+    assets = {str(asset.get("name")): asset for asset in entries(response, "assets") if type(asset.get("id")) is int}
     published = None
     for name in sorted(assets, key=lambda name: (name != "index.json", name)):
         if (
@@ -30,9 +30,7 @@ def find(api: Api) -> Candidate:
     names = ["index.db"] if "index.db" in names and not published else names
     if len(names) != 1 or names[0] not in assets:
         there = ", ".join(sorted(assets)[:8]) or "nothing"
-        raise FetchError(
-            f"The release {tag!r} of {api.address.slug} holds {there}. Attach index.db, and index.json beside it."
-        )
+        raise FetchError(f"The release {tag!r} of {api.address.slug} holds {there}. Attach index.db and index.json.")
     asset = assets[names[0]]
     digest = digest_of(asset)
     if published and digest and digest != published.sha256:
@@ -49,7 +47,7 @@ def find(api: Api) -> Candidate:
         sha256=digest or (published.sha256 if published else None),
         size=size_of(asset.get("size")),
         accept="application/octet-stream",
-        revision=f"release {told.get('tag_name', tag)}",
+        revision=f"release {response.get('tag_name', tag)}",
         commit=published.commit if published else None,
     )
 

@@ -1,8 +1,7 @@
-"""The only door to HTTP: requests to servers that are not trusted, with bounds on what they may do.
+"""The only HTTP client: GET requests to untrusted servers, with limits on size, time and redirects.
 
-A policy decides which servers may be asked (``http_policy.py``). Redirects are followed here, a few at most, and each
-is checked again; credentials go to their own origin and nowhere else. A server that sends slowly is given up, whether
-it delays the headers or the body. Neither credentials nor URLs reach a log.
+A policy (``http_policy.py``) decides which servers are allowed, also after each redirect. Credentials are sent to their
+own origin only. A server that sends headers or body too slowly is abandoned. Credentials and URLs are never logged.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a server may take. Seconds, bytes, and bytes a second.
+    """Limits of a request, in seconds, bytes, and bytes per second.
 
     ``connect``: until there is a connection; ``answer``: from the request to the last header; ``pause``: between two
     bytes; ``grace``: for a body before its ``rate`` counts; ``whole``: for one body; ``total``: for everything,
@@ -56,7 +55,7 @@ class TimedOut(Unreachable):
 
 
 class Reply:
-    """An answer whose body is still to be read. ``url`` is where it came from, after redirects."""
+    """A response; its body is read by :meth:`chunks` or :meth:`text`. ``url``: its address, after redirects."""
 
     def __init__(self, response: httpx2.Response, url: str, limits: Limits, deadline: SocketDeadline) -> None:
         self._response, self._limits, self._deadline = response, limits, deadline
@@ -70,12 +69,12 @@ class Reply:
 
     @property
     def length(self) -> int | None:
-        """The bytes announced; None when the server does not say."""
-        told = self.headers.get("content-length", "")
-        return int(told) if told.isdigit() else None
+        """Content-Length in bytes; None without one."""
+        header = self.headers.get("content-length", "")
+        return int(header) if header.isdigit() else None
 
     def chunks(self) -> Iterator[bytes]:
-        """The body as it comes. Raises :class:`Unreachable` when it breaks off or is too slow."""
+        """The body in chunks. Raises :class:`Unreachable` when it ends early or is too slow."""
         if http_headers.is_packed(self.headers):
             raise FetchError(f"{self.host} {http_headers.PACKED}")
         began, received = time.monotonic(), 0
@@ -86,21 +85,21 @@ class Reply:
             if late or passed > self._limits.whole:
                 raise Unreachable(f"{self.host} is too slow: {received:,} bytes in {passed:.0f} s. Try again later.")
             yield chunk
-        if self._deadline.expired:  # a body without a length seems to be complete when its socket is shut
+        if self._deadline.expired:  # a body without a length ends with its socket, as if complete
             raise Unreachable(f"{self.host} is too slow. Try again later.")
 
     def text(self) -> str:
-        """A small body. Raises :class:`FetchError` when it is not small."""
-        found = bytearray()
+        """The body as text. Raises :class:`FetchError` when it is larger than ``Limits.small``."""
+        body = bytearray()
         for chunk in self.chunks():
-            found += chunk
-            if len(found) > self._limits.small:
+            body += chunk
+            if len(body) > self._limits.small:
                 raise FetchError(f"{index_url.without_secrets(self.url)} is longer than {self._limits.small:,} bytes.")
-        return found.decode("utf-8", "replace")
+        return body.decode("utf-8", "replace")
 
 
 class HttpClient:
-    """A client for one fetch; a context manager. ``authorization``: origin -> value of that header for it."""
+    """A client for one fetch; a context manager. ``authorization``: origin -> value of the header."""
 
     def __init__(
         self, limits: Limits, authorization: Mapping[str, str] | None = None, policy: HttpPolicy | None = None
@@ -116,7 +115,7 @@ class HttpClient:
             trust_env=self._policy.uses_environment,
             timeout=httpx2.Timeout(limits.pause, connect=limits.connect),
             headers={"User-Agent": f"anvil-docs/{__version__}", "Accept-Encoding": "identity"},
-            limits=httpx2.Limits(max_keepalive_connections=0),  # each request has its own connection and its deadline
+            limits=httpx2.Limits(max_keepalive_connections=0),  # a connection and a deadline for each request
             mounts={f"all://{name}": None for name in loopback},  # no proxy for this machine
         )
         log_filter.install()
@@ -128,15 +127,15 @@ class HttpClient:
         self._client.close()
 
     def authorizes(self, url: str) -> bool:
-        """Whether requests to this origin carry credentials."""
+        """Whether requests to this origin have credentials."""
         return origin(url) in self._authorization
 
     @contextlib.contextmanager
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[Reply]:
-        """Ask for ``url``. The caller judges the status, except 408 and 5xx.
+        """Send a GET request. The caller checks the status, except 408 and 5xx.
 
-        Raises :class:`Unreachable`, or :class:`FetchError` for what is no address or a redirect that is not followed;
-        further errors are those of the policy.
+        Raises :class:`Unreachable`, :class:`FetchError` for an invalid address or a forbidden redirect, and the errors
+        of the policy.
         """
         import httpx2
 
@@ -148,7 +147,7 @@ class HttpClient:
                 reply = self._followed(url, dict(headers or {}), end, stack)
                 host = reply.host
                 if reply.status >= 500 or reply.status == 408:
-                    raise Unreachable(f"{host} is in trouble (status {reply.status}). Try again later.")
+                    raise Unreachable(f"{host} has an error (status {reply.status}). Try again later.")
                 yield reply
             except (httpx2.HTTPError, Unreachable) as error:
                 if time.monotonic() >= end:
@@ -160,18 +159,18 @@ class HttpClient:
     def _followed(self, url: str, headers: dict[str, str], end: float, stack: contextlib.ExitStack) -> Reply:
         import httpx2
 
-        invalid = f"{host_of(url)} is not a host that can be asked. Check the address."
+        invalid = f"{host_of(url)} is not a valid host. Check the address."
         for _ in range(MAX_REDIRECTS + 1):
             try:
                 reply = self._sent(url, headers, end, stack)
                 target = reply.headers.get("location")
                 if reply.status not in REDIRECT_STATUSES or not target:
                     return reply
-                invalid = f"{host_of(url)} redirects to something that is no address. Tell its owner."
+                invalid = f"{host_of(url)} redirects to an invalid address. Tell its owner."
                 target = urllib.parse.urljoin(url, target)
-                origin(target)  # raises ValueError for what is no address
+                origin(target)  # raises ValueError for an invalid address
                 url = self._policy.redirect(url, target)
-            except (httpx2.InvalidURL, ValueError):  # also UnicodeError, for names that nobody can have
+            except (httpx2.InvalidURL, ValueError):  # also UnicodeError, for invalid names
                 raise FetchError(invalid) from None
         raise FetchError(f"{host_of(url)} redirects more than {MAX_REDIRECTS} times. Check the address.")
 
@@ -185,7 +184,7 @@ class HttpClient:
         extensions: dict[str, Any] = {"trace": deadline.trace}
         remaining = min(self.limits.answer, end - time.monotonic())
         address = self._policy.resolve(where.raw_host.decode("ascii").strip("[]"), where.port or 0, remaining)
-        if address is not None:  # connect to the address that was checked; Host and certificate are of the name
+        if address is not None:  # connect to the checked address; Host and certificate use the name
             sent_headers["Host"] = where.netloc.decode("ascii")
             extensions["sni_hostname"] = where.host
             where = where.copy_with(host=address)
@@ -206,20 +205,20 @@ class HttpClient:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port: what credentials are given to."""
+    """Scheme, host and port: credentials belong to these."""
     parts = urllib.parse.urlsplit(url)
     port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
     return f"{parts.scheme}://{parts.hostname}:{port}"
 
 
 def reason(error: Exception) -> str:
-    """What went wrong, in the library's or the system's words, which hold no URL."""
-    said = re.sub(r"^\[[^]]*\] ?", "", str(error).strip()).rstrip(".")
-    return said if said and "://" not in said else type(error).__name__
+    """The message of an error, or its type if the message contains a URL."""
+    message = re.sub(r"^\[[^]]*\] ?", "", str(error).strip()).rstrip(".")
+    return message if message and "://" not in message else type(error).__name__
 
 
 def body_errors() -> tuple[type[Exception], ...]:
-    """What is raised when a body ends before its end."""
+    """The exceptions for a body that ends early."""
     import httpx2
 
     return (httpx2.TransportError,)

@@ -1,4 +1,4 @@
-"""Which servers a request may reach: any https server for an index, public addresses for a URL from a stranger."""
+"""Which servers a request can reach: any https server for an index, only public addresses for an untrusted URL."""
 
 from __future__ import annotations
 
@@ -26,57 +26,57 @@ _NOT_PUBLIC = tuple(
             "127.0.0.0/8",
             "169.254.0.0/16",
             "172.16.0.0/12",
-            "192.0.0.0/24",  # holds 192.0.0.192, where Oracle's cloud tells machines their secrets
+            "192.0.0.0/24",  # with 192.0.0.192, the metadata service of Oracle's cloud
             "192.0.2.0/24",
             "192.88.99.0/24",
             "192.168.0.0/16",
             "198.18.0.0/15",
             "198.51.100.0/24",
             "203.0.113.0/24",
-            "168.63.129.16/32",  # Azure's service for its machines, among addresses that are public else
+            "168.63.129.16/32",  # Azure's metadata service, in a public network
             "224.0.0.0/4",
             "240.0.0.0/4",
-            "2001::/23",  # with Teredo, whose addresses wrap another
+            "2001::/23",  # with Teredo, whose addresses contain another
             "2001:db8::/32",
-            "2002::/16",  # 6to4 wraps another too, and is no longer in use
+            "2002::/16",  # 6to4 contains another too, and is not used any more
             "3fff::/20",
         ),
     )
 )
-"""IANA's registries of special addresses, and what clouds put elsewhere. Python's own tables differ by its version."""
+"""IANA's special addresses, and metadata services of clouds. Python's own tables differ between its versions."""
 _PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
-"""All that is given out for the open internet."""
+"""The global unicast addresses."""
 _WRAPS_IPV4 = tuple(map(ipaddress.ip_network, ("::ffff:0:0/96", "64:ff9b::/96")))
-"""An IPv4 address in the last 32 bits: as sockets show it, and by way of a translator (NAT64)."""
+"""Networks with an IPv4 address in the last 32 bits: mapped addresses, and NAT64."""
 
 
 class HttpPolicy(Protocol):
-    """What a client may ask, at first and after each redirect."""
+    """Which URLs and addresses a client can request."""
 
     uses_environment: bool
-    """Whether proxies and certificates that the environment names are used."""
+    """Whether proxies and certificates of the environment are used."""
 
     def check(self, url: str) -> None:
-        """Raise for a URL that may not be asked."""
+        """Raise for a URL that is not allowed."""
 
     def redirect(self, before: str, target: str) -> str:
-        """The URL to ask after a redirect. Raises for one that is not followed, ValueError for what is no URL."""
+        """The URL after a redirect. Raises for a redirect that is not allowed, ValueError for an invalid URL."""
 
     def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
         """The address to connect to; None: the HTTP library resolves the name. Raises for one that is not allowed."""
 
 
 class IndexPolicy:
-    """For an index that the user named: https, or this machine.
+    """The policy for an index that the user named: https, or this machine.
 
-    Redirects do not lead from https to http, nor from elsewhere to this machine.
+    Redirects from https to http, and from another host to this machine, are not allowed.
     """
 
     uses_environment = True
 
     def check(self, url: str) -> None:
         if not index_url.is_allowed(url):
-            raise FetchError(f"{host_of(url)} is asked over https only. Check the address.")
+            raise FetchError(f"{host_of(url)} can be used over https only. Check the address.")
 
     def redirect(self, before: str, target: str) -> str:
         hosts = f"{host_of(before)} to {host_of(target)}"
@@ -94,11 +94,11 @@ class IndexPolicy:
 
 
 class DocumentPolicy:
-    """For the URL of a document, which may come from the author of a page that a model read.
+    """The policy for the URL of a document, which can come from the author of a page that a model read.
 
-    ``allowed`` decides about addresses. A name is resolved once, all its addresses are checked, and the connection goes
-    to one of them: no second answer of the name server can lead elsewhere. A proxy would resolve the name again, so
-    none is used.
+    ``allowed`` decides about addresses. A name is resolved once, all its addresses are checked, and the client connects
+    to one of them, so a second answer of the name server has no effect. A proxy would resolve the name again, so none
+    is used.
     """
 
     uses_environment = False
@@ -117,16 +117,16 @@ class DocumentPolicy:
             raise ConfigError(f"{shown} is not an http or https URL.")
         if "@" in parts.netloc:
             raise ConfigError(
-                "The URL holds a user name or password, which would be kept with the document. Leave it out."
+                "The URL contains a user name or password, which would be stored with the document. Leave it out."
             )
         if not host:
-            raise ConfigError(f"{shown} names no host.")
+            raise ConfigError(f"{shown} has no host.")
         try:
             valid_port = parts.port is None or parts.port > 0
         except ValueError:
             valid_port = False
         if not valid_port:
-            raise ConfigError(f"{shown} names a port that there is not.")
+            raise ConfigError(f"{shown} has an invalid port.")
 
     def redirect(self, before: str, target: str) -> str:
         self.check(target)
@@ -139,21 +139,21 @@ class DocumentPolicy:
             raise DocumentRejected(f"There is no host {host}. Check the URL.") from None
         for address in addresses:
             if not self._allowed(address):
-                raise DocumentRejected(f"{host} is on this machine or a private network, and is not asked. {ALLOW}")
+                raise DocumentRejected(f"{host} is on this machine or a private network, which is not allowed. {ALLOW}")
         return str(addresses[0])
 
 
 def _look_up(host: str, port: int, timeout_s: float) -> list[str]:
-    """The addresses of a name. Raises OSError when it has none, or after ``timeout_s``."""
+    """The addresses of a host name. Raises OSError without one, and after ``timeout_s``."""
     answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 
-    def ask() -> None:
+    def resolve() -> None:
         try:
             answers.put([str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
         except Exception as error:
             answers.put(error)
 
-    threading.Thread(target=ask, name="name lookup", daemon=True).start()  # a lookup has no timeout of its own
+    threading.Thread(target=resolve, name="name lookup", daemon=True).start()  # a lookup has no timeout of its own
     try:
         answer = answers.get(timeout=max(timeout_s, 0.001))
     except queue.Empty:
@@ -166,13 +166,13 @@ def _look_up(host: str, port: int, timeout_s: float) -> list[str]:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the open internet, also by way of those that wrap another."""
+    """Whether an address is public. Of an address that contains another, the inner one is checked."""
     if isinstance(address, ipaddress.IPv6Address):
-        if any(address in each for each in _WRAPS_IPV4):
+        if any(address in network for network in _WRAPS_IPV4):
             return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
         if address not in _PUBLIC_IPV6:
             return False
-    return not any(address in each for each in _NOT_PUBLIC)
+    return not any(address in network for network in _NOT_PUBLIC)
 
 
 def anything(address: Address) -> bool:

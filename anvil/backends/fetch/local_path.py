@@ -1,4 +1,4 @@
-"""An index on this machine: a file, a folder that holds one, or a site that was built here. It stays where it is."""
+"""An index on this machine: a file, or a folder or a built site that contains one. It is used in place."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from anvil.models.documents import Manifest
 def find(path: Path) -> FetchResult:
     """The index at or in ``path``. Raises :class:`FetchError` or :class:`ArtifactError`."""
     if not path.is_dir():
-        beside = manifest_file.manifest_path(path)
-        return _local(path, _manifest_at(beside) if beside.is_file() else None)
+        manifest_path = manifest_file.manifest_path(path)
+        return _local(path, _manifest_at(manifest_path) if manifest_path.is_file() else None)
     for place in (*index_url.PLACES, f"{INDEX_FOLDER}/{INDEX_NAME}"):
         file = path / place
         if file.suffix == ".json" and file.is_file():
@@ -29,8 +29,7 @@ def find(path: Path) -> FetchResult:
 
 
 def _manifest_at(path: Path) -> Manifest | None:
-    """The manifest at a path; None for a JSON file of another kind. Raises :class:`ArtifactRejected` for one that is
-    damaged: it vouches for nothing, and is not taken for none."""
+    """The manifest at a path; None for another JSON file. Raises :class:`ArtifactRejected` for a damaged manifest."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What the HTTP library logs of our requests is dropped: it names URLs, which may be signed. Others keep their log."""
+"""A filter that drops the HTTP library's log records of our requests, because URLs can be signed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _quiet: ContextVar[bool] = ContextVar("anvil_quiet", default=False)
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """While this lasts, in this context, the library's loggers say nothing."""
+    """Drop the library's log records within this context."""
     token = _quiet.set(True)
     try:
         yield
@@ -29,9 +29,9 @@ _FILTER = _Quiet()
 
 
 def install() -> None:
-    """Put the filter where the library logs; a second time does nothing."""
-    for version in ("", "2"):  # of our own, and of OpenAI's client
-        for each in ("connection", "http11", "proxy", "socks"):
-            logging.getLogger(f"httpcore{version}.{each}").addFilter(_FILTER)
+    """Add the filter to the library's loggers. A second call does nothing."""
+    for version in ("", "2"):  # our library, and that of OpenAI's client
+        for name in ("connection", "http11", "proxy", "socks"):
+            logging.getLogger(f"httpcore{version}.{name}").addFilter(_FILTER)
         logging.getLogger(f"httpx{version}").addFilter(_FILTER)
     logging.getLogger("openai._base_client").addFilter(_FILTER)

@@ -1,4 +1,4 @@
-"""What fetching gives, and what a manifest must agree with."""
+"""The result of fetching an index, and the comparison of an index with its manifest."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 from anvil.errors import ArtifactRejected
 from anvil.models.documents import Manifest
 
-UNPUBLISHED = "It is published without a manifest, so nothing but its own checksums vouches for the download."
+UNPUBLISHED = "It is published without a manifest, so the download is checked against its own checksums only."
 
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
     """A verified index on this machine.
 
-    ``path`` stays the same for a source, and its file is replaced by newer ones. ``manifest`` tells what is in it.
-    ``origin`` is the source without credentials. ``fetched_at`` and ``checked_at`` (ISO 8601, UTC): when its bytes
-    came, and when the server last said that they are the newest; None for a path. ``from_cache``: why the server was
-    not asked, or could not answer; None when it did. ``commit`` it was built from, and ``distance``, the commits that
-    HEAD has beyond it; None when unknown. ``published_at``: when its server says that the file was last changed.
+    ``path`` is the same for each fetch of a source; its file is replaced by newer ones. ``manifest``: of that file.
+    ``origin``: the source without credentials. ``fetched_at`` and ``checked_at`` (ISO 8601, UTC): the time of the
+    download, and of the last check with the server; None for a path. ``from_cache``: why the server was not used; None
+    if it was. ``commit``: the commit that the index was built from. ``distance``: number of commits that HEAD has after
+    it. Both are None if unknown. ``published_at``: the time of the last change, from the server.
     """
 
     path: Path
@@ -35,12 +35,12 @@ class FetchResult:
     published_at: str | None = None
 
 
-def agree(published: Manifest, found: Manifest, shown: str) -> None:
-    """Raise unless the manifest speaks of this very index."""
+def agree(published: Manifest, actual: Manifest, shown: str) -> None:
+    """Raise :class:`ArtifactRejected` unless the manifest belongs to this index."""
     for key in ("sha256", "size", "format", "digest", "commit"):
-        said, true = getattr(published, key), getattr(found, key)
-        if said != true:
+        expected, value = getattr(published, key), getattr(actual, key)
+        if expected != value:
             raise ArtifactRejected(
-                f"{shown} is refused: its manifest says {key} {said}, but the index has {true}. "
+                f"{shown} is refused: its manifest has {key} {expected}, but the index has {value}. "
                 "Publish index and manifest together, and fetch again."
             )

@@ -1,7 +1,7 @@
-"""A document from the web as a temporary file, with its type and date. The URL may come from a stranger.
+"""Downloading a document from the web to a temporary file, with its type and date. The URL is untrusted.
 
-Only public addresses are asked unless the user allows others (:class:`DocumentPolicy`). Size, time, redirects and types
-of content are bounded.
+Only public addresses are used, unless the user allows others (:class:`DocumentPolicy`). Size, time, redirects and
+content types are limited.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ TYPES = {
     "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
 }
 VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
-"""What servers say of a file they know nothing of: then its name decides."""
+"""Content types of servers that do not know the type. Then the ending of the name decides."""
 _ENDING = re.compile(r"\.([A-Za-z0-9]{1,8})$")
 _TEXT = ("html", "md", "txt", "csv", "json", "xml", "rss", "atom")
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that was fetched: where it lies, its type as an ending, when it was last modified (ISO 8601, UTC)."""
+    """A downloaded file: its path, its type as an ending, and its last change (ISO 8601, UTC)."""
 
     path: Path
     type: str
@@ -59,10 +59,10 @@ class Download:
 
 @contextlib.contextmanager
 def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None) -> Iterator[Download]:
-    """Fetch a document into a file that exists within this context.
+    """Download a document to a file that exists within this context.
 
-    ``allowed``: which addresses may be asked (default: as ``options`` say). Raises :class:`ConfigError` for what is no
-    URL, :class:`DocumentRejected` for what cannot be fetched or is refused.
+    ``allowed``: which addresses can be used (default: from ``options``). Raises :class:`ConfigError` for an invalid
+    URL, :class:`DocumentRejected` when the document cannot be fetched or is refused.
     """
     policy = DocumentPolicy(allowed or (anything if options.allow_private_urls else is_public))
     seconds = options.download_seconds
@@ -71,7 +71,7 @@ def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None
         try:
             with HttpClient(limits, policy=policy) as http, http.get(url) as reply:
                 if reply.status != 200:
-                    raise DocumentRejected(f"{_shown(reply.url)} was answered with status {reply.status}.")
+                    raise DocumentRejected(f"{_shown(reply.url)} has status {reply.status}.")
                 download = _saved(reply, Path(folder, "document"), options.max_file_bytes)
         except TimedOut:
             raise DocumentTooLarge(
@@ -103,15 +103,17 @@ def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
     return Download(target, file_type, http_headers.last_modified(reply.headers))
 
 
-def _type(said: str, path: str) -> str:
+def _type(content_type: str, path: str) -> str:
     ending = _ENDING.search(path)
-    if said in VAGUE and ending:
+    if content_type in VAGUE and ending:
         return ending[1].lower()
-    if said in TYPES:
-        return TYPES[said]
-    raise UnsupportedFormat(f"Content of type {said or 'unknown'} is not read; web pages, text and documents are.")
+    if content_type in TYPES:
+        return TYPES[content_type]
+    raise UnsupportedFormat(
+        f"Content of type {content_type or 'unknown'} is not supported. Supported are web pages, text and documents."
+    )
 
 
 def _shown(url: str) -> str:
-    """A URL without what may be secret in it."""
+    """A URL without credentials and query."""
     return re.sub(r"//[^/@]*@", "//", url.partition("?")[0])[:200]

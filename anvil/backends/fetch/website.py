@@ -1,4 +1,4 @@
-"""An index on a web server: a file, a folder with an index in it, or a site with such a folder."""
+"""An index on a web server: a file, a folder with an index, or a site with such a folder."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ABSENT = (404, 410)
 
 
 def candidates(http: HttpClient, address: WebAddress, state: CacheState | None) -> Iterator[Candidate | None]:
-    """What may be there, best first; None for "what ``state`` tells of still stands".
+    """The candidates, best first; None: the index of ``state`` is still the current one.
 
-    A candidate without a manifest is a guess: downloading it may raise :class:`Missing`, then the next one is taken.
+    A candidate without a manifest is a guess. If its download raises :class:`Missing`, the next one is taken.
     """
     places = address.places
-    if state is not None and state.place in places:  # what was there the last time is asked for first
-        places = (state.place, *(each for each in places if each != state.place))
+    if state is not None and state.place in places:  # try the last place first
+        places = (state.place, *(place for place in places if place != state.place))
     for place in places:
         url = urllib.parse.urljoin(address.url, place)
         known = state if state is not None and state.place == place else None
@@ -44,33 +44,36 @@ def _by_manifest(
         if reply.status == 304:
             yield None
             return
-        if not only and (reply.status in ABSENT or reply.status == 403):  # some stores forbid what they do not have
+        if not only and (reply.status in ABSENT or reply.status == 403):  # some stores answer 403 for a missing file
             return
         _check_status(reply)
         text, shown = reply.text(), index_url.without_secrets(reply.url)
-        found = manifest.parse(text, shown) if only else manifest.found(text, shown, any_page=True)
-        if found is None:
-            return  # many sites have an index.json of another kind, and many answer anything with a page
+        published = manifest.parse(text, shown) if only else manifest.found(text, shown, any_page=True)
+        if published is None:
+            return  # many sites have another index.json, or answer every address with a page
         base, validators = reply.url, Validators.of(reply)
-    yield _candidate(urllib.parse.urljoin(base, urllib.parse.quote(found.file)), place, found, validators)
+    yield _candidate(urllib.parse.urljoin(base, urllib.parse.quote(published.file)), place, published, validators)
 
 
 def _by_file(http: HttpClient, url: str, place: str, known: CacheState | None) -> Iterator[Candidate]:
     parts = urllib.parse.urlsplit(url)
     stem, _, ending = parts.path.rpartition(".")
     if not place and not parts.query and f".{ending.lower()}" in index_url.FILES:
-        beside = urllib.parse.urlunsplit((*parts[:2], f"{stem}.json", "", ""))
-        with http.get(beside) as reply:
+        manifest_url = urllib.parse.urlunsplit((*parts[:2], f"{stem}.json", "", ""))
+        with http.get(manifest_url) as reply:
             if reply.status == 200:
-                shown, name = index_url.without_secrets(beside), urllib.parse.unquote(parts.path.rpartition("/")[2])
-                found = manifest.found(reply.text(), shown, any_page=True)
-                if found is not None:
-                    if found.file != name:
+                shown, name = (
+                    index_url.without_secrets(manifest_url),
+                    urllib.parse.unquote(parts.path.rpartition("/")[2]),
+                )
+                published = manifest.found(reply.text(), shown, any_page=True)
+                if published is not None:
+                    if published.file != name:
                         raise ArtifactRejected(
-                            f"{shown} is the manifest of {found.file}, not of {name}. Publish index and manifest "
+                            f"{shown} is the manifest of {published.file}, not of {name}. Publish index and manifest "
                             "together."
                         )
-                    yield _candidate(url, place, found, NO_VALIDATORS)
+                    yield _candidate(url, place, published, NO_VALIDATORS)
                     return
     since = Validators(known.etag, known.modified) if known else NO_VALIDATORS
     yield Candidate(
@@ -78,31 +81,31 @@ def _by_file(http: HttpClient, url: str, place: str, known: CacheState | None) -
     )
 
 
-def _candidate(url: str, place: str, found: Manifest, validators: Validators) -> Candidate:
+def _candidate(url: str, place: str, published: Manifest, validators: Validators) -> Candidate:
     return Candidate(
         url=url,
         place=place,
-        name=found.sha256,
+        name=published.sha256,
         check_status=_check_status,
-        manifest=found,
-        sha256=found.sha256,
-        size=found.size,
+        manifest=published,
+        sha256=published.sha256,
+        size=published.size,
         validators=validators,
-        commit=found.commit,
+        commit=published.commit,
     )
 
 
 def _check_status(reply: Reply) -> None:
-    """Raise for a status that is no answer."""
+    """Raise for a status other than success."""
     status, shown = reply.status, index_url.without_secrets(reply.url)
     if status in ABSENT:
         raise Missing(f"There is nothing at {shown} (status {status}). Check the address.")
     if status in (401, 403, 407):
         raise FetchError(
-            f"{shown} may not be read (status {status}). Put name and password into the address, https://NAME:PASSWORD@"
-            f"{reply.host}/..., or check what you may see."
+            f"{shown} cannot be read (status {status}). Put name and password into the address, https://NAME:PASSWORD@"
+            f"{reply.host}/..., or check your permissions."
         )
     if status == 429:
-        raise Unreachable(f"{reply.host} has had too many requests (status 429). Try again later.")
+        raise Unreachable(f"{reply.host} limits the number of requests (status 429). Try again later.")
     if status != 200:
         raise FetchError(f"{shown} answered with status {status}. Check the address.")

@@ -1,8 +1,8 @@
-"""An index out of a ZIP archive from anywhere: nothing is extracted but what may be in it, and no more than it may be.
+"""Extracting an index from an untrusted ZIP archive.
 
-An archive holds one index at its top, and its manifest beside it. Paths, folders, links, encrypted or doubled members,
-anything else, sizes beyond the limit and compression that is too good to be true are refused before a byte is written;
-while writing the bytes are counted all the same.
+An archive contains one index and its manifest, without folders. Paths, links, encrypted or repeated members, other
+files, and members that are too large or compressed too well are refused before anything is written. The written bytes
+are counted too.
 """
 
 from __future__ import annotations
@@ -21,45 +21,45 @@ from anvil.errors import ArtifactRejected
 from anvil.models.documents import Manifest
 
 MAX_COMPRESSION_RATIO = 200
-"""Times that a member may be larger than what it is packed into; an index packs to a third, an empty one to a 60th."""
+"""Uncompressed bytes for each compressed byte. An index has about 3, an empty one about 60."""
 MAX_DIRECTORY_BYTES = 65_536
-"""Bytes of the longest table of contents that is read."""
+"""Bytes of the longest central directory that is read."""
 BLOCK_BYTES = 1 << 20
 _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f:]{1,200}")
 _END = struct.Struct("<4s4H2LH")
 _LOCATOR = 20
-"""Bytes of what stands right before the end of a ZIP64 archive, and names the place of its own end record."""
+"""Bytes of the ZIP64 locator, which is right before the end record."""
 
 
 class _Wrong(ValueError):
-    """What an archive may not be."""
+    """The reason why an archive is refused."""
 
 
 def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, Manifest | None]:
-    """The index in an archive as the new file ``target``, and the manifest that lay beside it.
+    """Extract the index to the new file ``target``; its path and its manifest, None without one.
 
-    ``limit``: bytes of the largest index. Raises :class:`ArtifactRejected`, naming ``shown``. The index itself is not
-    yet checked, nor compared with the manifest.
+    ``limit``: bytes of the largest index. ``shown``: the archive's name in errors. Raises :class:`ArtifactRejected`.
+    The index itself is not checked here, and not compared with the manifest.
     """
     try:
         _small_directory(archive)
         with zipfile.ZipFile(archive) as opened:
-            index, beside = _members(opened, limit)
+            index, manifest_member = _members(opened, limit)
             published = None
-            if beside is not None:
-                with opened.open(beside) as packed:
+            if manifest_member is not None:
+                with opened.open(manifest_member) as packed:
                     published = manifest.parse(
                         packed.read(manifest.MAX_CHARACTERS * 4).decode("utf-8", "replace"), shown
                     )
                 if published.file != index.filename:
-                    raise _Wrong(f"its manifest speaks of {published.file!r}, but it holds {index.filename!r}")
+                    raise _Wrong(f"its manifest is of {published.file!r}, but it holds {index.filename!r}")
             with opened.open(index) as packed, target.open("wb") as file:
                 _copy(packed, file, index.file_size)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # that one is a place before the beginning, as a damaged table names it
+        if error.errno != errno.EINVAL:  # EINVAL: a damaged directory has a negative offset
             raise
-        told = f"The archive from {shown} is refused: its table of contents is damaged. Fetch it again."
-        raise ArtifactRejected(told) from None
+        message = f"The archive from {shown} is refused: its table of contents is damaged. Fetch it again."
+        raise ArtifactRejected(message) from None
     except (
         ValueError,
         zipfile.BadZipFile,
@@ -70,13 +70,13 @@ def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, M
         RuntimeError,
         struct.error,
     ) as error:
-        told = f"The archive from {shown} is refused: {error}. Upload index.db and index.json, nothing else."
-        raise ArtifactRejected(told) from None
+        message = f"The archive from {shown} is refused: {error}. Upload index.db and index.json, nothing else."
+        raise ArtifactRejected(message) from None
     return target, published
 
 
 def _small_directory(archive: Path) -> None:
-    """Refuse a table of contents that is made to fill the memory, before anything reads it."""
+    """Refuse a central directory that could fill the memory, before :mod:`zipfile` reads all of it."""
     size = archive.stat().st_size
     with archive.open("rb") as file:
         file.seek(max(0, size - _END.size - 65_535 - _LOCATOR))
@@ -84,7 +84,7 @@ def _small_directory(archive: Path) -> None:
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < _END.size:
         raise _Wrong("it is not a ZIP file, or not all of it is there")
-    if tail[max(0, at - _LOCATOR) : at].startswith(b"PK\x06\x07"):  # its numbers would count, not those looked at here
+    if tail[max(0, at - _LOCATOR) : at].startswith(b"PK\x06\x07"):  # it has other numbers than those checked below
         raise _Wrong("it is a ZIP64 archive")
     _, _, _, _, entries, length, _, _ = _END.unpack_from(tail, at)
     if entries > 2 or length > MAX_DIRECTORY_BYTES:
@@ -92,7 +92,7 @@ def _small_directory(archive: Path) -> None:
 
 
 def _members(opened: zipfile.ZipFile, limit: int) -> tuple[zipfile.ZipInfo, zipfile.ZipInfo | None]:
-    """The index and its manifest, each as it may be."""
+    """The index and its manifest, checked."""
     members = opened.infolist()
     for member in members:
         name = member.orig_filename
@@ -103,18 +103,18 @@ def _members(opened: zipfile.ZipFile, limit: int) -> tuple[zipfile.ZipInfo, zipf
         if member.flag_bits & 0x1:
             raise _Wrong(f"{name!r} in it is encrypted")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _Wrong(f"{name!r} in it is packed in an unusual way")
+            raise _Wrong(f"{name!r} in it has an unusual compression")
         if member.file_size > limit:
             raise _Wrong(f"{name!r} in it has {member.file_size:,} bytes, and {limit:,} are allowed")
         if member.file_size > MAX_COMPRESSION_RATIO * member.compress_size + BLOCK_BYTES:
             raise _Wrong(f"{name!r} in it unpacks to {member.file_size:,} bytes from {member.compress_size:,}")
-    found = [member for member in members if member.filename.lower().endswith(index_url.FILES)]
-    rest = [member for member in members if member not in found]
-    stem = found[0].filename.rpartition(".")[0] if found else ""
-    if len(found) != 1 or len(rest) > 1 or any(member.filename != f"{stem}.json" for member in rest):
+    indexes = [member for member in members if member.filename.lower().endswith(index_url.FILES)]
+    rest = [member for member in members if member not in indexes]
+    stem = indexes[0].filename.rpartition(".")[0] if indexes else ""
+    if len(indexes) != 1 or len(rest) > 1 or any(member.filename != f"{stem}.json" for member in rest):
         names = ", ".join(repr(member.filename[:80]) for member in members) or "nothing"
         raise _Wrong(f"it holds {names} instead of one index and its manifest")
-    return found[0], rest[0] if rest else None
+    return indexes[0], rest[0] if rest else None
 
 
 def _copy(packed: IO[bytes], file: IO[bytes], size: int) -> None:

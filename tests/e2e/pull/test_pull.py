@@ -228,7 +228,7 @@ def test_serve_takes_a_new_index_as_soon_as_it_is_published(published: Server, s
         good = published.answers["/anvil/index.json"]
         published.answers["/anvil/index.json"] = Answer(good.body.replace(b'"size": ', b'"size": 1'))
         eventually(lambda: speaker.ok("get_status")["index"]["artifact"]["note"])
-        assert "its manifest says" in speaker.ok("search_docs", query="lamp")["freshness"]["notes"][0]
+        assert "its manifest has" in speaker.ok("search_docs", query="lamp")["freshness"]["notes"][0]
         published.answers["/anvil/index.json"] = good
         eventually(lambda: not speaker.ok("get_status")["index"]["artifact"]["note"])
 

@@ -101,7 +101,7 @@ def test_a_file_and_folders_with_one_are_found(index: Path, get: Callable[..., F
 def test_a_path_whose_manifest_speaks_of_another_index_is_refused(index: Path, get: Callable[..., FetchResult]) -> None:
     beside = manifest_file.write_manifest(index)
     beside.write_text(manifest.render(replace(manifest_file.describe(index), commit="a" * 40)))
-    assert "its manifest says commit" in refused(get, str(index), ArtifactRejected)
+    assert "its manifest has commit" in refused(get, str(index), ArtifactRejected)
 
 
 def test_an_empty_folder_and_a_missing_file_say_so(tmp_path: Path, get: Callable[..., FetchResult]) -> None:
@@ -225,7 +225,7 @@ def test_an_unreachable_server_leaves_what_was_fetched(
     assert str(found.from_cache).startswith(f"127.0.0.1:{server.port} cannot be reached (")
     server.start()
     server.answers["/anvil/index.json"].status = 503
-    assert "is in trouble (status 503)" in str(get(server.url).from_cache)
+    assert "has an error (status 503)" in str(get(server.url).from_cache)
     server.answers["/anvil/index.json"].status = 200
     assert get(server.url).from_cache is None
 
@@ -235,11 +235,11 @@ def test_an_unreachable_server_and_an_empty_cache_are_an_error_that_names_both(
 ) -> None:
     server.stop()
     message = refused(get, server.url, Unreachable)
-    assert "cannot be reached" in message and f"Nothing of {server.url}/ was fetched before." in message
+    assert "cannot be reached" in message and f"{server.url}/ was not fetched before." in message
 
 
 def test_offline_asks_nobody(server: Server, index: Path, get: Callable[..., FetchResult]) -> None:
-    assert "Nothing of it was fetched before" in refused(get, server.url, Unreachable, offline="You asked for that.")
+    assert "It was not fetched before" in refused(get, server.url, Unreachable, offline="You asked for that.")
     server.publish(index)
     get(server.url)
     server.requests.clear()
@@ -425,7 +425,7 @@ def test_something_that_is_no_index_is_refused_by_the_name_of_its_source(
 ) -> None:
     server.answers["/page.db"] = Answer(b"<!doctype html>")
     message = refused(get, f"{server.url}/page.db", ArtifactRejected)
-    assert message.startswith(f"What {server.url}/page.db gave is not an Anvil index.")
+    assert message.startswith(f"The download from {server.url}/page.db is not an Anvil index.")
 
 
 def test_a_compressed_answer_that_nobody_asked_for_is_refused(server: Server, get: Callable[..., FetchResult]) -> None:
@@ -437,12 +437,12 @@ def test_a_compressed_answer_that_nobody_asked_for_is_refused(server: Server, ge
 @pytest.mark.parametrize(
     ("status", "message"),
     [
-        (401, "may not be read (status 401)"),
-        (403, "may not be read (status 403)"),
+        (401, "cannot be read (status 401)"),
+        (403, "cannot be read (status 403)"),
         (404, "There is no index at"),
         (410, "There is no index at"),
         (418, "answered with status 418"),
-        (429, "too many requests"),
+        (429, "limits the number of requests"),
     ],
 )
 def test_each_refusal_of_a_server_has_its_words(
@@ -502,11 +502,11 @@ def test_a_redirect_to_what_is_no_address_is_told_in_a_sentence(
 ) -> None:
     server.answers["/x.db"] = Answer(b"", 302, {"Location": target})
     said = refused(get, f"{server.url}/x.db")
-    assert said == f"127.0.0.1:{server.port} redirects to something that is no address. Tell its owner."
+    assert said == f"127.0.0.1:{server.port} redirects to an invalid address. Tell its owner."
 
 
 def test_a_host_that_nobody_can_have_is_told_in_a_sentence(get: Callable[..., FetchResult]) -> None:
-    assert refused(get, "https://a..b/x.db") == "a..b is not a host that can be asked. Check the address."
+    assert refused(get, "https://a..b/x.db") == "a..b is not a valid host. Check the address."
 
 
 def test_secrets_appear_in_no_file_error_or_log(

@@ -221,7 +221,7 @@ def test_no_run_and_other_names(github: GitHub, root: Path, get: Callable[..., F
         (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1900000000"}, True, "at 2030-03-17T17:46:40Z."),
         (429, {"Retry-After": "61"}, False, "again in 61 s. Set GITHUB_TOKEN"),
         (403, {"Retry-After": "60"}, True, "again in 60 s."),
-        (500, {}, True, "is in trouble (status 500)"),
+        (500, {}, True, "has an error (status 500)"),
         (418, {}, True, "answered with status 418"),
     ],
 )
@@ -254,7 +254,7 @@ def test_a_rate_limit_falls_back_to_what_was_fetched(
         f"{github.root}/actions/artifacts": Answer(b"", 403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"})
     }
     found = get()
-    assert found.path == first.path and "too many requests" in str(found.from_cache)
+    assert found.path == first.path and "limits the number of requests" in str(found.from_cache)
 
 
 def test_an_answer_that_is_not_json_or_not_as_documented(github: GitHub, get: Callable[..., FetchResult]) -> None:
@@ -414,7 +414,7 @@ def encrypted(data: bytes) -> bytes:
         (lambda files: packed({"index.db": files["index.db"], "run.sh": b""}), "instead of one index"),
         (lambda files: packed({"index.json": files["index.json"]}), "instead of one index"),
         (lambda files: packed({}), "instead of one index"),
-        (lambda files: packed({"o.db": files["index.db"], "o.json": files["index.json"]}), "speaks of 'index.db'"),
+        (lambda files: packed({"o.db": files["index.db"], "o.json": files["index.json"]}), "is of 'index.db'"),
         (lambda files: packed({**files, "index.json": b"{}"}), "is not the manifest of an index"),
         (lambda files: bomb(), "unpacks to 60,000,000 bytes from"),
         (lambda files: crowd(), "more than an index and its manifest"),

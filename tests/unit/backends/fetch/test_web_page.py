@@ -353,14 +353,14 @@ def test_a_compressed_answer_is_refused_before_any_of_it_is_unpacked(site: str) 
 
 def test_what_is_refused_says_why(site: str) -> None:
     assert "redirects more than 5 times" in refused(f"{site}/loop", DocumentRejected)
-    assert "application/x-msdownload is not read" in refused(f"{site}/exe", UnsupportedFormat)
+    assert "application/x-msdownload is not supported" in refused(f"{site}/exe", UnsupportedFormat)
     assert "status 404" in refused(f"{site}/missing", DocumentRejected)
     assert "There is no host" in refused("http://nobody.invalid/", DocumentRejected)
     assert "cannot be reached" in refused(f"http://{HERE}:1/", DocumentRejected)
     for url in ("ftp://x/y", "file:///etc/passwd", "nonsense", "javascript:1"):
         assert "is not an http or https URL" in refused(url, ConfigError)
     for port in ("99999", "65536", "0"):
-        assert "names a port that there is not" in refused(f"http://{HERE}:{port}/", ConfigError)
+        assert "has an invalid port" in refused(f"http://{HERE}:{port}/", ConfigError)
     assert "user name or password" in refused("http://me:secret@x/", ConfigError)
     assert "secret" not in refused(f"http://{HERE}:1/?key=secret", DocumentRejected)
 
