@@ -249,11 +249,12 @@ class Anvil:
             return None
 
     def list_pages(self, prefix: str | None = None) -> PageList:
-        """The pages, or those in a folder, sorted by path."""
+        """The pages, or those in a folder, sorted by path. ``notes`` say which are missing, as during a first build."""
         from anvil.services.search import pages
 
         with self._live.query() as copy:
-            return pages.list_pages(copy.reader, prefix)
+            listed = pages.list_pages(copy.reader, prefix)
+            return replace(listed, notes=tuple(self._live.missing_pages(copy)) or None)
 
     def get_status(self) -> Status:
         """The state of the server, the index, the embedding and the repository. Errors of git do not make it fail."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from anvil.models.library import OPTIONAL
+from anvil.models.documents import OPTIONAL
 
 Status = Literal["open", "done"]
 

@@ -16,6 +16,9 @@ ROOT = "(root)"
 SEPARATOR = " > "
 """Joins the headings of a breadcrumb."""
 
+OPTIONAL = {"optional": True}
+"""Metadata of a field that is omitted from a result when it is None."""
+
 # --- a parsed page -------------------------------------------------------------------------------
 
 
@@ -334,10 +337,11 @@ class PageSummary:
 
 @dataclass(frozen=True, slots=True)
 class PageList:
-    """Pages sorted by ``file_path``."""
+    """Pages sorted by ``file_path``. ``notes``: sentences on pages that are not listed yet; None when all are."""
 
     pages: tuple[PageSummary, ...]
     total_pages: int
+    notes: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from anvil.models.documents import OPTIONAL
+
 Outcome = Literal["indexed", "replaced", "skipped"]
-OPTIONAL = {"optional": True}
-"""Metadata of a field that is omitted from a result when it is None."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,3 +31,5 @@ def command(
     width = max((len(page.file_path) for page in listing.pages), default=0)
     for page in listing.pages:
         output.say(f"{page.file_path:<{width}}  {page.total_chars:>7} characters  {page.title}")
+    for note in listing.notes or ():
+        output.warn(note)

@@ -89,7 +89,8 @@ def print_json(value: Any) -> None:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        values = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return {field.name: its for field, its in values if its is not None or not field.metadata.get("optional")}
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 

@@ -187,8 +187,7 @@ class LiveIndex:
     def notes(self, copy: WorkingCopy) -> list[str]:
         """Sentences on what is not done yet, and why. Inside :meth:`query`."""
         notes = [copy.refused] if copy.refused else []
-        if shard := (copy.artifact_meta or {}).get("shard"):
-            notes.append(f"{copy.index} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'.")
+        notes += _shard_notes(copy)
         build = self._initial_build
         if build is not None and build.note and (build.running or copy.provisional):
             notes.append(build.note)
@@ -200,6 +199,12 @@ class LiveIndex:
             missing = counted(copy.pending, "vector", "are")
             notes.append(f"{missing} still being made; the text and search by words are complete.")
         return notes
+
+    def missing_pages(self, copy: WorkingCopy) -> list[str]:
+        """Sentences on pages that are not in the index, and why. Inside :meth:`query`."""
+        build = self._initial_build
+        is_reading = build is not None and build.reading
+        return [*_shard_notes(copy), *([build.note] if build is not None and build.note and is_reading else [])]
 
     def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
         """Call ``callback`` with the pages that changed, after each refresh that found any. Returns the function
@@ -440,3 +445,10 @@ class LiveIndex:
         with self.lock:
             if self._copy is not None:
                 self._copy.close()
+
+
+def _shard_notes(copy: WorkingCopy) -> list[str]:
+    shard = (copy.artifact_meta or {}).get("shard")
+    return (
+        [f"{copy.index} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'."] if shard else []
+    )

@@ -385,6 +385,8 @@ def test_a_page_not_read_yet_is_not_said_to_be_unknown(docs: Path, held: Held, m
     with anvil.open(docs, background=True) as found:
         found.start(lambda stage, done, total: gate.wait(30) and None)
         until(lambda: found.list_pages().total_pages)
+        listing = found.list_pages()
+        assert listing.total_pages < len(PAGES) and "being built" in " ".join(listing.notes or ())
         with pytest.raises(NotFound, match="being built"):
             found.get_page("nothing.md")
         assert found.get_page("install.md").title.startswith("Install")
@@ -393,6 +395,8 @@ def test_a_page_not_read_yet_is_not_said_to_be_unknown(docs: Path, held: Held, m
             assert "Edited while" in found.get_page(path).chunks[0].content
             assert "Edited while" in found.get_section(path, "Quagga").content
         gate.set()
+        until(lambda: found.list_pages().notes is None)
+        assert found.list_pages().total_pages == len(PAGES)
 
 
 def test_a_place_that_cannot_be_written_is_served_all_the_same(docs: Path, held: Held) -> None:
