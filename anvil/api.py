@@ -40,8 +40,11 @@ from anvil.services.live.location import IndexLocation
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
+    from anvil.backends.question_log import QuestionLog
     from anvil.backends.sources.git_tree import DocumentSource
     from anvil.models.lint import LintReport
+    from anvil.services.doc_tests.gaps import QuestionGroup
+    from anvil.services.doc_tests.question_log import LoggedQuestion
     from anvil.services.reports.content_health import ContentHealth
     from anvil.services.search.pages import Outline
     from anvil.services.search.searcher import Explained
@@ -317,6 +320,25 @@ class Anvil:
 
         with self._live.query() as copy:
             return tuple(writing.suggestions(copy.reader, suite, asked))
+
+    @property
+    def name(self) -> str:
+        """What is searched: the documentation folder, else where the index comes from."""
+        return str(self.docs_root or self.origin or self.index_path)
+
+    @property
+    def question_log(self) -> QuestionLog:
+        """The log of questions of these documents. There is a file only where a server was asked to keep one."""
+        from anvil.backends.question_log import QuestionLog
+
+        return QuestionLog.of(self.docs_root, self.name, self.config.serve.log_bytes)
+
+    def question_groups(self, asked: Sequence[LoggedQuestion]) -> list[QuestionGroup]:
+        """Logged questions in groups of alike ones, each asked again; those not answered come first."""
+        from anvil.services.doc_tests import gaps
+
+        with self._live.query("hybrid") as copy:
+            return gaps.groups(asked, copy.searcher, self._progress)
 
     def _fetch_index(self, named: str) -> Path:
         """The file of a published index. Raises :class:`FetchError`."""

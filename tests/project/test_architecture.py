@@ -41,6 +41,7 @@ DOORS = {
         "anvil.services.library.searcher",
         "anvil.services.milvus",
         "anvil.services.reports.content_health",
+        "anvil.services.doc_tests.gaps",
     ),
     "lancedb": ("anvil.backends.lancedb_reader",),
     "markitdown": ("anvil.backends.convert",),

@@ -52,7 +52,7 @@ def anvil_calls(page: Path) -> Iterator[list[str]]:
     for body in fences(page, "bash") + fences(page, "yaml"):
         for line in body.replace("\\\n", " ").splitlines():
             for call in re.split(r"&&|\|\||\|(?!\|)|;", line.removeprefix("- run: ")):
-                words = shlex.split(re.sub(r"(^|\s)#.*|\s>\s.*", "", call))  # within a word it begins no comment
+                words = shlex.split(re.sub(r"(^|\s)#.*|\s>>?\s.*", "", call))  # within a word it begins no comment
                 if words[:1] == ["anvil"]:
                     yield words[1:]
 

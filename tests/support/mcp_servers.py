@@ -128,7 +128,7 @@ def in_memory(docs: Path, index: Path | None, provider: str | None = None, mode:
         opened.start(reporter)
         portal = stack.enter_context(start_blocking_portal())
         app = stack.enter_context(
-            portal.wrap_async_context_manager(running_app([RunningToolset(TOOLSET, opened)], reporter))
+            portal.wrap_async_context_manager(running_app([RunningToolset.of(TOOLSET, opened)], reporter))
         )
         heard: list[Any] = []
 

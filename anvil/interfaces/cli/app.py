@@ -34,6 +34,7 @@ COMMANDS = {
     "doctor": "doctor",
     "verify": "verify",
     "test": "test",
+    "questions": "questions",
     "lint": "lint",
     "diff": "diff",
     "merge": "merge",

@@ -5,6 +5,7 @@ Names, parameters, defaults and result fields are a contract: clients depend on 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anvil
@@ -26,6 +27,15 @@ NO_LIMIT = 1_000_000_000
 """The largest value of a budget in characters: more than any index has."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """The answer to a report."""
+
+    status: str
+    file_path: str
+    problem: str
+
+
 _FILE_PATH = Parameter("file_path", "As in search_docs or list_pages.", required=True)
 
 TOOLS: tuple[Tool, ...] = (
@@ -44,7 +54,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("mode", "", default="hybrid", choices=("hybrid", "semantic", "keyword")),
         ),
         SearchResult,
-        lambda anvil, given: anvil.search(**given),
+        lambda anvil, given: _search(anvil, given),
     ),
     Tool(
         "get_page",
@@ -85,6 +95,51 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
+LOGGED = " Questions are logged on this machine, for the authors of the documentation."
+"""What the description of search_docs adds when they are."""
+
+REPORT_PAGE = Tool(
+    "report_page",
+    "Report a page",
+    "Tell the authors that a page is outdated or wrong, or that one is missing. The report is kept on this machine.",
+    (
+        Parameter("file_path", "The page, or the one where you looked for it.", required=True),
+        Parameter("problem", "", required=True, choices=("outdated", "wrong", "missing")),
+        Parameter("comment", "What is wrong, in a sentence or two.", default=""),
+    ),
+    Reported,
+    lambda anvil, given: _report(anvil, **given),
+    writes=True,
+)
+
+
+def configured(opened: Anvil) -> tuple[Tool, ...]:
+    """The tools, as the configuration of the index switches the log and the reports on."""
+    tools = list(TOOLS)
+    if opened.config.serve.question_log:
+        tools[0] = replace(tools[0], description=tools[0].description + LOGGED)
+    if opened.config.serve.report_page:
+        tools.append(REPORT_PAGE)
+    return tuple(tools)
+
+
+def _search(opened: Anvil, given: dict[str, Any]) -> SearchResult:
+    result = opened.search(**given)
+    if opened.config.serve.question_log:
+        from anvil.services.doc_tests import question_log
+
+        question_log.record(opened.question_log, opened.name, given["query"], result)
+    return result
+
+
+def _report(opened: Anvil, file_path: str, problem: str, comment: str) -> Reported:
+    from anvil.services.doc_tests import question_log
+
+    page = file_path[:1000] if problem == "missing" else opened.get_page(file_path).file_path
+    question_log.report(opened.question_log, opened.name, page, problem, comment)
+    return Reported("recorded", page, problem)
+
+
 def open(options: ServeOptions, progress: Progress) -> Anvil:
     """The index over the documentation folder."""
     return anvil.open(
@@ -110,4 +165,4 @@ def health(opened: Anvil) -> dict[str, Any]:
     }
 
 
-TOOLSET = Toolset("docs", "Anvil documentation", INSTRUCTIONS, TOOLS, health, has_pages=True)
+TOOLSET = Toolset("docs", "Anvil documentation", INSTRUCTIONS, TOOLS, health, has_pages=True, configured=configured)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from anvil.interfaces.mcp_server.arguments import Parameter, validated
@@ -102,7 +102,8 @@ class Toolset:
     an object with ``status`` ``ok`` or ``degraded``. ``routes`` makes further HTTP routes, which call the target
     through the bridge. Those in ``public_paths`` need no token. ``has_pages``: the target is an :class:`anvil.Anvil`,
     whose pages become resources. ``errors_as_values``: an error is ``{"status": "error", "error": message}``, as
-    structured content and as text, instead of the message alone.
+    structured content and as text, instead of the message alone. ``configured``: the tools for an open object, where
+    they depend on its configuration.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Toolset:
     public_paths: tuple[str, ...] = ()
     has_pages: bool = False
     errors_as_values: bool = False
+    configured: Callable[[Any], tuple[Tool, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,13 @@ class RunningToolset:
 
     toolset: Toolset
     target: Any
+
+    @classmethod
+    def of(cls, toolset: Toolset, target: Any) -> RunningToolset:
+        """A toolset with the tools that the configuration of its object asks for."""
+        if toolset.configured is not None:
+            toolset = replace(toolset, tools=toolset.configured(target))
+        return cls(toolset, target)
 
 
 @contextmanager
@@ -133,6 +142,6 @@ def open_toolset(name: str, options: ServeOptions, progress: Progress) -> Iterat
     module = importlib.import_module(f"anvil.interfaces.mcp_server.tools.{name}")
     target: Target = module.open(options, progress)
     try:
-        yield RunningToolset(module.TOOLSET, target)
+        yield RunningToolset.of(module.TOOLSET, target)
     finally:
         target.close()

@@ -1,0 +1,123 @@
+"""Logged questions in groups of alike ones, and which of them the documents do not answer today."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from anvil.core.doc_tests.judging import LIKELY
+from anvil.core.doc_tests.suite import entry
+from anvil.errors import AnvilError
+from anvil.models.documents import Progress, silent
+from anvil.services.doc_tests.question_log import LoggedQuestion
+from anvil.services.search.searcher import Searcher
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MIN_COSINE = 0.75
+"""Questions at least so near in meaning are alike."""
+MAX_WORDINGS = 2000
+"""Different wordings that are grouped: the last ones in the log."""
+MAX_SHOWN_WORDINGS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGroup:
+    """Alike questions. ``question``: the wording that was asked most. ``confidence``: of today's answer to it, None
+    where there is no fit for the model. ``page``: the page of today's first result, None where there is none."""
+
+    question: str
+    count: int
+    last_asked: str
+    confidence: float | None
+    page: str | None
+    wordings: tuple[str, ...]
+
+    @property
+    def answered(self) -> bool:
+        """Whether the documents are likely to answer it."""
+        return self.page is not None and (self.confidence is None or self.confidence >= LIKELY)
+
+
+def groups(asked: Sequence[LoggedQuestion], searcher: Searcher, progress: Progress = silent) -> list[QuestionGroup]:
+    """The questions in groups, each asked again; those not answered first, then by how often they were asked."""
+    counts: Counter[str] = Counter()
+    last: dict[str, LoggedQuestion] = {}
+    for question in asked:
+        key = _folded(question.question)
+        counts[key] += 1
+        last.pop(key, None)
+        last[key] = question
+    recent = list(last)[-MAX_WORDINGS:]
+    order = sorted(recent, key=lambda key: (-counts[key], key))
+    found = []
+    for done, keys in enumerate(_alike(order, searcher, progress)):
+        progress("asking again", done, len(order))
+        leader = last[keys[0]].question
+        answer = searcher.search(leader, 5, None, 1_000_000, "hybrid", 0.0)
+        confidences = [hit.confidence for hit in answer.hits if hit.confidence is not None]
+        found.append(
+            QuestionGroup(
+                leader,
+                sum(counts[key] for key in keys),
+                max(last[key].time for key in keys),
+                max(confidences, default=None),
+                answer.hits[0].metadata.file_path if answer.hits else None,
+                tuple(last[key].question for key in keys[1 : 1 + MAX_SHOWN_WORDINGS]),
+            )
+        )
+    return sorted(found, key=lambda group: (group.answered, -group.count, group.question))
+
+
+def _alike(keys: Sequence[str], searcher: Searcher, progress: Progress) -> list[list[str]]:
+    """The questions in groups: each joins the first group whose first question is near enough. Without vectors each is
+    a group."""
+    vectors = _vectors(keys, searcher, progress)
+    if vectors is None:
+        return [[key] for key in keys]
+    leaders: list[int] = []
+    members: list[list[str]] = []
+    for number, key in enumerate(keys):
+        near = vectors[leaders] @ vectors[number] >= MIN_COSINE if leaders else []
+        group = next((place for place, fits in enumerate(near) if fits), None)
+        if group is None:
+            leaders.append(number)
+            members.append([key])
+        else:
+            members[group].append(key)
+    return members
+
+
+def _vectors(keys: Sequence[str], searcher: Searcher, progress: Progress) -> NDArray[np.float32] | None:
+    import numpy as np
+
+    if not searcher.semantic or not keys:
+        return None
+    rows = []
+    try:
+        for done, key in enumerate(keys):
+            progress("comparing", done, len(keys))
+            rows.append(searcher.provider.embed_query(key))
+    except AnvilError:
+        return None
+    return np.stack(rows)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip("?!. ")
+
+
+def as_tests(found: Sequence[QuestionGroup]) -> list[str]:
+    """TOML of questions for a suite, without ``expect``."""
+    return [
+        entry(
+            " ".join(group.question.split()),
+            None,
+            "\n".join([f"asked {group.count} times", *(f"also: {' '.join(each.split())}" for each in group.wordings)]),
+        )
+        for group in found
+    ]
