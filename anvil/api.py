@@ -337,7 +337,7 @@ class Anvil:
         """Logged questions in groups of alike ones, each asked again; those not answered come first."""
         from anvil.services.doc_tests import gaps
 
-        with self._live.query("hybrid") as copy:
+        with self._live.query(SearchRequest("", "hybrid")) as copy:
             return gaps.groups(asked, copy.searcher, self._progress)
 
     def _fetch_index(self, named: str) -> Path:
