@@ -185,7 +185,7 @@ def python(place: Place, body: str) -> None:
         timeout=60,
         check=True,
     )
-    assert "guides/keep-fresh.md: Keep the index fresh" in done.stdout
+    assert "guides/keep-fresh.md:1 Keep the index fresh" in done.stdout
 
 
 WAYS: dict[tuple[str, str], Callable[[Place, str], None]] = {

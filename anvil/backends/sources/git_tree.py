@@ -60,7 +60,7 @@ class DocumentSource(Protocol):
     @property
     def excluded_hashes(self) -> frozenset[str] | None:
         """Files that would be documents here but for the site they belong to, which leaves them out, by
-        :func:`anvil.services.build.site.hash_path`; None when the documents are the files themselves."""
+        :func:`anvil.backends.sources.site.hash_path`; None when the documents are the files themselves."""
 
     def commit(self) -> str | None:
         """The commit these documents belong to (40 hex digits), HEAD for trees not committed; None without
