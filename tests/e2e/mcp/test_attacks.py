@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from tests.conftest import PAGES, write
-from tests.support import mcp_servers
+from tests.support import mcp_servers, raw_http
 from tests.support.mcp_servers import Process
 
 
@@ -28,34 +24,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
         yield found
 
 
-def asked(server: Process, method: str, token: str = "", **params: Any) -> Any:
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    headers |= {"Authorization": f"Bearer {token}"} if token else {}
-    with urllib.request.urlopen(urllib.request.Request(server.url, body, headers), timeout=60) as answer:
-        return answer.read()
-
-
 def found(server: Process, token: str = "") -> bool:
-    return b"alerts.md" in asked(server, "tools/call", token, name="search_docs", arguments={"query": "alert"})
-
-
-def sent(server: Process, data: bytes) -> socket.socket:
-    place = urlsplit(server.url)
-    made = socket.create_connection((place.hostname or "", place.port or 0), timeout=10)
-    made.sendall(data)
-    return made
-
-
-def head(length: int) -> bytes:
-    return (
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        f"Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\n\r\n"
-    ).encode()
+    response = raw_http.request(server.url, "tools/call", token, name="search_docs", arguments={"query": "alert"})
+    return b"alerts.md" in response
 
 
 def test_half_requests_keep_nobody_out(server: Process) -> None:
-    halves = [sent(server, head(1000) + b"{") for _ in range(300)]
+    halves = [raw_http.sent(server.url, raw_http.head(1000) + b"{") for _ in range(300)]
     assert found(server)
     for each in halves:
         each.close()
@@ -63,10 +38,9 @@ def test_half_requests_keep_nobody_out(server: Process) -> None:
 
 def test_abandoned_calls_are_not_worked_off(server: Process) -> None:
     question = " ".join(f"w{number} x{number}.y{number}" for number in range(50_000))
-    params = {"name": "search_docs", "arguments": {"query": question}}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    body = raw_http.body("tools/call", name="search_docs", arguments={"query": question})
     assert found(server)
-    for each in [sent(server, head(len(body)) + body) for _ in range(40)]:
+    for each in [raw_http.sent(server.url, raw_http.head(len(body)) + body) for _ in range(40)]:
         each.close()
     began = time.monotonic()
     assert found(server)
@@ -85,7 +59,7 @@ def test_abandoned_calls_are_not_worked_off(server: Process) -> None:
 )
 def test_a_long_argument_costs_little(server: Process, tool: str, arguments: dict[str, str]) -> None:
     began = time.monotonic()
-    assert len(asked(server, "tools/call", name=tool, arguments=arguments)) < 200_000
+    assert len(raw_http.request(server.url, "tools/call", name=tool, arguments=arguments)) < 200_000
     assert time.monotonic() - began < 10
 
 
@@ -94,7 +68,7 @@ def test_silent_connections_without_a_token_stop_nobody(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", PAGES)
     line = ["sh", "-c", 'ulimit -n 256; exec "$@"', "sh", *mcp_servers.command(docs, None, "--provider", "none")]
     with mcp_servers.listening(line, tmp_path, ANVIL_TOKEN="secret") as server:
-        silent = [sent(server, b"") for _ in range(300)]
+        silent = [raw_http.sent(server.url, b"") for _ in range(300)]
         assert found(server, "secret")
         for each in silent:
             each.close()
