@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from anvil.backends.git.repository import Repository
@@ -39,7 +39,7 @@ def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
     def listing(path: str) -> Mapping[str, bool] | None:
         try:
             with os.scandir(root.joinpath(*path.split("/")) if path else root) as entries:
-                return {entry.name: entry.is_dir() for entry in entries}
+                return {entry.name: _is_folder(entry) for entry in entries}
         except OSError:
             return None
 
@@ -54,7 +54,9 @@ def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
             return None
 
     inside = folder.relative_to(root).as_posix()
-    return FileTree("" if inside == "." else inside, listing, read, is_repository=repository is not None)
+    return FileTree(
+        "" if inside == "." else inside, listing, read, None if repository is None else _ignored(repository)
+    )
 
 
 def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree:
@@ -70,7 +72,24 @@ def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree
         return data.decode("utf-8-sig", "replace") if len(data) <= MAX_CONFIG_BYTES else None
 
     inside = repository.relative(docs)
-    return FileTree("" if inside == "." else inside, folders.get, read)
+    return FileTree("" if inside == "." else inside, folders.get, read, _ignored(repository))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def _ignored(repository: Repository) -> Callable[[str], bool]:
+    def ignored(path: str) -> bool:
+        try:
+            return repository.is_ignored(path)
+        except GitError:
+            return False
+
+    return ignored
 
 
 def _folders(paths: Iterable[str]) -> dict[str, dict[str, bool]]:

@@ -16,15 +16,21 @@ class FileTree:
     """What exists below a root folder. Each folder is listed once, when it is first needed.
 
     ``docs``: the documentation folder from the root, ``""`` where it is that. ``read``: the text of a small file, None
-    where there is none. ``is_repository``: the root is that of a repository, else only a folder above ``docs``.
+    where there is none. ``ignored``: whether git ignores a path, so that it may be a product of the build; None where
+    the root is not that of a repository, but only a folder above ``docs``.
     """
 
     def __init__(
-        self, docs: str, listing: Listing, read: Callable[[str], str | None], *, is_repository: bool = True
+        self,
+        docs: str,
+        listing: Listing,
+        read: Callable[[str], str | None],
+        ignored: Callable[[str], bool] | None = None,
     ) -> None:
         self.docs = docs
         self.read = read
-        self.is_repository = is_repository
+        self.is_repository = ignored is not None
+        self.is_ignored = ignored or (lambda path: False)
         self._listing = listing
         self._folders: dict[str, dict[str, bool] | None] = {}
 

@@ -18,6 +18,7 @@ from anvil.core.config.schema import Rule, SiteOptions
 from anvil.core.lint.file_tree import FileTree
 from anvil.core.lint.page import LintPage
 from anvil.core.lint.site import PAGE_ENDINGS, Generator, SiteRules
+from anvil.core.markdown.front_matter import refuse_hostile_yaml
 
 _GENERATORS: Mapping[Rule, Generator] = {
     "directory": "mkdocs",
@@ -85,7 +86,7 @@ def site_rules(files: FileTree, options: SiteOptions) -> SiteRules:
 
 
 def _plain(files: FileTree, generator: Generator) -> SiteRules:
-    """A site whose configuration is not here: pages may exist that are not known."""
+    """A site whose configuration is not here, or cannot be read."""
     slugs = {"mkdocs": ("mkdocs", "github"), "vitepress": ("vitepress",), "hugo": ("hugo", "github")}
     return SiteRules(
         generator,
@@ -99,7 +100,7 @@ def _plain(files: FileTree, generator: Generator) -> SiteRules:
 
 def _unknown(files: FileTree) -> SiteRules:
     rules = _plain(files, "unknown")
-    return replace(rules, rule=None, slugs=("github", "mkdocs", "hugo", "vitepress"), generates=False)
+    return replace(rules, rule=None, slugs=("github", "mkdocs", "hugo", "vitepress"))
 
 
 def _github(files: FileTree) -> SiteRules:
@@ -112,7 +113,10 @@ def _github(files: FileTree) -> SiteRules:
 # --- MkDocs --------------------------------------------------------------------------------------------------------
 
 
-class _Loader(yaml.SafeLoader):
+_Base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]
     """YAML as data: values with tags of their own are read without them."""
 
 
@@ -127,24 +131,26 @@ def _untagged(loader: Any, suffix: str, node: Any) -> Any:
 _Loader.add_multi_constructor("", _untagged)
 
 
-def _yaml(text: str | None) -> dict[str, Any]:
-    """A YAML file's mapping; empty for what is none, is hostile or cannot be read."""
-    if text is None or text.count("*") + text.count("&") > 2000:
-        return {}
+def _yaml(text: str | None) -> dict[str, Any] | None:
+    """A YAML file's mapping; None for what is none, is hostile or cannot be read."""
+    if text is None:
+        return None
     try:
-        if sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_Loader)) > 100:
-            return {}
+        refuse_hostile_yaml(text)
         loaded = yaml.load(text, Loader=_Loader)
     except Exception:  # PyYAML lets ValueError, TypeError, RecursionError and more through on odd scalars
-        return {}
-    return loaded if isinstance(loaded, dict) else {}
+        return None
+    return loaded if isinstance(loaded, dict) else None
 
 
 def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
     configs = sorted(name for name in names if re.fullmatch(r"mkdocs[\w.-]*\.ya?ml", name))
     if not configs:
         return None
-    loaded = {name: _yaml(files.read(posixpath.join(folder, name))) for name in configs}
+    read = {name: _yaml(files.read(posixpath.join(folder, name))) for name in configs}
+    loaded = {name: config or {} for name, config in read.items()}
+    if None in read.values():
+        return replace(_plain(files, "mkdocs"), generates=True)
     main = next((name for name in ("mkdocs.yml", "mkdocs.yaml") if name in loaded), None)
     docs_dirs = {str(each["docs_dir"]) for each in loaded.values() if "docs_dir" in each} or {"docs"}
     contents = {posixpath.normpath(posixpath.join(folder, each)) for each in docs_dirs}
@@ -183,7 +189,7 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
         content=content,
         base=_path(url) if isinstance(url, str) else "",
         strict_absolute=docs_relative,
-        generates=bool(hooks or any(name not in _MAKES_NO_PAGES for name in plugins) or not whole),
+        generates=bool(hooks or any(name not in _MAKES_NO_PAGES for name in plugins)),
         dynamic=re.compile("|".join(pattern.pattern for pattern in dynamic), re.M),
         nav=_mkdocs_nav(files, content, whole, plugins),
         redirects={str(old): str(new) for old, new in redirects.items()} if isinstance(redirects, dict) else {},
@@ -192,10 +198,20 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
         else (folder, content)
         if includes
         else None,
+        excluded=(*_ignore_lines(whole, "exclude_docs"), *_strings(plugins.get("exclude", {}).get("glob"))),
         filled=frozenset(_filled(plugins)),
         wiki=any(_WIKI_LINKS.search(name) for name in (*plugins, *extensions)),
         silent=frozenset(silent),
     )
+
+
+def _ignore_lines(configs: list[dict[str, Any]], *keys: str) -> Iterator[str]:
+    """The globs of settings that are written as a .gitignore is."""
+    for config in configs:
+        for key in keys:
+            for line in map(str.strip, str(config.get(key) or "").splitlines()):
+                if line and not line.startswith(("#", "!")):
+                    yield line.lstrip("/") if "/" in line.rstrip("/") else f"**/{line}"
 
 
 def _filled(plugins: Mapping[str, dict[str, Any]]) -> Iterator[str]:
@@ -257,13 +273,7 @@ def _mkdocs_nav(
         return None
     from anvil.core import globs
 
-    hidden = [
-        globs.compile(line.strip() if "/" in line.strip().rstrip("/") else f"**/{line.strip()}")
-        for config in configs
-        for key in ("not_in_nav", "exclude_docs", "draft_docs")
-        for line in str(config.get(key) or "").splitlines()
-        if line.strip() and not line.strip().startswith(("#", "!"))
-    ]
+    hidden = [globs.compile(each) for each in _ignore_lines(configs, "not_in_nav", "draft_docs")]
     folders = [each for each in shown if each.endswith("/")]
     blogs = [
         str(options.get("blog_dir", "blog")).strip("/") + "/"

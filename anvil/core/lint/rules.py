@@ -24,12 +24,14 @@ from anvil.models.lint import LintFinding, LintReport, RuleName
 
 MIN_DUPLICATE_CHARS = 100
 """Characters of a section's text, white space aside, from which saying it twice counts: "See above." may repeat."""
+MAX_PLACES = 3
+"""Places of equal text that are named."""
 MAX_CLOSE_PAGES = 2000
 """Pages and anchors among which the closest name is looked for."""
 _BLANK = re.compile(r"[\s\-*_=]*")
 """Nothing, thematic breaks, or the line under a heading."""
-_MAY_BE_EMPTY = re.compile(r"^:::|\{[{%]|^\W*unreleased\W*$", re.I)
-"""A heading that a plugin makes more of, or that a changelog keeps for what comes next."""
+_MAY_BE_EMPTY = re.compile(r":::|\{[{%]|<[A-Z]|^\W*unreleased\W*$", re.I)
+"""A heading that a plugin or component makes more of, or that a changelog keeps for what comes next."""
 _TEMPLATE_KEYS = frozenset({"template", "layout", "hero", "pageLayout"})
 """Of the front matter of pages that are filled by a template."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
@@ -112,7 +114,7 @@ def run(documentation: Documentation, names: Sequence[RuleName] | None = None, n
         if level == "off" or name in site.rules.silent or (names is not None and name not in names):
             continue
         for issue in rule(documentation):
-            if issue.path in skipped:
+            if issue.path in skipped or site.is_excluded(issue.path):
                 continue
             if any(silence.rule == name and (issue.whole or issue.line in silence) for silence in silences[issue.path]):
                 suppressed += 1
@@ -127,13 +129,20 @@ def run(documentation: Documentation, names: Sequence[RuleName] | None = None, n
 
 def broken_link(documentation: Documentation) -> Iterator[Issue]:
     """Links and images whose page or file does not exist."""
-    missing = [use for use in documentation.uses if use.target.kind == "missing"]
     site = documentation.site
+    missing = [
+        use for use in documentation.uses if use.target.kind == "missing" and not _is_built(use.target.file, site)
+    ]
     moved = documentation.moved(sorted({use.target.file for use in missing if use.target.file}))
     for use in missing:
         what = "image" if use.link.kind in ("image", "html image") else "link"
         reason, hint = use.target.reason, _where_now(use, site, moved)
         yield Issue(use.page.path, use.line, f"Broken {what} {_code(use.link.target)}: {reason}.{hint}")
+
+
+def _is_built(file: str, site: Site) -> bool:
+    """Whether git ignores a path inside the repository: the build may make the file."""
+    return bool(file) and not file.startswith("../") and site.files.is_ignored(file)
 
 
 def _where_now(use: Use, site: Site, moved: Mapping[str, str]) -> str:
@@ -209,7 +218,7 @@ def broken_include(documentation: Documentation) -> Iterator[Issue]:
     for page in site.pages.values():
         for line, path, candidates in page.missing_includes:
             further = [posixpath.normpath(posixpath.join(folder, path)) for folder in folders]
-            if not any(site.files.kind(file) for file in (*candidates, *further)):
+            if not any(site.files.kind(file) or _is_built(file, site) for file in (*candidates, *further)):
                 yield Issue(page.path, line, f"The included file {_code(path)} does not exist.")
 
 
@@ -268,14 +277,16 @@ def near_duplicate(documentation: Documentation) -> Iterator[Issue]:
             if len(body) >= MIN_DUPLICATE_CHARS and page.source_line(at) is not None:
                 digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).digest()
                 bodies.setdefault(digest, []).append((page, at, title))
-    for places in bodies.values():
-        page, at, title = places[0]
-        for other_page, other_at, other_title in places[1:]:
-            if other_page is page or _are_editions(page.path, other_page.path):
-                continue
-            line, other_line = page.source_line(at) or 1, other_page.source_line(other_at) or 1
-            about = f"{_code(title)} says the same as {_code(other_title)} at {other_page.path}:{other_line}."
-            yield Issue(page.path, line, about)
+    for (page, at, title), *places in bodies.values():
+        others = [
+            f"{_code(other_title)} at {other.path}:{other.source_line(line)}"
+            for other, line, other_title in places
+            if other is not page and not _are_editions(page.path, other.path)
+        ]
+        if others:
+            more = f" and {counted(len(others) - MAX_PLACES, 'more section')}" if len(others) > MAX_PLACES else ""
+            named = ", ".join(others[:MAX_PLACES])
+            yield Issue(page.path, page.source_line(at) or 1, f"{_code(title)} says the same as {named}{more}.")
 
 
 def _are_editions(first: str, second: str) -> bool:
@@ -318,7 +329,8 @@ def empty_section(documentation: Documentation) -> Iterator[Issue]:
                 continue
             body = page.references.lines(heading.line + 1, page.end(index))
             line = page.source_line(heading.line)
-            if line is not None and _BLANK.fullmatch(body) and not _MAY_BE_EMPTY.search(heading.title):
+            source = page.references.line_text(heading.line)
+            if line is not None and _BLANK.fullmatch(body) and not _MAY_BE_EMPTY.search(source):
                 title = "" if heading.title == UNTITLED else heading.title
                 yield Issue(page.path, line, f"The section {_code(title)} is empty.")
 

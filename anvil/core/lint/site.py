@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urljoin
 
-from anvil.core import site_urls
+from anvil.core import globs, site_urls
 from anvil.core.config.schema import Rule, SiteOptions, Slugs
 from anvil.core.lint.file_tree import FileTree
 from anvil.core.lint.page import LintPage
@@ -40,7 +40,8 @@ class SiteRules:
     file holds. ``dynamic``: matches the text of a page whose anchors only a build knows. ``nav``: the pages that the
     navigation shows, by their paths; None where it shows all, or that is not known. ``redirects``: former page ->
     its new one. ``snippets``: folders from the root in which included files are looked for; None where
-    no extension includes files. ``filled``: pages, from the content, that the generator puts text into. ``wiki``:
+    no extension includes files. ``excluded``: globs of pages, from the content, that the site leaves
+    out. ``filled``: pages, from the content, that the generator puts text into. ``wiki``:
     whether ``[[Page]]`` is a link. ``silent``: rules that mean nothing on this site.
     """
 
@@ -56,6 +57,7 @@ class SiteRules:
     nav: Callable[[LintPage, str | None], bool] | None = None
     redirects: Mapping[str, str] = field(default_factory=dict)
     snippets: tuple[str, ...] | None = None
+    excluded: tuple[str, ...] = ()
     filled: frozenset[str] = frozenset()
     wiki: bool = False
     silent: frozenset[str] = frozenset()
@@ -96,11 +98,11 @@ class Site:
             address = self._address(path, page)
             if address is not None:
                 self._own[path] = address
-                self.addresses.setdefault(_canonical(address), path)
+                self.addresses.setdefault(self._canonical(address), path)
                 if "/" in address.strip("/"):
                     self._territory.add(address.strip("/").partition("/")[0])
             for alias in _aliases(page):
-                self.addresses.setdefault(_canonical(alias), path)
+                self.addresses.setdefault(self._canonical(alias), path)
 
     def _address(self, path: str, page: LintPage) -> str | None:
         """The path of a page below the site's top, without leading slash; None where the site has no such page."""
@@ -122,6 +124,17 @@ class Site:
     def address(self, path: str) -> str | None:
         """The path that a page has below the site's top; None where it has none."""
         return self._own.get(path)
+
+    def _canonical(self, address: str) -> str:
+        """One spelling of an address: without slashes at its ends, ``index`` and ``.html``; Hugo's in small letters."""
+        bare = address.strip("/").removesuffix(".html")
+        bare = "" if bare == "index" else bare.removesuffix("/index")
+        return bare.lower() if self.rules.generator == "hugo" else bare
+
+    def is_excluded(self, path: str) -> bool:
+        """Whether the site leaves the page out."""
+        inside = self._in_content(posixpath.join(self.files.docs, path))
+        return inside is not None and any(globs.matches(pattern, inside) for pattern in self.rules.excluded)
 
     def named(self, name: str) -> list[str]:
         """The pages whose file has this name, capital letters aside."""
@@ -173,7 +186,7 @@ class Site:
         return file[len(head) :] if file.startswith(head) else None
 
     def _at_address(self, address: str, fragment: str) -> Target | None:
-        path = self.addresses.get(_canonical(address))
+        path = self.addresses.get(self._canonical(address))
         return None if path is None else self._page(path, fragment)
 
     def _asset(self, path: str) -> Target | None:
@@ -245,7 +258,7 @@ class Site:
             return UNKNOWN
         if names_page:
             return Target("missing", "", fragment, f"there is no file {self.shown(file)}", file)
-        if rules.generator == "unknown" or self._is_unknowable(page, path):
+        if rules.generator == "unknown" or self._is_unknowable(page, path, file):
             return UNKNOWN
         if link.kind in ("image", "html image") or posixpath.splitext(path)[1]:
             return Target("missing", "", fragment, f"there is no file {self.shown(file)}", file)
@@ -278,8 +291,10 @@ class Site:
             return self._as_page_file(file, fragment)
         return None
 
-    def _is_unknowable(self, page: LintPage, path: str) -> bool:
+    def _is_unknowable(self, page: LintPage, path: str, file: str) -> bool:
         """Whether a relative link may lead to what only the generator makes."""
+        if self.rules.generator == "github":  # a link without ending to a page: another tool makes the site
+            return self._as_page_file(file, "") is not None
         if self.rules.generator == "docusaurus":
             # A partial's links start from the page that has it; categories and tags have pages without a file.
             return self.address(page.path) is None or re.search(r"(?:^|/)(?:category|tags)(?:/|$)", path) is not None
@@ -332,12 +347,6 @@ class Site:
         if self.rules.generates:
             return UNKNOWN
         return Target("missing", "", fragment, f"no page is named {name!r}")
-
-
-def _canonical(address: str) -> str:
-    """One spelling of an address: without slashes at its ends, ``index`` and ``.html``."""
-    bare = address.strip("/").removesuffix(".html")
-    return "" if bare == "index" else bare.removesuffix("/index")
 
 
 def _join(folder: str, path: str) -> str:

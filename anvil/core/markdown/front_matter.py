@@ -83,7 +83,7 @@ def _parse(source: str, fence: str) -> dict[str, Any] | None:
                 raise _Refused
             loaded: Any = tomllib.loads(re.sub(r"\r\n?", "\n", source))
         else:
-            _inspect(source)
+            refuse_hostile_yaml(source)
             loaded = yaml.load(source, Loader=_Loader)
         if loaded is None:
             return {}
@@ -95,8 +95,11 @@ def _parse(source: str, fence: str) -> dict[str, Any] | None:
     return plain if isinstance(plain, dict) else None
 
 
-def _inspect(source: str) -> None:
-    """Walk the events, which needs no recursion, before anything is built out of them."""
+def refuse_hostile_yaml(source: str) -> None:
+    """Raise for YAML of too many aliases or levels, or that is none.
+
+    The events are walked, which needs no recursion, before anything is built out of them.
+    """
     depth = aliases = 0
     for event in yaml.parse(source, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):

@@ -114,6 +114,10 @@ class References:
         end = self.starts[line] if line < len(self.starts) else len(self.text)
         return self.text[self.starts[line - 1] : end].rstrip("\r\n")
 
+    def not_blank(self, line: int) -> int:
+        """The first line from ``line`` on that is not blank, ``line`` itself where all are."""
+        return next((at for at in range(line, len(self.starts) + 1) if self.line_text(at).strip()), line)
+
     def lines(self, first: int, last: int) -> str:
         """The text of the lines from ``first`` to ``last``, both inclusive."""
         if first > len(self.starts):

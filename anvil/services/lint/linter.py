@@ -17,7 +17,7 @@ from anvil.core.lint.rules import Documentation, SimilarPair
 from anvil.core.lint.site import PAGE_ENDINGS, Site
 from anvil.core.markdown import front_matter, includes, parser, references
 from anvil.errors import ConfigError, GitError
-from anvil.models.documents import Document
+from anvil.models.documents import SEPARATOR, Document
 from anvil.models.lint import LintReport, RuleName
 from anvil.services.reports import content_health
 
@@ -88,14 +88,15 @@ def _page(document: Document, row: StoredDocument | None, reader: Reader | None)
     else:
         page = parser.parse(document.text)
         sections, metadata, first_line, text = page.sections, page.metadata, page.first_line, page.text
+    content = references.read(text)
     headings = [
-        PageHeading(section.start_line - first_line + 1, section.heading_level, section.title)
+        PageHeading(content.not_blank(section.start_line - first_line + 1), section.heading_level, section.title)
         for section in sections
         if section.heading_level
     ]
     return LintPage(
         document.path,
-        references.read(text),
+        content,
         headings,
         metadata,
         first_line,
@@ -129,8 +130,14 @@ def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str
     return tuple(
         SimilarPair(_place(pair.first), _place(pair.second), pair.similarity)
         for pair in pairs
-        if pair.first.file_path in fresh and pair.second.file_path in fresh
+        if pair.first.file_path in fresh and pair.second.file_path in fresh and _is_worth_saying(pair)
     )
+
+
+def _is_worth_saying(pair: content_health.Pair) -> bool:
+    """Whether both chunks have text besides their headings: of two that are headings alone, only these are alike."""
+    sizes = (spot.chars - len(spot.heading_path.rpartition(SEPARATOR)[2]) for spot in (pair.first, pair.second))
+    return min(sizes) >= rules.MIN_DUPLICATE_CHARS
 
 
 def _place(spot: content_health.Spot) -> tuple[str, int, str]:

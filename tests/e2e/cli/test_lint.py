@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
+import jsonschema
 import pytest
 
+from anvil.core.config.schema import LintLevels
+from anvil.core.lint.rules import RULES
+from anvil.models.lint import RuleName
 from tests.support.in_process import complaint, program
 from tests.support.repositories import commit, isolated, root, write
 
@@ -79,3 +84,34 @@ def test_levels_of_the_configuration(root: Path, level: str) -> None:
     write(root / "anvil.toml", f'[lint.levels]\nbroken-link = "{level}"\n')
     write(root / "docs/a.md", "[x](gone.md)\n")
     assert ("gone.md" in program("lint", "docs", cwd=root).stdout) == (level == "note")
+
+
+def test_sarif_is_as_the_standard_says(root: Path) -> None:
+    write(root / "docs/a b.md", "# A\n\n[x](gone.md) [x](gone.md)\n\n[y](gone.md)\n")
+    program("lint", "docs", "--sarif", "out.sarif", "-q", cwd=root, code=1)
+    log = json.loads((root / "out.sarif").read_text(encoding="utf-8"))
+    schema = json.loads((Path(__file__).parents[2] / "data" / "sarif_2_1_0_part.json").read_text(encoding="utf-8"))
+    validator = jsonschema.Draft7Validator(schema, format_checker=jsonschema.FormatChecker())
+    assert list(validator.iter_errors(log)) == []
+    (run,) = log["runs"]
+    results = [result for result in run["results"] if result["ruleId"] == "broken-link"]
+    places = [result["locations"][0]["physicalLocation"] for result in results]
+    assert [(place["artifactLocation"]["uri"], place["region"]["startLine"]) for place in places] == [
+        ("docs/a%20b.md", 3),
+        ("docs/a%20b.md", 5),
+    ]
+    assert all(run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] for result in results)
+    assert len({result["partialFingerprints"]["anvilLint/v1"] for result in run["results"]}) == len(run["results"])
+    printed = json.loads(program("lint", "docs", "--sarif", "-", cwd=root, code=1).stdout)
+    assert printed == log
+
+
+def test_each_rule_has_a_section_a_level_and_a_description(root: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "lint-rules.md").read_text(encoding="utf-8")
+    assert sorted(get_args(RuleName)) == sorted(RULES)
+    for name in RULES:
+        level = getattr(LintLevels(), name.replace("-", "_"))
+        assert f"| [{name}](#{name}) | {level} | " in page
+        assert all(
+            f"**{part}" in page.partition(f"\n## {name}\n")[2].partition("\n## ")[0] for part in ("What.", "Why.")
+        )

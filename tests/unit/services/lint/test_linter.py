@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +20,11 @@ __all__ = ["isolated", "root"]
 MKDOCS = "site_name: Site\nmarkdown_extensions: [attr_list, admonition, pymdownx.snippets]\n"
 
 
+def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
+    for path, text in pages.items():
+        write(folder / "docs" / path, text)
+
+
 def linted(
     folder: Path,
     pages: Mapping[str, str],
@@ -26,10 +33,9 @@ def linted(
     config: Config | None = None,
 ) -> LintReport:
     """The report on ``pages`` in the folder ``docs`` below ``folder``, with ``others`` from ``folder`` on."""
-    for path, text in {**{f"docs/{path}": text for path, text in pages.items()}, **(others or {})}.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode())
+    write_pages(folder, pages)
+    for path, text in (others or {}).items():
+        write(folder / path, text)
     with anvil.open(folder / "docs", config=config or Config()) as opened:
         return opened.lint(rules=rules or None)
 
@@ -384,3 +390,98 @@ def test_a_page_that_was_renamed_in_git_is_named(root: Path) -> None:
         "Broken link 'b.md': there is no file b.md. It was removed.",
         "Broken link 'never.md': there is no file never.md.",
     ]
+
+
+def test_sections_that_nearly_say_the_same_are_found_by_the_vectors_of_the_index(tmp_path: Path) -> None:
+    text = (
+        "To rotate the signing key, run the rotate command on the primary host, wait until both keys are published, "
+        "and remove the old key after one day."
+    )
+    pages = {
+        "a.md": f"# Rotate the signing key\n\n{text}\n",
+        "b.md": f"# Rotate the signing key\n\n{text.replace('one day', '24 hours')}\n",
+        "c.md": "# Weather\n\nIt rains in spring, and in autumn the wind comes from the west, often for many days.\n",
+    }
+    write_pages(tmp_path, pages)
+    with anvil.open(tmp_path / "docs") as opened:
+        opened.index()
+    report = linted(tmp_path, pages, "near-duplicate")
+    assert places(report) == ["a.md:1"] and "at b.md:1 (similarity 0.9" in report.findings[0].message
+    assert report.notes == ()
+    stale = linted(tmp_path, {"b.md": pages["b.md"] + "\nOne more.\n"}, "near-duplicate")
+    assert not stale.findings and "1 page" in stale.notes[0]
+
+
+def test_a_fresh_index_and_none_give_the_same_findings(tmp_path: Path) -> None:
+    page = "\n\n# A {#own}\n\n[1](#own) [2](#a) [3](b.md#set-ext) [4](gone.md)\n\n## Empty\n"
+    pages = {
+        "a.md": f"---\ntitle: x\n---\n{page}",
+        "b.md": "Set ext\n=======\n\n# Set ext\n",
+        "c.md": page.replace("\n", "\r\n"),
+    }
+    before = linted(tmp_path, pages)
+    with anvil.open(tmp_path / "docs", provider="none") as opened:
+        opened.index()
+        assert opened.lint().findings == before.findings
+    assert {finding.rule for finding in before.findings} >= {"broken-link", "broken-anchor", "empty-section"}
+
+
+# --- hostile input -------------------------------------------------------------------------------------------------
+
+
+def test_paths_that_lead_out_of_the_repository_are_not_looked_at(root: Path) -> None:
+    write(root / "docs/a.md", "[1](../../../../etc/passwd) [2](..) [3](../../x.md) [4](%00) [5](a%2f..%2fb.md)\n")
+    with anvil.open(root / "docs") as opened:
+        found = opened.lint(rules=["broken-link"]).findings
+    assert [finding.message for finding in found] == ["Broken link 'a%2f..%2fb.md': there is no file b.md."]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_links_of_the_file_system(root: Path) -> None:
+    (root / "docs/link.md").symlink_to("a.md")
+    (root / "docs/out").symlink_to("/etc")
+    (root / "docs/loop").symlink_to("loop")
+    (root / "mkdocs.yml").symlink_to("/etc/hostname")
+    write(root / "docs/a.md", "# A\n\n[1](link.md#a) [2](loop) [3](loop/x.md#y)\n")
+    with anvil.open(root / "docs") as opened:
+        report = opened.lint(rules=["broken-link", "broken-anchor"])
+    assert report.generator == "mkdocs" and not report.findings  # its configuration is not read: pages may be made
+    (root / "mkdocs.yml").unlink()
+    with anvil.open(root / "docs") as opened:
+        report = opened.lint(rules=["broken-link", "broken-anchor"])
+    assert [(found.path, found.message) for found in report.findings] == [
+        (name, "Broken link 'loop/x.md#y': there is no file loop/x.md.") for name in ("a.md", "link.md")
+    ]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "a: &a [*a, *a]\n",
+        "nav: !!python/object/apply:os.system [exit]\nplugins: !ENV [X, []]\n",
+        "{" * 5000,
+        "nav: 1\nplugins: 2\nmarkdown_extensions: [[1], {2: 3}]\nvalidation: x\nsite_url: 4\ndocs_dir: docs\n",
+        "\0",
+        "INHERIT: mkdocs.yml\n",
+        "- a list\n",
+    ],
+)
+def test_a_configuration_that_is_hostile_or_wrong_does_no_harm(tmp_path: Path, config: str) -> None:
+    report = linted(tmp_path, {"index.md": "# A\n\n[x](#a)\n"}, "broken-anchor", others={"mkdocs.yml": config})
+    assert report.generator == "mkdocs" and not report.findings
+
+
+def test_a_megabyte_and_thousands_of_links_take_linear_time(tmp_path: Path) -> None:
+    pages = {
+        "links.md": "[x](links.md#a) [y](b.md) ![](c.png)\n" * 5_000,
+        "open.md": "[" * 300_000 + "](x.md)",
+        "tags.md": "<a href='" * 50_000,
+        "wiki.md": "[[" * 200_000,
+        "line.md": "word " * 200_000 + "[x](gone.md)",
+        **{f"circle{number}.md": f"[next](circle{(number + 1) % 200}.md)\n" for number in range(200)},
+    }
+    began = time.process_time()
+    report = linted(tmp_path, pages, "broken-link", "broken-anchor", "orphan-page")
+    assert time.process_time() - began < 20
+    assert ("line.md", 1) in [(finding.path, finding.line) for finding in report.findings]
+    assert not [finding for finding in report.findings if finding.path.startswith("circle")]
