@@ -103,6 +103,9 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     embedding = options.SubConfig(Embedding)
     llms_txt = options.Type(bool, default=False)
     """Whether `llms.txt`, `llms-full.txt` and the Markdown of each page are added to the site."""
+    tests = options.Optional(options.File(exists=True))
+    """A file of questions that the pages must answer, such as `anvil-tests.toml`, next to `mkdocs.yml`. When too few of
+    them are answered, each that is not is a warning, and so `--strict` fails."""
     on_error = options.Choice(("warn", "fail"), default="warn")
     """What happens when the index cannot be built: a warning, which `--strict` makes an error, or an error."""
 

@@ -28,6 +28,7 @@ from anvil.backends.store import manifest_file, overwrite_guard
 from anvil.core.config.schema import Config
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, BuildError
+from anvil.interfaces import doc_test_report
 from anvil.models.documents import BuildReport, Document
 from mkdocs_anvil import llms, options, pages, rendering
 
@@ -35,6 +36,8 @@ log = get_plugin_logger(__name__)
 
 PROGRESS_INTERVAL_S = 5.0
 """Time between two log lines of a long build."""
+MAX_WARNINGS = 20
+"""Questions without an answer that are logged."""
 LAST_PRIORITY = -200
 """The priority of the hooks: after all other plugins, also those that then build other languages (-100)."""
 
@@ -116,6 +119,8 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             report = self._build(documents)
             target = Path(config.site_dir) / self.config.index_path
             self._put(Path(report.index_path), target)
+            if self.config.tests:
+                self._test(self.config.tests)
         except AnvilError as error:
             self._complain(f"The site has no index: {error}")
         except Exception as error:  # a defect must not make the build of the site fail
@@ -274,6 +279,22 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             self._complain(report.nothing_embedded_because)
         done = "unchanged" if report.outcome == "unchanged" else f"{counted(report.embedded, 'passage')} embedded"
         log.info(f"{counted(report.pages, 'page')}, {done}: {target}")
+
+    def _test(self, suite: str) -> None:
+        """Ask the questions of a suite, and warn of those that are not answered."""
+        assert self._opened is not None
+        try:
+            report = self._opened.test(suite)
+        except AnvilError as error:
+            log.warning(f"The questions are not asked: {error}")
+            return
+        for note in report.notes:
+            log.info(note)
+        warn = log.info if report.passed else log.warning
+        for outcome in report.failed[:MAX_WARNINGS]:
+            came = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
+            warn(f"{outcome.ask!r} expects {outcome.expected}: {doc_test_report.standing(outcome)}.{came}")
+        warn(doc_test_report.sums(report))
 
     def _complain(self, message: str) -> None:
         if self.config.on_error == "fail":

@@ -99,14 +99,17 @@ def standing(outcome: Outcome) -> str:
     return "not found" if outcome.rank is None else f"result {outcome.rank}"
 
 
-def _sums(report: TestReport, style: Style) -> Iterator[str]:
-    judged = [outcome for outcome in report.outcomes if outcome.status in ("pass", "fail")]
-    passed = len(judged) - len(report.failed)
+def sums(report: TestReport) -> str:
+    """How many questions are answered, and how many must be: a sentence."""
+    judged = sum(outcome.status in ("pass", "fail") for outcome in report.outcomes)
+    passed = judged - len(report.failed)
     wanted = "" if report.min_hit is None else f", and {_percent(report.min_hit)} must be"
-    yield (
-        f"{passed} of {counted(len(judged), 'question')} {'is' if passed == 1 else 'are'} answered as expected "
-        f"({_percent(report.hit)}{wanted})."
-    )
+    verb = "is" if 1 in (passed, judged) else "are"
+    return f"{passed} of {counted(judged, 'question')} {verb} answered as expected ({_percent(report.hit)}{wanted})."
+
+
+def _sums(report: TestReport, style: Style) -> Iterator[str]:
+    yield sums(report)
     if report.mrr is not None:
         wanted = "" if report.min_mrr is None else f", at least {report.min_mrr:.2f} wanted"
         yield f"Mean reciprocal rank {report.mrr:.2f}{wanted}."

@@ -544,3 +544,19 @@ def test_nothing_is_written_through_links_of_a_checkout(tmp_path: Path) -> None:
     shutil.rmtree(site / ".anvil")
     linked(site / ".anvil", tmp_path)
     assert "leads out" in sites.build(site) and not (tmp_path / "site-docs.db").exists()
+
+
+def test_questions_that_the_pages_do_not_answer_fail_a_strict_build(tmp_path: Path) -> None:
+    options = {"embedding": {"provider": "none"}, "tests": "anvil-tests.toml"}
+    site = sites.make(tmp_path, PAGES, "", options)
+    question = '[[question]]\nask = "quiet window at night"\nwithin = 1\nexpect = '
+    (site / "anvil-tests.toml").write_text(f'{question}"guides/alerts.md#silence-at-night"\n', encoding="utf-8")
+    assert "1 of 1 question is answered as expected" in sites.build(site, "--strict")
+    (site / "anvil-tests.toml").write_text(f'{question}"install.md"\n', encoding="utf-8")
+    told = sites.build(site, "--strict", code=1)
+    assert "'quiet window at night' expects install.md: " in told and "guides/alerts.md comes first." in told
+    assert "0 of 1 question is answered as expected" in sites.build(site)
+    (site / "anvil-tests.toml").write_text(f'{question}"gone.md"\n', encoding="utf-8")
+    assert "The questions are not asked: " in sites.build(site, "--strict", code=1)
+    (site / "anvil-tests.toml").unlink()
+    sites.build(site, code=1)
