@@ -1,4 +1,4 @@
-"""libgit2 calls other than reading: opening, merging, configuring, and its failures in plain words."""
+"""Opening, merging and configuring with libgit2, and translation of its errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def open_repository(folder: Path) -> pygit2.Repository:
-    """The repository whose work tree is this folder; GitError that says why it cannot be read."""
+    """The repository with this work tree. Raises :class:`GitError`."""
     import pygit2
     from pygit2.enums import RepositoryOpenFlag
 
@@ -40,7 +40,7 @@ def open_repository(folder: Path) -> pygit2.Repository:
 
 @contextmanager
 def failures(what: str) -> Iterator[None]:
-    """Translate the library's failures; a bare KeyError from it means an object that is not there."""
+    """Translate libgit2's errors. Its KeyError means that an object is missing."""
     import pygit2
 
     try:
@@ -62,8 +62,7 @@ def _reason(error: Exception) -> str:
 
 
 def index_class() -> type[pygit2.Index]:
-    """The library's Index, made to be quiet: where opening failed, its destructor complained on stderr as
-    well."""
+    """pygit2's Index, whose destructor prints an error to stderr when opening failed, without that."""
     import pygit2
 
     class QuietIndex(pygit2.Index):
@@ -77,10 +76,10 @@ def index_class() -> type[pygit2.Index]:
 def merge(
     handle: pygit2.Repository, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Three states of a folder (path -> blob id) merged as git merges them, and the paths that could not be.
+    """Merge three states of a folder (path -> blob id) as git does; the result, and the paths with a conflict.
 
-    Renames are followed, and texts that changed on both sides are combined where they do not overlap; these are new
-    blobs, written to the repository. Of a path that is in conflict, or whose blobs are not all here, one side is kept.
+    Renames are followed. Texts that changed on both sides in different places are combined to new blobs, which are
+    written to the repository. For a path with a conflict, or with missing blobs, one side is used.
     """
     import pygit2
 
@@ -88,7 +87,7 @@ def merge(
     merged = {path: ids[0] for path, ids in sides.items() if ids[0] and len(set(ids)) == 1}
     moved = {path: ids for path, ids in sides.items() if path not in merged}
     with failures("The pages cannot be merged"):
-        here = {each for ids in moved.values() for each in ids if each is None or each in handle}
+        here = {item for ids in moved.values() for item in ids if item is None or item in handle}
 
         def tree(side: int) -> pygit2.Oid:
             index = pygit2.Index()
@@ -98,25 +97,25 @@ def merge(
                     index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=blob), pygit2.enums.FileMode.BLOB))
             return index.write_tree(handle)
 
-        found = handle.merge_trees(tree(0), tree(1), tree(2))
-        torn = {side.path for each in found.conflicts or () for side in each if side is not None}
-        merged |= {each.path: str(each.id) for each in found if each.path not in torn}
+        merged_index = handle.merge_trees(tree(0), tree(1), tree(2))
+        torn = {side.path for item in merged_index.conflicts or () for side in item if side is not None}
+        merged |= {item.path: str(item.id) for item in merged_index if item.path not in torn}
     for path, (before, own, other) in moved.items():
         if path in torn or not here.issuperset((before, own, other)):
             if path not in torn and own == before and other in here:
-                kept = other
+                chosen = other
             elif path not in torn and other in (before, own):
-                kept = own
+                chosen = own
             else:
                 torn.add(path)
-                kept = own or (other if other in here else None)
-            if kept is not None:
-                merged[path] = kept
+                chosen = own or (other if other in here else None)
+            if chosen is not None:
+                merged[path] = chosen
     return merged, tuple(sorted(torn))
 
 
 def configure(file: Path, values: Mapping[str, str | None]) -> None:
-    """Set keys of a configuration file; None removes one."""
+    """Set keys of a git configuration file; None removes one."""
     import pygit2
 
     with failures(f"{file} cannot be written"):

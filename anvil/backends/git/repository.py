@@ -1,7 +1,7 @@
-"""The only door to git's data: blob ids, the staged tree, commits, ignore rules, and when each path last changed.
+"""Reading git repositories: blob ids, the staged tree, commits, ignore rules, and the last change of each path.
 
-Reads repositories through libgit2; the git program is never run. Every failure of the library leaves here as a
-``GitError`` that says what could not be read and what to do, and the library is imported when first needed.
+It uses libgit2, not the git program. Errors become :class:`GitError`, with what could not be read and the next step.
+The library is imported on first use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _IDENT = re.compile(rb"\$Id:[^$\n]*\$")
 
 
 def status(path: Path) -> GitStatus | None:
-    """The repository around a folder of documents; None outside one, and when it cannot be read."""
+    """The status of the repository of a folder; None outside a repository, and when it cannot be read."""
     try:
         repository = Repository.discover(path)
         if repository is None:
@@ -46,16 +46,16 @@ def status(path: Path) -> GitStatus | None:
             dirty=repository.dirty(repository.relative(path)),
         )
     except (GitError, SourceError):
-        return None  # status answers whatever state git is in; building and checking name the reason
+        return None  # the status never fails; builds and checks report the error
 
 
 def distance(folder: Path, commit: str) -> int | None:
-    """How many commits HEAD of the repository around ``folder`` has beyond this one (40 hex digits); None when it is
-    no ancestor, or nobody can tell."""
+    """Number of commits that HEAD of the repository of ``folder`` has after ``commit`` (40 hex digits); None when it is
+    not an ancestor, or unknown."""
     try:
         repository = Repository.discover(folder)
-        found = repository.nearest([commit]) if repository else None
-        return found[1] if found else None
+        nearest = repository.nearest([commit]) if repository else None
+        return nearest[1] if nearest else None
     except (GitError, SourceError):
         return None
 
@@ -65,10 +65,10 @@ MAX_RENAMES = 5
 
 
 class Repository:
-    """One repository with a work tree; a linked worktree or a submodule counts as one of its own.
+    """A repository with a work tree. A linked worktree and a submodule are repositories too. Not thread-safe.
 
-    ``root`` is the work tree, ``git_dir`` its own git folder, ``common_dir`` the one shared by linked
-    worktrees; all are absolute, with symlinks resolved. Not for use by two threads at once.
+    ``root``: the work tree. ``git_dir``: its git folder. ``common_dir``: the folder that linked worktrees share. All
+    are absolute, without symlinks.
     """
 
     def __init__(self, handle: pygit2.Repository, root: Path) -> None:
@@ -82,8 +82,10 @@ class Repository:
 
     @classmethod
     def discover(cls, path: Path) -> Repository | None:
-        """The repository that ``path`` lies in, existing or not; None outside any. Raises GitError when there is one
-        that cannot be read: broken, owned by another user, or in a format that libgit2 does not know (SHA-256 ids)."""
+        """The repository that contains ``path``, which need not exist; None outside a repository.
+
+        Raises :class:`GitError` for one that cannot be read: broken, owned by another user, or with SHA-256 ids.
+        """
         where = Path(os.path.realpath(path))
         limits = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
         ceilings = {os.path.realpath(limit) for limit in limits if limit}
@@ -95,7 +97,7 @@ class Repository:
             if mark.is_file() or (mark / "HEAD").exists():
                 return cls(open_repository(folder), folder)
             if folder.name == ".git" and (folder / "HEAD").exists():
-                return None  # inside a repository's own folder there is no work tree
+                return None  # a repository's own folder has no work tree
             if broken is None and mark.is_dir() and any(mark.iterdir()):
                 broken = mark
         if broken is not None:
@@ -103,7 +105,7 @@ class Repository:
         return None
 
     def relative(self, path: Path) -> str:
-        """The path below ``root``, POSIX, ``.`` for the root itself; SourceError when it lies elsewhere."""
+        """The path below ``root``, POSIX, ``.`` for the root itself. Raises :class:`SourceError` for another path."""
         try:
             below = Path(os.path.realpath(path)).relative_to(self.root).as_posix()
         except ValueError:
@@ -112,18 +114,18 @@ class Repository:
 
     @cached_property
     def composes_names(self) -> bool:
-        """Whether git stores this work tree's names composed (NFC), whatever the file system lists (macOS)."""
+        """Whether git stores names in NFC, also where the file system does not (macOS)."""
         return self._config("core.precomposeunicode")
 
     # --- commits -----------------------------------------------------------------------------------
 
     def head(self) -> str | None:
-        """The commit checked out, as 40 hex digits; None before the first commit. Detached is fine."""
+        """The commit of HEAD, 40 hex digits; None before the first commit."""
         with failures("HEAD cannot be read"):
             return None if self._git.head_is_unborn else str(self._git.head.target)
 
     def resolve(self, revision: str) -> str:
-        """The commit id that a branch, tag, id or expression such as ``HEAD~2`` names; SourceError if none."""
+        """The commit id for a branch, tag, id or expression such as ``HEAD~2``. Raises :class:`SourceError`."""
         import pygit2
 
         try:
@@ -139,31 +141,30 @@ class Repository:
 
     @property
     def is_shallow(self) -> bool:
-        """Whether the history was cut off when this repository was cloned."""
+        """Whether this is a shallow clone."""
         return (self.common_dir / "shallow").exists()
 
     def branch(self, name: str) -> str | None:
-        """The commit of a branch: a local one, ``origin/main``, or ``main`` as last fetched from origin; None for what
-        is no branch."""
+        """The commit of a branch: a local one, ``origin/main``, or ``main`` of origin; None without such a branch."""
         with failures("The branches cannot be read"):
             for full in (f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}"):
                 try:
                     reference = self._git.references.get(full)
                     if reference is not None:
                         return str(reference.resolve().target)
-                except (KeyError, ValueError):  # a name that no reference can have
+                except (KeyError, ValueError):  # an invalid name
                     continue
         return None
 
     def merge_base(self, first: str, second: str) -> str | None:
-        """The best common ancestor of two commits; None when this clone knows none."""
+        """The best common ancestor of two commits; None when this clone has none."""
         with failures("The history cannot be read"):
             base = self._git.merge_base(first, second)
             return None if base is None else str(base)
 
     def last_with(self, paths: Collection[str], limit: int) -> dict[str, tuple[str, str]]:
-        """Path -> the newest commit that holds it and its blob there, from HEAD down the first parents of at most
-        ``limit`` commits. ``paths`` are relative to ``root``; those that no commit holds are left out."""
+        """Path -> (newest commit that contains it, its blob there), along the first parents of HEAD, ``limit`` commits
+        at most. ``paths`` are relative to ``root``; paths in none of these commits are left out."""
         commit, missing = self.head(), set(paths)
         last: dict[str, tuple[str, str]] = {}
         with failures("The history cannot be read"):
@@ -180,19 +181,19 @@ class Repository:
         return last
 
     def short(self, commit: str) -> str:
-        """The shortest unique form of an id, as git prints it; its first seven digits when it is not here."""
+        """The shortest unique form of an id, as git prints it; seven digits for a commit that is not in this clone."""
         with failures(f"The commit {commit[:12]} cannot be read"):
-            found = self._git.get(commit)
-            return commit[:7] if found is None else str(found.short_id)
+            git_object = self._git.get(commit)
+            return commit[:7] if git_object is None else str(git_object.short_id)
 
     def time(self, commit: str) -> int:
-        """A commit's time (of committing) in seconds since 1970."""
+        """A commit's committer time in seconds since 1970."""
         with failures(f"The commit {commit[:12]} cannot be read"):
             return self._commit(commit)[0]
 
     def nearest(self, commits: Iterable[str]) -> tuple[str, int] | None:
-        """Of these commits (40 hex digits) the ancestor of HEAD that it has moved on from least, and by how many
-        commits; None when none is one, as far as this clone knows."""
+        """Of these commits (40 hex digits), the nearest ancestor of HEAD, and the number of commits that HEAD has after
+        it; None when this clone has none of them as an ancestor."""
         head, best = self.head(), None
         with failures("The history cannot be read"):
             for commit in commits:
@@ -203,33 +204,32 @@ class Repository:
         return best
 
     def default_branch(self) -> str | None:
-        """The commit of the remote's default branch as last fetched (40 hex digits); None when unknown."""
+        """The commit of the remote's default branch at the last fetch (40 hex digits); None if unknown."""
         for name in ("origin/HEAD", "origin/main", "origin/master"):
             with failures("The remote's branches cannot be read"):
                 reference = self._git.references.get(f"refs/remotes/{name}")
                 try:
                     if reference is not None:
                         return str(reference.resolve().target)
-                except KeyError:  # origin/HEAD names a branch that was pruned since
+                except KeyError:  # origin/HEAD names a branch that was pruned
                     continue
         return None
 
     def tree(self, revision: str, prefix: str) -> dict[str, Entry]:
-        """Everything under a folder in a commit: path relative to ``prefix`` -> entry; empty if there is
-        none.
+        """The files of a folder in a commit: path relative to ``prefix`` -> entry; empty without the folder.
 
-        Names that are not UTF-8 keep their bytes as surrogate escapes.
+        Bytes of names that are not UTF-8 become surrogate escapes.
         """
         with failures(f"The tree of {revision[:12]} cannot be read"):
             folder = self._trees.folder(self._commit(revision)[2], prefix)
             return dict(self._trees.files(folder)) if folder else {}
 
     def entry(self, path: str, revision: str | None = None) -> Entry | None:
-        """What is staged, or lies in a commit, at a path relative to ``root``; None when there is nothing."""
+        """The staged entry, or that of a commit, at a path relative to ``root``; None without one."""
         return self.entries([path], revision)[path]
 
     def entries(self, paths: Collection[str], revision: str | None = None) -> dict[str, Entry | None]:
-        """The same of several paths."""
+        """As :meth:`entry`, for several paths."""
         if revision is not None:
             with failures(f"The tree of {revision[:12]} cannot be read"):
                 root = self._commit(revision)[2]
@@ -237,7 +237,7 @@ class Repository:
         entries: dict[str, Entry | None] = {}
         with failures("The git index cannot be read"):
             index = self._current_index()
-            sides = [side for each in index.conflicts or () for side in each if side is not None]
+            sides = [side for conflict in index.conflicts or () for side in conflict if side is not None]
             conflicts = {side.path: Entry(str(side.id), "conflict") for side in reversed(sides)}
             for path in paths:
                 entries[path] = conflicts.get(path)
@@ -260,13 +260,12 @@ class Repository:
         since: str | None,
         revision: str | None = None,
     ) -> dict[str, str]:
-        """Path -> ISO 8601 UTC time of the last commit that touched it, as ``git log -1 -- path`` from
-        ``revision``.
+        """Path -> ISO 8601 UTC time of the last commit that changed it, as ``git log -1 -- path`` from ``revision``.
 
-        ``paths`` and the keys of ``known`` (blob id, time) are relative to ``prefix``. ``known`` is what an
-        index built at commit ``since`` holds; it shortens the walk, never alters its result, save that in a
-        shallow clone it tells what the clone cannot. Paths that the commit does not hold are left out.
-        ``revision``: HEAD by default.
+        ``paths`` and the keys of ``known`` are relative to ``prefix``. ``known``: path -> (blob id, time) in an index
+        that was built at commit ``since``. It makes the walk shorter and does not change the result, except in a
+        shallow clone, which lacks this history. Paths that are not in the commit are left out. ``revision``: HEAD by
+        default.
         """
         head = revision or self.head()
         if head is None or not paths:
@@ -280,8 +279,9 @@ class Repository:
                 trusted[path] = int(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp())
         boundary = set((_text(self.common_dir / "shallow") or "").split())
         with failures("The history cannot be read"):
-            found = last_touched(Commits(self._commit, self._trees, prefix), head, present, trusted, since, boundary)
-        return {path: timestamp(seconds) for path, seconds in found.items()}
+            commits = Commits(self._commit, self._trees, prefix)
+            times = last_touched(commits, head, present, trusted, since, boundary)
+        return {path: timestamp(seconds) for path, seconds in times.items()}
 
     def successors(self, paths: Collection[str], max_commits: int = 2000) -> dict[str, str]:
         """Path -> where its file is in HEAD, renamed as ``git log --follow`` sees it; ``""`` where it was deleted.
@@ -318,7 +318,9 @@ class Repository:
                 diff.find_similar()
                 renames = [delta for delta in diff.deltas if delta.status_char() == "R"]
                 moves |= dict.fromkeys(gone, "")
-                moves |= {each.old_file.path: each.new_file.path for each in renames if each.old_file.path in gone}
+                moves |= {
+                    rename.old_file.path: rename.new_file.path for rename in renames if rename.old_file.path in gone
+                }
                 paths = paths - gone
         return moves
 
@@ -329,15 +331,15 @@ class Repository:
         return merge(self._git, base, ours, theirs)
 
     def configure(self, values: Mapping[str, str | None]) -> None:
-        """Set keys of the repository's own configuration, for all its work trees; None removes one."""
+        """Set keys of the repository's configuration, for all its work trees; None removes one."""
         configure(self.common_dir / "config", values)
 
     # --- index and work tree -----------------------------------------------------------------------
 
     @property
     def index_file(self) -> Path:
-        """The index in use: ``GIT_INDEX_FILE`` where git has set it for this repository, as it does for hooks of a
-        partial commit (``git commit -a``, ``git commit FILE``), else the repository's own."""
+        """Git's index: ``GIT_INDEX_FILE`` if git set it for this repository, as for hooks of a partial commit
+        (``git commit -a``, ``git commit FILE``), else the repository's own."""
         own = self.git_dir / "index"
         named = os.environ.get("GIT_INDEX_FILE")
         if not named:
@@ -345,21 +347,20 @@ class Repository:
         other = Path(os.path.realpath(named))
         elsewhere = os.environ.get("GIT_DIR")
         foreign = Path(os.path.realpath(elsewhere)) != self.git_dir if elsewhere else (other.parent / "HEAD").exists()
-        # A hook of the repository around a submodule hands its own index on, which says nothing about this one.
+        # A hook of the outer repository of a submodule passes its own index, which is not that of the submodule.
         return own if foreign and other.parent != self.git_dir else other
 
     @property
     def temporary(self) -> Literal["all", "named"] | None:
-        """Which files are staged for one commit alone: ``all`` for ``git commit -a``, those that are ``named`` for
-        ``git commit FILE``; None when the index in use is the repository's own."""
+        """The kind of a temporary index: ``all`` for ``git commit -a``, ``named`` for ``git commit FILE``; None for the
+        repository's own index."""
         name = self.index_file.name
         if self.index_file.parent != self.git_dir or not name.endswith(".lock"):
             return None
         return "named" if name.startswith("next-index") else "all"
 
     def staged(self, prefix: str) -> dict[str, Entry]:
-        """What is staged under a folder: path relative to ``prefix`` -> entry. No file of the folder is
-        read."""
+        """The staged files of a folder: path relative to ``prefix`` -> entry. The work tree is not read."""
         with failures("The git index cannot be read"):
             index = self._current_index()
             head = "" if prefix == "." else f"{prefix}/"
@@ -377,7 +378,7 @@ class Repository:
             return entries
 
     def reload(self) -> None:
-        """Read the index anew if it has changed. ``is_ignored`` goes by the one read last: it is asked
+        """Read git's index again if it changed. ``is_ignored`` uses the one that was read last, because it is called
         often."""
         try:
             with failures("The git index cannot be read"):
@@ -386,14 +387,15 @@ class Repository:
             self._index = None
 
     def is_ignored(self, path: str) -> bool:
-        """Whether git leaves this out: ignored by a rule, and neither tracked nor, for a folder (named with
-        a trailing ``/``), holding tracked files. Relative to ``root``.
+        """Whether git ignores a path, relative to ``root``: a rule matches it, and it is not tracked. A folder (with a
+        trailing ``/``) must not contain tracked files.
 
-        libgit2 differs from git in one thing: a ``!`` line does not undo a rule of a file further up. Where
-        the index cannot be read the rules alone decide."""
+        Unlike in git, a ``!`` line does not undo a rule of a parent folder's file. If git's index cannot be read, only
+        the rules decide.
+        """
         folder = path.endswith("/")
         with failures("The ignore rules cannot be read"):
-            if not folder and self._is_tracked(path):  # asked first: it takes a tenth of the time
+            if not folder and self._is_tracked(path):  # first, because it takes a tenth of the time
                 return False
             return self._git.path_is_ignored(path) and not (folder and self._is_tracked(path))
 
@@ -407,21 +409,21 @@ class Repository:
         return at < len(index) and os.fspath(index[at].path).startswith(path)
 
     def clean(self, path: str, data: bytes) -> bytes:
-        """The bytes just read from a work tree file as git would store them: line endings and ``$Id$`` as
-        configuration and attributes ask. External filters (LFS) are not run."""
+        """The bytes of a work tree file as git stores them: with line endings and ``$Id$`` as configuration and
+        attributes say. External filters (LFS) are not run."""
         if b"\r\n" not in data and b"$Id:" not in data:
-            return data  # nothing for the built-in filters to do; asking for them costs more than hashing
+            return data  # the built-in filters change nothing, and looking them up is slower than hashing
         collapsed = _IDENT.sub(b"$Id$", data) if b"$Id:" in data else data
         forms = {data, collapsed, data.replace(b"\r\n", b"\n"), collapsed.replace(b"\r\n", b"\n")}
         if len(forms) == 1:
             return data
-        # Only newer versions of the library apply filters to bytes; each tells the id that they lead to.
+        # Only newer versions of libgit2 apply filters to bytes. All give the id of the filtered file.
         with failures(f"The filters of {path} cannot be read"):
             stored = str(self._git.hashfile(path))
         return next((form for form in forms if blob_id(form) == stored), data)
 
     def dirty(self, prefix: str) -> bool:
-        """Whether anything under the folder differs from HEAD, untracked files counted, Anvil's own index not."""
+        """Whether a folder differs from HEAD, with untracked files, without Anvil's index."""
         head = "" if prefix == "." else f"{prefix}/"
         with failures("The state of the work tree cannot be read"):
             return any(
@@ -430,8 +432,8 @@ class Repository:
             )
 
     def rule_files(self, prefix: str) -> tuple[Path, ...]:
-        """Files outside the folder on which ``is_ignored`` and ``clean`` depend, existing or not; the user's global
-        configuration is taken to stay as it is while a program runs."""
+        """Files outside the folder, existing or not, that ``is_ignored`` and ``clean`` depend on. Changes of the user's
+        global configuration are not noticed while the program runs."""
         folders = [self.root]
         for part in Path(prefix).parts:
             folders.append(folders[-1] / part)
@@ -441,16 +443,16 @@ class Repository:
     # --- inner -------------------------------------------------------------------------------------
 
     def configured(self, key: str) -> str | None:
-        """What git's configuration says of a key, here or for the user; None when nothing."""
+        """A value of git's configuration; None without one."""
         with failures("The configuration cannot be read"):
             config = self._git.config
             return config[key] if key in config else None  # noqa: SIM401 - it has no get
 
     def attribute(self, path: str, name: str) -> str | None:
-        """The value that ``.gitattributes`` gives a file, by its path relative to ``root``; None without one."""
+        """The value of an attribute of a file, by its path relative to ``root``; None without one."""
         with failures("The attributes cannot be read"):
-            found = self._git.get_attr(path, name)
-            return found if isinstance(found, str) else None
+            value = self._git.get_attr(path, name)
+            return value if isinstance(value, str) else None
 
     def _config(self, key: str) -> bool:
         with failures("The configuration cannot be read"):
@@ -459,11 +461,12 @@ class Repository:
     def _commit(self, commit: str) -> tuple[int, tuple[str, ...], str]:
         import pygit2
 
-        found = self._git[commit].peel(pygit2.Commit)
-        return found.commit_time, tuple(map(str, found.parent_ids)), str(found.tree_id)
+        commit_object = self._git[commit].peel(pygit2.Commit)
+        parents = tuple(map(str, commit_object.parent_ids))
+        return commit_object.commit_time, parents, str(commit_object.tree_id)
 
     def _current_index(self) -> pygit2.Index:
-        """The index, opened by file: unlike the repository's own it is always in byte order, and ours to replace."""
+        """Git's index, opened as a file: unlike the repository's own object, its entries are always in byte order."""
         file = self.index_file
         try:
             stat = file.stat()
@@ -476,12 +479,12 @@ class Repository:
 
     @staticmethod
     def _first(index: pygit2.Index, prefix: str) -> int:
-        """The position of the first entry not below ``prefix`` in git's order, which is that of bytes."""
+        """The position of the first entry from ``prefix`` on, in git's byte order."""
         return bisect_left(range(len(index)), os.fsencode(prefix), key=lambda at: os.fsencode(index[at].path))
 
 
 def _text(file: Path) -> str | None:
-    """A small file of the git folder, None when it is not there."""
+    """The text of a file of the git folder; None without the file."""
     try:
         return file.read_text("utf-8")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The index file as git holds it: the one that is staged, or the one in a commit, whatever lies in the folder."""
+"""The index file in git: the staged version, or that of a commit."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from anvil.errors import ArtifactError, ArtifactMissing, ArtifactRejected, Sourc
 
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
 _MAX_POINTER_BYTES = 1024
-"""What Git LFS commits in place of a file is never longer."""
+"""The limit of a pointer file of Git LFS."""
 
 
 class TrackedIndex:
-    """The index file at a path of the work tree, as git knows it.
+    """The index file at a path of the work tree, in git.
 
-    Raises :class:`SourceError` outside a repository, and when the documents lie in another one (a submodule): what
-    is committed there is not what is committed here.
+    Raises :class:`SourceError` outside a repository, and when the documents are in another one, such as a submodule.
     """
 
     def __init__(self, index: Path, docs: Path) -> None:
@@ -37,7 +36,7 @@ class TrackedIndex:
         around = Repository.discover(docs)
         if around is None or around.root != repository.root:
             raise SourceError(
-                f"{docs} and {index} lie in different repositories, so no commit holds both. "
+                f"{docs} and {index} are in different repositories, so no commit has both. "
                 "Keep the index in the repository of the documents, and run the hook there."
             )
         self.repository = repository
@@ -46,51 +45,51 @@ class TrackedIndex:
         """Relative to the repository's root, POSIX."""
 
     def adding(self) -> str:
-        """What to do so that the index is in the next commit: a sentence."""
+        """A message: how to get the index into the next commit."""
         if not self.ignored:
             return f"Run: {shlex.join(['git', 'add', self.path])}"
         if self.index.parent == self.docs / INDEX_FOLDER:
-            return f"Git is told to ignore it: run '{self._let_in()}', or choose another place with --index."
-        return f"Git is told to ignore it: 'git check-ignore -v {shlex.quote(self.path)}' names the rule to take out."
+            return f"Git ignores it: run '{self._track_command()}', or choose another place with --index."
+        return f"Git ignores it: 'git check-ignore -v {shlex.quote(self.path)}' names the rule to remove."
 
     @property
     def ignored(self) -> bool:
-        """Whether git is told to leave it out."""
+        """Whether git ignores it."""
         self.repository.reload()
         return self.repository.is_ignored(self.path)
 
-    def _let_in(self) -> str:
-        """The command that has git take in an index at its default place."""
+    def _track_command(self) -> str:
+        """The command that makes git track an index at its default place."""
         folder = os.path.relpath(self.docs)
         named = [] if folder == "docs" else ["--docs", folder]
         return installation.line([*installation.typed(), "init", *named, "--commit-index"])
 
     def _building(self) -> str:
-        """What to do when there is neither an index in git nor a file: sentences."""
+        """A message: what to do when there is no index, neither in git nor as a file."""
         build = installation.line([*installation.typed(), "build", "--staged"])
         folder = self.index.parent
-        if folder == self.docs / INDEX_FOLDER and not (folder / ".gitignore").exists():  # a build keeps it out of git
+        if folder == self.docs / INDEX_FOLDER and not (folder / ".gitignore").exists():  # a build adds a .gitignore
             add = installation.line(["git", "add", os.path.relpath(folder)])
             return (
                 'Name another place: index = "docs.anvil.db" in anvil.toml, or args: [--index, docs.anvil.db] of the '
-                f"hook. Or let git have this one: {self._let_in()} && {build} && {add}"
+                f"hook. Or track this one: {self._track_command()} && {build} && {add}"
             )
         return f"Build it with '{build}', and the options of the hook if it has any. {self.adding()}"
 
     def is_staged(self) -> bool:
-        """Whether the file that lies in the folder is the one that would be committed."""
+        """Whether the file in the work tree is the staged one."""
         entry = self.repository.entry(self.path)
-        return entry is not None and entry.kind == "file" and self._lies_there(entry.id)
+        return entry is not None and entry.kind == "file" and self._is_file(entry.id)
 
     @contextmanager
     def file(self, revision: str | None = None) -> Iterator[Path]:
-        """The index as staged, or as in a commit, as a file to read. Raises :class:`ArtifactError`.
+        """The staged index, or that of a commit, as a file. Raises :class:`ArtifactError`.
 
-        It is the one in the folder when that is the same, else a copy that is gone afterwards.
+        If the file in the work tree is the same, it is that file, else a temporary copy.
         """
         where = f"in the commit {revision}" if revision is not None else "staged"
         blob = self._blob(where, None if revision is None else self.repository.resolve(revision))
-        if self._lies_there(blob):
+        if self._is_file(blob):
             yield self.index
             return
         data = self._content(blob)
@@ -116,7 +115,7 @@ class TrackedIndex:
             raise ArtifactRejected(f"{self.path}, {where}, is a {entry.kind}, not a file. Name the index with --index.")
         return entry.id
 
-    def _lies_there(self, blob: str) -> bool:
+    def _is_file(self, blob: str) -> bool:
         try:
             header = b"blob %d\0" % self.index.stat().st_size
             if _hashed(self.index, hashlib.sha1(header, usedforsecurity=False)) == blob:
@@ -127,10 +126,10 @@ class TrackedIndex:
             return False
 
     def _pointed(self, blob: str) -> str | None:
-        """The SHA-256 of the file that a Git LFS pointer stands for; None when the blob is none."""
+        """The SHA-256 in a Git LFS pointer; None when the blob is not a pointer."""
         data = self.repository.read_blob(blob)
-        found = _POINTER.match(data) if len(data) <= _MAX_POINTER_BYTES else None
-        return found[1].decode() if found else None
+        match = _POINTER.match(data) if len(data) <= _MAX_POINTER_BYTES else None
+        return match[1].decode() if match else None
 
     def _content(self, blob: str) -> bytes:
         pointed = self._pointed(blob)
@@ -141,12 +140,12 @@ class TrackedIndex:
             return stored.read_bytes()
         except OSError:
             raise ArtifactMissing(
-                f"{self.path} is kept by Git LFS and is not here. Run 'git lfs fetch', and try again."
+                f"{self.path} is in Git LFS and was not fetched. Run 'git lfs fetch', and try again."
             ) from None
 
 
 def is_pointer(file: Path) -> bool:
-    """Whether a file is what Git LFS leaves in the place of one that it has not fetched."""
+    """Whether a file is a pointer file of Git LFS."""
     try:
         with file.open("rb") as opened:
             return _POINTER.match(opened.read(_MAX_POINTER_BYTES)) is not None
@@ -155,7 +154,7 @@ def is_pointer(file: Path) -> bool:
 
 
 def _hashed(file: Path, whole: hashlib._Hash) -> str:
-    """The hash of a file's bytes, hex, after what is in it already; block by block, since an index may be large."""
+    """Add a file's bytes to a hash, block by block; the result, hex."""
     with file.open("rb") as opened:
         while block := opened.read(1 << 20):
             whole.update(block)

@@ -1,7 +1,7 @@
-"""Where documents come from: the working tree, the staged tree, or a commit, behind one protocol.
+"""Sources of documents: the protocol, and the staged tree and commits.
 
-Whoever builds or compares an index takes any of them. Each promises the same documents for the same
-content, so an index built from one is fresh when compared with another.
+All sources give the same documents for the same content, so an index that was built from one can be compared with
+another.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["DocumentSource", "SourceOptions", "commit_tree", "part", "staged_tre
 
 
 class DocumentSource(Protocol):
-    """A set of documents at one moment. Usable from several threads."""
+    """A set of documents. Thread-safe."""
 
     @property
     def name(self) -> str:
@@ -50,61 +50,58 @@ class DocumentSource(Protocol):
 
     @property
     def root_path(self) -> str:
-        """The documents' folder relative to the repository, POSIX; ``.`` when it is the same, or outside
-        git."""
+        """The documents' folder relative to the repository, POSIX; ``.`` for the root, and outside of git."""
 
     @property
     def problem(self) -> str | None:
-        """Why the repository's rules and times are not used although there is one; None when all is well."""
+        """Why the rules and times of the repository cannot be used; None without a problem."""
 
     @property
     def excluded_hashes(self) -> frozenset[str] | None:
-        """Files that would be documents here but for the site they belong to, which leaves them out, by
-        :func:`anvil.backends.sources.site.hash_path`; None when the documents are the files themselves."""
+        """Hashed paths of the files that the site leaves out, see :func:`anvil.backends.sources.site.hash_path`; None
+        without a site."""
 
     def commit(self) -> str | None:
-        """The commit these documents belong to (40 hex digits), HEAD for trees not committed; None without
+        """The commit of the documents (40 hex digits), HEAD for the working tree and the staged tree; None without
         one."""
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        """Every document that ``read`` would give, by blob id, and what is left out.
+        """All documents by blob id, and the files that are skipped.
 
-        ``indexed`` (path -> blob id) is what an index built with the same options holds: those contents
-        need no look to know that they are text, so a comparison reads only what differs.
+        ``indexed``: path -> blob id in an index that was built with the same options. Files with these ids are not read
+        again.
         """
 
     def read(self, path: str) -> Document | Skipped:
-        """One document, with the id of the bytes really read; Skipped when it cannot be one (any more).
+        """A document, with the id of the bytes that were read; Skipped when it is not a document any more.
 
-        ``last_modified`` is what the last call of that name found, else one walk finds it for all documents.
+        ``last_modified`` is from the last call of that method, else one walk finds it for all documents.
         """
 
     def text(self, path: str) -> Document | Skipped:
-        """What the file of a document says, with what it includes; ``last_modified`` is empty, so no history is
-        walked."""
+        """A document with its included text and without ``last_modified``, so no history is read."""
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
-        """Path -> ISO 8601 UTC time of the last commit that touched it, or of the file where git knows none.
+        """Path -> ISO 8601 UTC time of the last commit that changed it, else of the file.
 
-        ``known``: path -> (blob id, time) as held by an index built at commit ``since``.
+        ``known``: path -> (blob id, time) in an index that was built at commit ``since``.
         """
 
 
 def working_tree(docs: Path, options: SourceOptions | None = None) -> DocumentSource:
-    """The files of a folder as they lie there. SourceError when there is no such folder."""
+    """The files of a folder. Raises :class:`SourceError` when there is no such folder."""
     return WorkingTree(docs, options or SourceOptions())
 
 
 def staged_tree(docs: Path, options: SourceOptions | None = None) -> DocumentSource:
-    """What would be committed now; the folder itself is never read. SourceError outside a repository."""
+    """The staged files of a folder. Raises :class:`SourceError` outside a repository."""
     return _StagedTree(docs, options or SourceOptions())
 
 
 def commit_tree(docs: Path, revision: str, options: SourceOptions | None = None) -> DocumentSource:
-    """The documents of a commit. SourceError outside a repository, or when there is no such commit or
-    folder."""
+    """The documents of a commit. Raises :class:`SourceError` outside a repository, and without the commit or folder."""
     return _CommitTree(docs, revision, options or SourceOptions())
 
 
@@ -114,7 +111,7 @@ def part(source: DocumentSource, shard: Shard) -> DocumentSource:
 
 
 class Over:
-    """A :class:`DocumentSource` over another one: what a subclass does not say for itself, that one says."""
+    """A :class:`DocumentSource` that passes each call to another one. Subclasses override some of them."""
 
     def __init__(self, source: DocumentSource) -> None:
         self._source = source
@@ -170,12 +167,12 @@ class _Part(Over):
         holds = self._shard.holds
         return Scan(
             {path: blob for path, blob in whole.entries.items() if holds(path)},
-            tuple(each for each in whole.skipped if holds(each.path)),
+            tuple(item for item in whole.skipped if holds(item.path)),
         )
 
 
 class _Tree(ABC):
-    """What the staged tree and commits share: entries whose blob ids git knows already."""
+    """The base class of the staged tree and of commits, whose blob ids git has."""
 
     problem: str | None = None
     excluded_hashes: frozenset[str] | None = None
@@ -198,11 +195,11 @@ class _Tree(ABC):
 
     @abstractmethod
     def _listing(self) -> dict[str, Entry]:
-        """What is there, by path relative to the folder."""
+        """All entries, by path relative to the folder."""
 
     @abstractmethod
     def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
-        """What is at paths from the repository's root."""
+        """The entries at paths from the repository's root."""
 
     @abstractmethod
     def commit(self) -> str | None:
@@ -211,7 +208,7 @@ class _Tree(ABC):
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         with self._lock:
             known = indexed or {}
-            seen = frozenset(staleness.parts(each)[0] for each in known.values())
+            seen = frozenset(staleness.parts(identity)[0] for identity in known.values())
             entries: dict[str, str] = {}
             skipped: list[Skipped] = []
             self._found.clear()
@@ -219,7 +216,10 @@ class _Tree(ABC):
             included: dict[str, dict[str, str] | None] = {}
             if self._options.includes:
                 fingerprints = {path: staleness.included(identity) for path, identity in known.items()}
-                included = {path: includes.files(said) if said else {} for path, said in fingerprints.items()}
+                included = {
+                    path: includes.files(fingerprint) if fingerprint else {}
+                    for path, fingerprint in fingerprints.items()
+                }
                 self._found |= self._look_up(sorted({file for files in included.values() for file in files or ()}))
             for path, entry in sorted(self._listing().items()):
                 reason, blob = self._judged(path, entry, seen)
@@ -290,16 +290,16 @@ class _Tree(ABC):
             text = data.decode("utf-8-sig")
             if not self._options.includes or not includes.may_include(data):
                 return Document(path=path, blob_id=blob, text=text, size=len(data), last_modified="")
-            made = self._expanded(path, text)
+            expanded = self._expanded(path, text)
             return Document(
                 path=path,
                 blob_id=blob,
-                text=made.text,
+                text=expanded.text,
                 size=len(data),
                 last_modified="",
-                fingerprint=includes.fingerprint(made.files),
-                inserted=made.inserted,
-                missing=made.missing,
+                fingerprint=includes.fingerprint(expanded.files),
+                inserted=expanded.inserted,
+                missing=expanded.missing,
             )
 
     def last_modified(
@@ -319,7 +319,7 @@ class _Tree(ABC):
         return own or timestamp(self._git.time(head) if head else 0)
 
     def _judged(self, path: str, entry: Entry, seen: frozenset[str]) -> tuple[str | None, str]:
-        """Why an entry is no document (None when it is one, empty when its name does not ask to be), and its blob."""
+        """(reason, blob id) of an entry: None for a document, a reason for a skipped file, empty for other files."""
         if not is_unicode(path):
             return BAD_NAME, ""
         if entry.kind == "submodule":
@@ -338,7 +338,7 @@ class _Tree(ABC):
         return self._refused.get(entry.id), entry.id
 
     def _followed(self, path: str) -> Entry | str:
-        """The file that a link leads to, or why it is not followed."""
+        """The entry that a link leads to, or why it is not followed."""
         target, reason = landing(path if self.root_path == "." else f"{self.root_path}/{path}", self._link)
         if reason:
             return reason
@@ -397,38 +397,38 @@ class _CommitTree(_Tree):
 
 PAGE_ENDINGS = (".md", ".mdx", ".markdown")
 MAX_SEARCHED_ENTRIES = 2000
-"""Entries of folders that are looked at for a piece of advice."""
+"""Limit of :func:`advice`."""
 
 
 def advice(missing: Path) -> str:
-    """What to do about a documentation folder that is not there: a sentence that names folders near it."""
-    around = next((each for each in missing.absolute().parents if each.is_dir()), Path.cwd())
+    """A message for a missing documentation folder, with the names of folders near it that have Markdown."""
+    around = next((folder for folder in missing.absolute().parents if folder.is_dir()), Path.cwd())
     near = [str(around / name) for name in _with_pages(around)[:4]]
-    found = f"{', '.join(near[:-1])}{' and ' if near[1:] else ''}{near[-1]}" if near else ""
-    hold = f": {found} {'hold' if near[1:] else 'holds'} Markdown" if found else ""
+    names = f"{', '.join(near[:-1])}{' and ' if near[1:] else ''}{near[-1]}" if near else ""
+    hold = f": {names} {'hold' if near[1:] else 'holds'} Markdown" if names else ""
     return f"Name the documentation folder with --docs{hold}."
 
 
 def _with_pages(around: Path) -> list[str]:
-    """Names of the folders in ``around`` that hold Markdown, or whose own folders do."""
+    """Names of the folders in ``around`` with Markdown in them or in their subfolders."""
     left = MAX_SEARCHED_ENTRIES
-    found: list[str] = []
+    names_with_pages: list[str] = []
     for name, folder in sorted(_folders(around)):
-        inside = [folder, *(each for _, each in sorted(_folders(folder)))]
-        for each in inside:
-            with contextlib.suppress(OSError), os.scandir(each) as entries:
+        inside = [folder, *(subfolder for _, subfolder in sorted(_folders(folder)))]
+        for subfolder in inside:
+            with contextlib.suppress(OSError), os.scandir(subfolder) as entries:
                 names = [entry.name for entry in itertools.islice(entries, left)]
                 left -= len(names)
                 if any(other.lower().endswith(PAGE_ENDINGS) for other in names):
-                    found.append(name)
+                    names_with_pages.append(name)
                     break
         if left <= 0:
             break
-    return found
+    return names_with_pages
 
 
 def _folders(around: Path) -> list[tuple[str, Path]]:
-    """(name, path) of the folders that may hold documents: none that is hidden, a link, or an installed package."""
+    """(name, path) of folders, without hidden ones, links and installed packages."""
     with contextlib.suppress(OSError), os.scandir(around) as entries:
         return [
             (entry.name, Path(entry.path))

@@ -1,4 +1,4 @@
-"""The pages of a site as the documents of an index: the source that a site generator's plugin builds from."""
+"""The source of a site generator's plugin: the pages of the site."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from anvil.core.file_selection import refusal
 from anvil.models.documents import Document, Scan, Skipped
 
 EPOCH = "1970-01-01T00:00:00Z"
-"""The time of all pages of a site of which no page has a source file."""
+"""The time of all pages of a site without source files."""
 
 
 def generated_site(
     pages: Iterable[Document], tree: DocumentSource, *, unread: Collection[str] = (), limit: int = 5_000_000
 ) -> DocumentSource:
-    """The pages of a site, as its generator hands them over.
+    """The source for the pages of a site generator.
 
-    Of ``pages`` the path, text, title, url, nav path, metadata and headings are read. The rest comes from ``tree``, the
-    folder they were made from. A page that the tree does not hold (generated, ignored by git, a symlink) has no source
-    file: it is never stale. ``unread`` are paths of pages that the generator did not make this time: an index keeps
-    them as they are. Texts over ``limit`` bytes are skipped.
+    Path, text, title, url, nav path, metadata and headings are those of ``pages``. The rest comes from ``tree``, the
+    source folder. A page that is not in the tree (generated, ignored by git, a symlink) has no source file and is never
+    stale. ``unread``: paths of pages that the generator did not build this time; an index keeps them. Texts over
+    ``limit`` bytes are skipped.
     """
     return GeneratedSiteSource(pages=pages, tree=tree, unread=frozenset(unread), limit=limit)
 
 
 def fingerprint(page: Document) -> str:
-    """SHA-256 (hex) over all that a generator says of a page."""
+    """SHA-256 (hex) of the values from the generator."""
     values = [page.text, page.title, page.url, page.nav_path, page.metadata, page.headings]
     return hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def hash_path(path: str) -> str:
-    """A path as an index names a file that its site leaves out: the name is not published, but can be recognised."""
+    """The hash of a path. An index stores it for a file that the site leaves out, so the name is not published."""
     return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
@@ -67,13 +67,13 @@ class GeneratedSiteSource(Over):
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         entries = {path: staleness.identity(page.blob_id, page.fingerprint) for path, page in self._pages.items()}
-        kept = {path: blob for path, blob in (indexed or {}).items() if path in self._unread}
-        self.excluded_hashes = self._without(kept.keys())
-        entries |= kept
+        unread = {path: blob for path, blob in (indexed or {}).items() if path in self._unread}
+        self.excluded_hashes = self._without(unread.keys())
+        entries |= unread
         return Scan(dict(sorted(entries.items())), tuple(self._skipped))
 
-    def _without(self, kept: Collection[str]) -> frozenset[str]:
-        return frozenset(hash_path(path) for path in self._files if path not in self._pages and path not in kept)
+    def _without(self, unread: Collection[str]) -> frozenset[str]:
+        return frozenset(hash_path(path) for path in self._files if path not in self._pages and path not in unread)
 
     def read(self, path: str) -> Document | Skipped:
         if path not in self._pages:
@@ -85,7 +85,7 @@ class GeneratedSiteSource(Over):
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
-        """Of a page without a source file: the time of the newest that has one, for it has none of its own."""
+        """As in the tree. A page without a source file has the time of the newest page that has one."""
         with_file = [path for path in paths if path in self._files]
         times = super().last_modified(with_file, known, since)
         newest = max(times.values(), default=EPOCH)

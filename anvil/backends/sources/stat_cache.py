@@ -1,8 +1,7 @@
-"""What a walk over a folder met on disk, kept so that the next one can tell by stats alone that nothing moved.
+"""The stat cache: what a walk over a folder found, so that the next one needs one ``stat`` for each folder and file.
 
-A folder whose own signature stands has had no name come, go or move, so it is not listed again; what is left
-is one ``lstat`` a file, compared without making anything of it. A signature is only kept where it is trusted
-(see ``working_tree``): any other file is looked at, and any other folder listed, each time.
+A folder whose signature did not change has the same names, so it is not listed again. Only signatures that can be
+trusted are stored (see ``working_tree``). Other files are read, and other folders listed, each time.
 """
 
 from __future__ import annotations
@@ -15,43 +14,42 @@ from anvil.models.documents import Skipped
 
 Signature = tuple[int, int, int, int, int]
 
-# Time stamps are taken from a clock that ticks every 4 to 16 ms; a whole second speaks of a file system that
-# keeps no fractions (FAT keeps every second one).
+# Time stamps come from a clock that ticks every 4 to 16 ms. A whole second is the time stamp of a file system without
+# fractions (FAT has only even seconds).
 _TICK_NS = 50_000_000
 _COARSE_NS = 2_000_000_000
-# A page of memory that a program has mapped and written stays writable until the system writes it back, thirty seconds
-# and a few later: what is written into it meanwhile changes the file and no time stamp.
+# A program can write to a file through mapped memory. The system updates the time stamp when it writes the page back,
+# up to some thirty seconds later.
 _WRITTEN_BACK_NS = 40_000_000_000
 
 
-def signature(found: os.stat_result) -> Signature:
-    """What cannot stay equal when a file is written or replaced, time stamps' resolution aside."""
-    return (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
+def signature(state: os.stat_result) -> Signature:
+    """Values of which one changes when a file is written or replaced, within the resolution of time stamps."""
+    return (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns)
 
 
-def is_stable(found: os.stat_result, moment_ns: int) -> bool:
-    """Whether a file was last touched clearly before a moment, so that a later change must show in its
-    signature."""
-    touched = found.st_mtime_ns if os.name == "nt" else max(found.st_mtime_ns, found.st_ctime_ns)
+def is_stable(state: os.stat_result, moment_ns: int) -> bool:
+    """Whether a file was changed long enough before a moment, so that a later change also changes its signature."""
+    touched = state.st_mtime_ns if os.name == "nt" else max(state.st_mtime_ns, state.st_ctime_ns)
     return touched + (_TICK_NS if touched % 1_000_000_000 else _COARSE_NS) < moment_ns
 
 
-def written_back(found: os.stat_result) -> int:
-    """The moment from which on every change of a file must show in its signature, however it is written."""
-    return (found.st_mtime_ns if os.name == "nt" else max(found.st_mtime_ns, found.st_ctime_ns)) + _WRITTEN_BACK_NS
+def written_back(state: os.stat_result) -> int:
+    """The moment after which every change of a file changes its signature, also one through mapped memory."""
+    return (state.st_mtime_ns if os.name == "nt" else max(state.st_mtime_ns, state.st_ctime_ns)) + _WRITTEN_BACK_NS
 
 
 def mark(file: str) -> object:
-    """A value that stays equal as long as the file surely does."""
+    """A value that is equal as long as the file is surely unchanged."""
     try:
-        found = os.stat(file)
+        state = os.stat(file)
     except OSError:
         return None
-    return (file, signature(found), None if is_stable(found, time.time_ns()) else time.time_ns())
+    return (file, signature(state), None if is_stable(state, time.time_ns()) else time.time_ns())
 
 
 class StatCache:
-    """The folders, files and rule files of one walk. Collected during it, asked before the next."""
+    """The folders, files and rule files of one walk. Filled during the walk, compared before the next."""
 
     def __init__(self) -> None:
         self._sound = True
@@ -63,22 +61,22 @@ class StatCache:
         self._unsure: list[tuple[str, str, str | Skipped]] = []
         self._rules: Mapping[str, object] = {}
 
-    def folder(self, real: str, items: Iterable[os.DirEntry[str]], found: os.stat_result, began_ns: int) -> None:
-        """A folder and what it holds; ``found`` is its state, taken after ``began_ns`` and before it was listed."""
-        # A whole second is as a copying program sets it, or as file systems keep it that do not touch a folder
-        # when a name comes into it.
-        if is_stable(found, began_ns) and found.st_mtime_ns % 1_000_000_000:
-            self._folders.append((real, signature(found)))
+    def folder(self, real: str, items: Iterable[os.DirEntry[str]], state: os.stat_result, began_ns: int) -> None:
+        """Add a folder and its names. ``state``: its stat, from after ``began_ns`` and before it was listed."""
+        # Copying programs set whole seconds, and some file systems without fractions do not update a folder's time when
+        # a name is added.
+        if is_stable(state, began_ns) and state.st_mtime_ns % 1_000_000_000:
+            self._folders.append((real, signature(state)))
         else:
             self._listed.append((real, _names(items)))
 
     def doubt(self) -> None:
-        """Something was met that no signature can vouch for: the next walk is a whole one."""
+        """Mark the cache as incomplete, so that the next walk is a full one."""
         self._sound = False
 
     def file(self, path: str, real: str, seen: Signature | None, result: str | Skipped, linked: bool = False) -> None:
-        """A file that was looked at; without a signature to trust it is looked at again each time. ``linked``: the
-        signature is that of the file that a link leads to."""
+        """Add a file. Without a signature it is read again each time. ``linked``: the signature is that of the file
+        that a link leads to."""
         if seen is None:
             self._unsure.append((path, real, result))
         elif linked:
@@ -87,35 +85,35 @@ class StatCache:
             self._files.append((real, seen))
 
     def followed(self, real: str, seen: Signature) -> None:
-        """A file that a page includes."""
+        """Add a file that a page includes."""
         self._followed.append((real, seen))
 
     def absent(self, real: str) -> None:
-        """A file that a page would include if it were there."""
+        """Add a missing file that a page includes."""
         self._absent.append(real)
 
     def close(self, rules: Mapping[str, object]) -> None:
-        """The walk is over; ``rules`` are the marks of the files that decided what it took."""
+        """End the walk. ``rules``: marks of the ignore and attribute files."""
         self._rules = rules
 
     def is_current(self, look: Callable[[str, str], tuple[Signature | None, str | Skipped, bool]]) -> bool:
-        """Whether a walk now would find the same. ``look`` (path, real path) looks at one file again: a signature
-        where it is to be trusted from now on, what the file is, and whether it is a link."""
+        """Whether a walk would find the same now. ``look``: (path, real path) -> signature if it can be trusted,
+        result, whether it is a link."""
         if not self._sound:
             return False
         lstat, stat = os.lstat, os.stat
         try:
             for real, seen in self._folders:
-                found = stat(real)
-                if (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns) != seen:
+                state = stat(real)
+                if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != seen:
                     return False
             for real, seen in self._files:
-                found = lstat(real)
-                if (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns) != seen:
+                state = lstat(real)
+                if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != seen:
                     return False
             for real, seen in self._followed:
-                found = stat(real)
-                if (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns) != seen:
+                state = stat(real)
+                if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != seen:
                     return False
             for real, names in self._listed:
                 with os.scandir(real) as items:

@@ -1,7 +1,7 @@
-"""File events, and watchfiles' only door: a hint that something moved, so that it is read before it is asked for.
+"""File events: a hint that files changed, so that the index is updated before the next query.
 
-No answer depends on them. Each question compares the documents all the same, because events come late (they are
-gathered for a moment), get lost (queues overflow, network folders send none) and end with the folder they watch.
+Correctness does not depend on them. Each query compares the documents too, because events are late (they are collected
+for a moment), can get lost (full queues, network folders) and end when the folder is replaced.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 DEBOUNCE_MS = 300
 RETRY_S = 5.0
-"""Seconds until a folder that could not be watched is tried again."""
+"""Time until a folder that could not be watched is tried again."""
 
 logger = logging.getLogger(__name__)
 
 
 class Watcher:
-    """Calls ``moved`` from its own thread soon after something in ``folder`` changed, ``deep``: or below it."""
+    """Calls ``moved`` from its own thread soon after a change in ``folder``; with ``deep`` also in subfolders."""
 
     def __init__(self, folder: Path, moved: Callable[[], None], *, deep: bool = True) -> None:
         self._folder = folder
@@ -28,19 +28,19 @@ class Watcher:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="anvil-watcher", daemon=True)
         self.problem: str | None = None
-        """Why there are no events now; None while there are."""
+        """Why there are no events now; None without a problem."""
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread."""
         self._thread.start()
 
     @property
     def alive(self) -> bool:
-        """Whether events arrive, as far as one can know."""
+        """Whether events are received."""
         return self._thread.is_alive() and self.problem is None
 
     def close(self) -> None:
-        """Stop. Calling it twice is fine."""
+        """Stop the thread. A second call does nothing."""
         self._stop.set()
         if self._thread.ident is not None and self._thread is not threading.current_thread():
             self._thread.join(10)
@@ -49,14 +49,14 @@ class Watcher:
         while not self._stop.is_set():
             try:
                 self._listen()
-            except Exception as error:  # the library's errors have no common base; what it tells is only a hint
+            except Exception as error:  # watchfiles' errors have no common base class
                 if self.problem is None:
-                    logger.warning("No file events for now (%s); each question compares the files all the same.", error)
+                    logger.warning("No file events for now (%s). Each query still compares the files.", error)
                 self.problem = str(error)
             self._stop.wait(RETRY_S)
 
     def _listen(self) -> None:
-        """Tell of events until the end. Raises whatever ends it before."""
+        """Pass events on until the watcher is closed. Raises when watching fails."""
         import watchfiles
 
         if not self._folder.is_dir():
@@ -75,12 +75,12 @@ class Watcher:
         ):
             if self._stop.is_set():
                 return
-            if self._identity() != identity:  # what is watched is not what bears the name any more
+            if self._identity() != identity:  # the watched folder was renamed or replaced
                 raise FileNotFoundError(f"{self._folder} was moved or replaced")
             missed, self.problem = self.problem is not None, None
             if changes or missed:
                 self._moved()
 
     def _identity(self) -> tuple[int, int]:
-        found = self._folder.stat()
-        return found.st_dev, found.st_ino
+        state = self._folder.stat()
+        return state.st_dev, state.st_ino

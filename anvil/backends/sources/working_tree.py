@@ -1,8 +1,7 @@
-"""The documents as they lie in a folder, inside a repository or not, with what was hashed before remembered.
+"""The documents of a folder, in a repository or not, with a cache of their blob ids.
 
-A second scan costs a directory listing and one stat a page. Content decides all the same: a signature is
-trusted only when the file was last touched clearly before it was hashed, the rule git keeps for its own
-index.
+A second scan costs one ``stat`` for each page. The result depends on content only: a signature is trusted only when the
+file was changed long enough before it was hashed, as git does for its own index.
 """
 
 from __future__ import annotations
@@ -49,19 +48,20 @@ _PRECOMPOSES = sys.platform == "darwin"
 
 _VANISHED = "vanished"
 
-# Without O_NONBLOCK a pipe that took a file's place would block for ever.
+# Without O_NONBLOCK, a pipe in place of a file would block forever.
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _OPEN = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 _MAX_REREAD_FILES = 64
-"""Files written lately that are read at each look; of more of them, each is read once more when it is old enough."""
+"""Recently written files that are read at each scan. Other such files are read once more when they are old enough."""
 
 
 class _Seen(NamedTuple):
-    """What looking at a file gave: its identity (see :func:`anvil.core.staleness.identity`), or why it is left out.
+    """The result of reading a file: its identity (see :func:`anvil.core.staleness.identity`), or why it is skipped.
 
-    ``signature`` is None when not to be trusted; of a link (``linked``) it is that of the file it leads to. ``files``
-    are those the page includes, and their blob ids; ``target`` is where a link leads, from the repository's root."""
+    ``signature``: None when it cannot be trusted; for a link (``linked``) that of the file it leads to. ``files``:
+    included files and their blob ids. ``target``: path that a link leads to, from the repository's root.
+    """
 
     signature: Signature | None
     result: str | Skipped
@@ -70,7 +70,7 @@ class _Seen(NamedTuple):
     target: str = ""
 
     def state(self, real: str) -> os.stat_result | None:
-        """What the signature is compared with; None where there is nothing."""
+        """The stat of the file; None without the file."""
         try:
             return os.stat(real) if self.linked else os.lstat(real)
         except OSError:
@@ -78,25 +78,24 @@ class _Seen(NamedTuple):
 
 
 class WorkingTree:
-    """``DocumentSource`` of a folder. ``problem`` says why its repository is not used, where one cannot be
-    read."""
+    """The ``DocumentSource`` of a folder. ``problem``: why its repository cannot be read."""
 
     name = "working tree"
     excluded_hashes: frozenset[str] | None = None
 
     def __init__(self, docs: Path, options: SourceOptions) -> None:
         self._docs = docs
-        self._spelled = docs.absolute()  # whatever becomes of the working folder
+        self._absolute = docs.absolute()  # also when the working folder changes
         self._options = options
         self._selection = Selection(options)
         self._lock = RLock()
         folder = os.path.realpath(docs)
         if not os.path.isdir(_long(folder)):
             raise SourceError(_no_folder(docs))
-        self._settle(folder)
+        self._reset(folder)
 
-    def _settle(self, folder: str) -> None:
-        """Begin anew with the folder, free of links, that the documents' one is now; nothing is known of it yet."""
+    def _reset(self, folder: str) -> None:
+        """Start with an empty cache for ``folder``, the documents' folder without links."""
         self._folder = Path(folder)
         self._root = _long(folder)
         self.problem: str | None = None
@@ -117,8 +116,7 @@ class WorkingTree:
         self._times: tuple[str | None, dict[str, str | None]] = (None, {})
 
     def commit(self) -> str | None:
-        """The commit checked out; None outside a repository, before the first commit, or when it cannot be
-        read."""
+        """The commit of HEAD; None outside a repository, before the first commit, and when it cannot be read."""
         with self._lock:
             try:
                 return None if self._git is None else self._git.head()
@@ -127,13 +125,13 @@ class WorkingTree:
                 return None
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        """Every document and its blob id; the very same object as last time when nothing changed. Of ``indexed`` only
-        the names of included files are of use: what was looked at is remembered."""
+        """All documents and their blob ids; the same object as last time when nothing changed. Of ``indexed``, only the
+        names of included files are used."""
         with self._lock:
             self._indexed = indexed or {}
-            folder = os.path.realpath(self._spelled)
-            if _long(folder) != self._root:  # a link on the way leads to another revision, as deployments do it
-                self._settle(folder)
+            folder = os.path.realpath(self._absolute)
+            if _long(folder) != self._root:  # a deployment changed a link on the path
+                self._reset(folder)
             if self._due and min(self._due.values()) <= time.time_ns():
                 self._stat_cache = None
                 for path in [path for path, due in self._due.items() if due <= time.time_ns()]:
@@ -144,10 +142,10 @@ class WorkingTree:
             before = self._rules
             entries, skipped, self._rules = self._walk(self._files)
             if before is not None and self._rules != before:
-                # The names were judged, and contents normalised, by rules that no longer hold.
+                # The rules for names and line endings changed.
                 changed = [file for file, _ in before.items() ^ self._rules.items()]
                 self._verdicts.clear()
-                self._git = self._repository()  # libgit2 holds on to settings it has once looked up
+                self._git = self._repository()  # libgit2 caches settings
                 if any(file.endswith(_CONTENT_RULES) for file in changed):
                     self._files.clear()
                 entries, skipped, self._rules = self._walk({})
@@ -156,13 +154,13 @@ class WorkingTree:
             return self._last
 
     def read(self, path: str) -> Document | Skipped:
-        """The document as it is now, with the id of the bytes really read."""
+        """The document, with the id of the bytes that were read."""
         with self._lock:
             document = self.text(path)
             return replace(document, last_modified=self._time(path)) if isinstance(document, Document) else document
 
     def text(self, path: str) -> Document | Skipped:
-        """The same without its time."""
+        """As :meth:`read`, without its time."""
         with self._lock:
             if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
                 return Skipped(printable(path), "not a document of this folder")
@@ -177,25 +175,24 @@ class WorkingTree:
             text, size = data.decode("utf-8-sig"), len(data)
             if not seen.files:
                 return Document(path=path, blob_id=blob, text=text, size=size, last_modified="")
-            made = self._expanded(path, text)  # what it includes may have moved on since: then that counts
-            fingerprint = includes.fingerprint(made.files)
-            self._files[path] = seen._replace(result=staleness.identity(blob, fingerprint), files=made.files)
+            expanded = self._expanded(path, text)  # included files can have changed since; the new ones are used
+            fingerprint = includes.fingerprint(expanded.files)
+            self._files[path] = seen._replace(result=staleness.identity(blob, fingerprint), files=expanded.files)
             return Document(
                 path=path,
                 blob_id=blob,
-                text=made.text,
+                text=expanded.text,
                 size=size,
                 last_modified="",
                 fingerprint=fingerprint,
-                inserted=made.inserted,
-                missing=made.missing,
+                inserted=expanded.inserted,
+                missing=expanded.missing,
             )
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
-        """Path -> time of the last commit that touched it, else of the file itself; vanished ones are left
-        out."""
+        """Path -> time of the last commit that changed it, else of the file; missing files are left out."""
         with self._lock:
             head = self.commit()
             times: dict[str, str] = {}
@@ -222,8 +219,7 @@ class WorkingTree:
             return None
 
     def _walk(self, chosen: Mapping[str, _Seen]) -> tuple[dict[str, str], list[Skipped], dict[str, object]]:
-        """Entries, what is skipped, and the state of the rule files. ``chosen`` are files whose names need no
-        judging again; what was read of them and of others is in ``_files``."""
+        """Entries, skipped files, and the marks of the rule files. ``chosen``: files that are known to be documents."""
         self._straight.clear()
         if self._git is not None:
             self._git.reload()
@@ -246,7 +242,7 @@ class WorkingTree:
                     raise SourceError(_no_folder(self._docs)) from error
                 if not isinstance(error, FileNotFoundError):
                     skipped.append(Skipped(folder, f"the folder cannot be listed: {error.strerror}"))
-                    stat_cache.doubt()  # its permissions may change without a trace in what is recorded
+                    stat_cache.doubt()  # its permissions can change without a change of its signature
                 continue
             itself = (identity.st_dev, identity.st_ino)
             if itself in above:
@@ -262,10 +258,10 @@ class WorkingTree:
                 path = head + (unicodedata.normalize("NFC", name) if self._composes else name)
                 seen = chosen.get(path)
                 if seen is not None:
-                    found = seen.state(base + name)
-                    if found is None and not seen.linked:
-                        continue  # vanished since it was listed
-                    if found is not None and seen.signature == signature(found) and self._holds(seen):
+                    state = seen.state(base + name)
+                    if state is None and not seen.linked:
+                        continue  # removed since it was listed
+                    if state is not None and seen.signature == signature(state) and self._holds(seen):
                         files[path] = seen
                         stat_cache.file(path, base + name, *seen[:3])
                         continue
@@ -312,19 +308,18 @@ class WorkingTree:
         return seen.signature, seen.result, seen.linked
 
     def _looked(self, path: str, real: str) -> _Seen:
-        """What is remembered of a file where it still holds, else what looking at it gives."""
+        """The cached result of a file if it is current, else a new one."""
         seen = self._files.get(path)
         if seen is not None and seen.signature is not None:
-            found = seen.state(real)
-            if found is None and not seen.linked:
+            state = seen.state(real)
+            if state is None and not seen.linked:
                 return _Seen(None, Skipped(path, _VANISHED))
-            if found is not None and seen.signature == signature(found) and self._holds(seen):
+            if state is not None and seen.signature == signature(state) and self._holds(seen):
                 return seen
         return self._look(path, real)[0]
 
     def _look(self, path: str, real: str) -> tuple[_Seen, bytes | Skipped]:
-        """Read and judge a file: what to remember, and its bytes as git would store them or why there are
-        none."""
+        """Read a file: the result for the cache, and its bytes as git stores them or why it is skipped."""
         began = time.time_ns()
         linked = os.path.islink(real)
         inside = self._in_repository(path)
@@ -349,7 +344,7 @@ class WorkingTree:
                 data = self._cleaned(inside, data)
             if (unfit := refusal(data, self._options.max_file_bytes, self._options.limit_key)) is not None:
                 data = Skipped(path, unfit)
-        # Taken from the open file after reading: a change in between has a stamp too young to be trusted.
+        # The stat is from the open file after reading. A change meanwhile has a time stamp that is not trusted.
         trusted = found is not None and is_stable(found, began) and not self._read_each_time(path, found, began)
         state = signature(found) if found and trusted else None
         if isinstance(data, Skipped):
@@ -364,20 +359,20 @@ class WorkingTree:
             target=inside if linked else "",
         ), data
 
-    def _read_each_time(self, path: str, found: os.stat_result, began: int) -> bool:
-        """Whether a file was written so lately that it may change without a trace, and is one of few such files."""
+    def _read_each_time(self, path: str, state: os.stat_result, began: int) -> bool:
+        """Whether a file was written so recently that its signature is not reliable, and there are few such files."""
         self._due.pop(path, None)
-        if written_back(found) < began or found.st_mtime_ns > began:  # a time in the future says nothing
+        if written_back(state) < began or state.st_mtime_ns > began:  # a time in the future is useless
             self._young.discard(path)
             return False
         if path in self._young or len(self._young) < _MAX_REREAD_FILES:
             self._young.add(path)
             return True
-        self._due[path] = written_back(found)
+        self._due[path] = written_back(state)
         return False
 
     def _read(self, real: str, limit: int) -> tuple[bytes | str, os.stat_result | None]:
-        """A file's bytes, or why it is refused unread, and its state after reading."""
+        """A file's bytes, or why it was not read, and its stat after reading."""
         try:
             if not _NO_FOLLOW and os.path.islink(real):
                 return LINK_NOWHERE, None
@@ -387,13 +382,13 @@ class WorkingTree:
                 return LINK_NOWHERE, None
             raise
         try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                return "not a regular file", found
-            if found.st_size > limit:
-                return too_large(found.st_size, limit, self._options.limit_key), found
-            data = os.read(descriptor, found.st_size + 1)
-            while len(data) != found.st_size and len(data) <= limit and (more := os.read(descriptor, 1 << 20)):
+            state = os.fstat(descriptor)
+            if not stat.S_ISREG(state.st_mode):
+                return "not a regular file", state
+            if state.st_size > limit:
+                return too_large(state.st_size, limit, self._options.limit_key), state
+            data = os.read(descriptor, state.st_size + 1)
+            while len(data) != state.st_size and len(data) <= limit and (more := os.read(descriptor, 1 << 20)):
                 data += more
             return data, os.fstat(descriptor)
         finally:
@@ -402,7 +397,7 @@ class WorkingTree:
     # --- links, and files that pages include; their paths start from the repository's root ------------------------
 
     def _landing(self, path: str) -> tuple[str, str]:
-        """Where a link leads, or why it is not followed; see :func:`anvil.core.git.objects.landing`."""
+        """Follow a link; see :func:`anvil.core.git.objects.landing`."""
 
         def target(each: str) -> str | None:
             real = self._beneath(each)
@@ -423,7 +418,7 @@ class WorkingTree:
         return {path: seen.target for path, seen in self._files.items() if seen.target}
 
     def _holds(self, seen: _Seen) -> bool:
-        """Whether all that a page includes is what it was."""
+        """Whether all included files of a page are unchanged."""
         return all(self._shared_id(path) == id_ for path, id_ in seen.files.items())
 
     def _shared_id(self, path: str) -> str:
@@ -449,14 +444,14 @@ class WorkingTree:
         try:
             if is_private(path) or not self._is_straight(os.path.dirname(real)) or self._is_ignored(path):
                 return "", b""
-            raw, found = self._read(real, self._options.max_file_bytes)
+            raw, state = self._read(real, self._options.max_file_bytes)
         except OSError:
             return "", b""
-        if not isinstance(raw, bytes) or found is None:
+        if not isinstance(raw, bytes) or state is None:
             return "", b""
         data = raw if self._git is None else self._cleaned(path, raw)
         id_ = blob_id(data)
-        self._shared[path] = (signature(found) if is_stable(found, began) else None, id_)
+        self._shared[path] = (signature(state) if is_stable(state, began) else None, id_)
         return id_, data
 
     def _named(self, path: str, blob: str, data: bytes) -> Mapping[str, str]:
@@ -497,7 +492,7 @@ class WorkingTree:
                 stat_cache.followed(real, known[0])
 
     def _cleaned(self, inside: str, data: bytes) -> bytes:
-        """As git would store it; ``inside``: its path from the repository's root."""
+        """The bytes as git stores them. ``inside``: the path from the repository's root."""
         assert self._git is not None
         try:
             return self._git.clean(inside, data)
@@ -520,12 +515,12 @@ class WorkingTree:
     def _time(self, path: str) -> str:
         head = self.commit()
         if head is not None and (self._times[0] != head or path not in self._times[1]):
-            self.last_modified({*self._last.entries, path}, {}, None)  # one walk for all that may come next
+            self.last_modified({*self._last.entries, path}, {}, None)  # one walk for all documents
         committed = self._times[1].get(path) if head is not None else None
         return committed or file_time(self._real(path), follow=True) or timestamp(0)
 
     def _leads_astray(self, path: str) -> bool:
-        """Whether a folder on the way is a symlink; the walk has made sure of the documents it found."""
+        """Whether a folder on the path is a symlink. Documents of the last walk have none."""
         folder = os.path.dirname(self._real(path))
         return path not in self._last.entries and os.path.realpath(folder) != folder
 
@@ -550,21 +545,21 @@ def modified(
     since: str | None,
     revision: str,
 ) -> dict[str, str]:
-    """See :meth:`Repository.last_modified`; of a link (``links``: path -> where it leads, from the repository's root)
-    the time is that of the file it leads to."""
+    """See :meth:`Repository.last_modified`. A link has the time of the file that it leads to. ``links``: path -> target
+    from the repository's root."""
     own = [path for path in paths if path not in links]
     times = repository.last_modified(own, prefix, known, since, revision)
     linked = {path: links[path] for path in paths if path in links}
     if linked:
         before = {target: known[path] for path, target in linked.items() if path in known}
-        found = repository.last_modified([*dict.fromkeys(linked.values())], ".", before, since, revision)
-        times |= {path: found[target] for path, target in linked.items() if target in found}
+        target_times = repository.last_modified([*dict.fromkeys(linked.values())], ".", before, since, revision)
+        times |= {path: target_times[target] for path, target in linked.items() if target in target_times}
     return times
 
 
 def file_time(real: str, follow: bool = False) -> str | None:
-    """A file's own modification time, no later than ``SOURCE_DATE_EPOCH`` when that is set; None without
-    the file. ``follow``: of the file that a link leads to."""
+    """A file's modification time, ``SOURCE_DATE_EPOCH`` at most if that is set; None without the file. ``follow``: of
+    the file that a link leads to."""
     try:
         seconds = int((os.stat if follow else os.lstat)(real).st_mtime)
     except OSError:
@@ -579,8 +574,7 @@ def file_time(real: str, follow: bool = False) -> str | None:
 
 
 def _long(path: str) -> str:
-    """On Windows, the form that is free of the limit of 260 characters and of reserved names such as
-    ``con.md``."""
+    """On Windows, the form of a path without the limit of 260 characters and reserved names such as ``con.md``."""
     if os.name != "nt" or path.startswith("\\\\"):
         return path
     return "\\\\?\\" + path
@@ -588,5 +582,5 @@ def _long(path: str) -> str:
 
 def _no_folder(docs: Path) -> str:
     if docs.exists() and not docs.is_dir():
-        return f"{docs} is a file, not a folder of documents. Name the folder it lies in."
-    return f"There is no folder {docs}. Name the folder your documents lie in."
+        return f"{docs} is a file, not a folder of documents. Name the folder that contains it."
+    return f"There is no folder {docs}. Name the folder of your documents."
