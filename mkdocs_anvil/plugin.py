@@ -8,6 +8,7 @@ With ``mkdocs serve`` the plugin and the model stay loaded until the server ends
 from __future__ import annotations
 
 import contextlib
+import logging
 import shutil
 import time
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from anvil.backends import safe_write
 from anvil.backends.sources import site
 from anvil.backends.store import manifest_file, overwrite_guard
 from anvil.core.config.schema import Config
+from anvil.core.control_characters import log_line
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, BuildError
 from anvil.interfaces import doc_test_report
@@ -33,6 +35,15 @@ from anvil.models.documents import BuildReport, Document
 from mkdocs_anvil import llms, options, pages, rendering
 
 log = get_plugin_logger(__name__)
+
+
+def _printable(record: logging.LogRecord) -> bool:
+    """Replace control characters of the message, which may name pages."""
+    record.msg, record.args = log_line(record.getMessage()), ()
+    return True
+
+
+log.logger.addFilter(_printable)
 
 PROGRESS_INTERVAL_S = 5.0
 """Time between two log lines of a long build."""

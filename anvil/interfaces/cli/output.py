@@ -18,10 +18,9 @@ from typing import Any
 
 import click
 
+from anvil.core.control_characters import without_control
 from anvil.models.documents import Progress, silent
 
-CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")
-"""Control characters other than tab and newline."""
 SGR = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 """Colours and weights -> their SGR codes."""
 _SECRET = os.urandom(8).hex()  # a document cannot contain such a mark: it cannot know the number
@@ -44,7 +43,7 @@ def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print text. On a terminal, control characters are replaced, except the colours of :func:`style`."""
     stream = sys.stderr if err else sys.stdout
     if stream.isatty():
-        text = CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+        text = without_control(text)
     try:
         click.echo(_MARK.sub("\x1b[\\1m", text), err=err, nl=nl, color=True)  # unchanged in a pipe, too
     except BrokenPipeError as error:

@@ -8,6 +8,8 @@ import sys
 from datetime import datetime, timezone
 from typing import Any
 
+from anvil.core.control_characters import json_line, log_line
+
 LEVELS = {"silent": 100, "error": logging.ERROR, "warn": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 """Names on the command line -> levels. ``silent`` is above all of them."""
 
@@ -47,7 +49,7 @@ class TextLines(logging.Formatter):
         values = " ".join(f"{name}={value}" for name, value in fields.items())
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         line = f"{time} {level_name(record)} {record.getMessage()}" + (f" ({values})" if values else "")
-        return line + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else "")
+        return log_line(line + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""))
 
 
 class JsonLines(logging.Formatter):
@@ -65,7 +67,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False, default=str)
+        return json_line(json.dumps(entry, ensure_ascii=False, default=str))
 
 
 def level_name(record: logging.LogRecord) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -83,27 +82,42 @@ def test_a_second_sigterm_does_not_abort(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
-def test_closing_stdin_during_the_first_build_ends_the_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("open_requests", [0, 30])
+def test_closing_stdin_during_the_first_build_ends_the_server_in_two_seconds(
+    tmp_path: Path, open_requests: int
+) -> None:
     text = "".join(f"## Part {part}\n\n" + "The boiler makes steam. " * 40 + "\n\n" for part in range(20))
     docs = write(tmp_path / "docs", {f"{page}.md": f"# Page {page}\n\n{text}" for page in range(60)})
+    seconds = []
+    while len(seconds) < 3 and min(seconds, default=9.0) > 2:  # other work on the machine makes some attempts slow
+        seconds.append(_seconds_to_end(docs, open_requests))
+        assert not list(docs.glob(".anvil/*.db"))  # it was ended in its first build
+    assert min(seconds) <= 2, seconds
+
+
+def _seconds_to_end(docs: Path, open_requests: int) -> float:
+    """Seconds from the end of stdin to the end of a server that has begun its first build."""
     process = subprocess.Popen(
         mcp_servers.command(docs, None),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=mcp_servers.environment(),
-        cwd=tmp_path,
+        cwd=docs.parent,
     )
     assert process.stdin is not None and process.stdout is not None
     client = {"name": "test", "version": "1"}
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    process.stdin.write(json.dumps(request).encode() + b"\n")
+    process.stdin.write(raw_http.body("initialize", **params) + b"\n")
     process.stdin.flush()
     process.stdout.readline()
     time.sleep(1)
+    question = raw_http.body("tools/call", name="search_docs", arguments={"query": "which boiler makes steam?"})
+    for number in range(open_requests):
+        process.stdin.write(question.replace(b'"id": 1', b'"id": %d' % (number + 2)) + b"\n")
     began = time.monotonic()
     process.stdin.close()
     assert process.wait(20) == 0
-    assert time.monotonic() - began < 6  # two seconds, on a machine that does nothing else
+    ended = time.monotonic() - began
     process.stdout.close()
+    return ended
