@@ -21,7 +21,7 @@ import yaml
 
 import anvil
 from anvil.interfaces.cli.app import COMMANDS, group
-from scripts import recording
+from scripts import recording, summary_picture
 from tests.conftest import PAGES, write
 from tests.project.test_docs import anvil_calls
 from tests.support import in_process, mcp_servers, mkdocs_sites, repositories
@@ -252,6 +252,11 @@ def test_the_recording_shows_what_happens() -> None:
     assert "docs/assets/session.svg" in README
 
 
+def test_the_picture_of_a_pull_request_shows_what_happens() -> None:
+    made = summary_picture.drawn(summary_picture.summary())
+    assert summary_picture.PICTURE.read_text(encoding="utf-8") == made, "run 'python scripts/summary_picture.py'"
+
+
 # --- its tables, pictures and numbers ------------------------------------------------------------------------------
 
 
@@ -278,7 +283,7 @@ def test_commands_without_json_are_named() -> None:
 
 def test_pictures_are_there_and_are_told() -> None:
     pictures = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", README)
-    assert len(pictures) == 2
+    assert len(pictures) == 3
     for told, path in pictures:
         assert told and (ROOT / path).is_file()
 
