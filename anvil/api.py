@@ -172,13 +172,15 @@ class Anvil:
         file_filter: str | None = None,
         max_chars: int = 12_000,
         mode: Mode = "hybrid",
+        min_confidence: float | None = None,
     ) -> SearchResult:
         """The chunks that answer ``query`` best.
 
         ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
-        ``max_chars``: the budget for all contents together. Raises :class:`ConfigError` for a blank query.
+        ``max_chars``: the budget for all contents together. ``min_confidence``: results with less are left out
+        (default: ``search.min_confidence``). Raises :class:`ConfigError` for a blank query.
         """
-        return self.explain(query, top_k, file_filter, max_chars, mode).result
+        return self.explain(query, top_k, file_filter, max_chars, mode, min_confidence).result
 
     def explain(
         self,
@@ -187,22 +189,33 @@ class Anvil:
         file_filter: str | None = None,
         max_chars: int = 12_000,
         mode: Mode = "hybrid",
+        min_confidence: float | None = None,
     ) -> Explained:
-        """Like :meth:`search`, with the parts of each score and the span of each matching section."""
+        """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
+        each confidence."""
         started_at = time.perf_counter()
         query_vector = self._live.embed_query(query, mode)
         with self._live.query(SearchRequest(query, mode, file_filter)) as copy:
             from anvil.services.search.searcher import Explained
 
-            threshold = self.config.search.threshold
-            ranked = copy.searcher.search(query, top_k, file_filter, max_chars, mode, threshold, query_vector)
+            options = self.config.search
+            ranked = copy.searcher.search(
+                query,
+                top_k,
+                file_filter,
+                max_chars,
+                mode,
+                options.threshold,
+                query_vector,
+                min_confidence=options.min_confidence if min_confidence is None else min_confidence,
+            )
             result = SearchResult(
                 ranked.hits,
                 ranked.total_chunks,
                 round((time.perf_counter() - started_at) * 1000, 3),
                 self._live.freshness(copy, ranked.notes),
             )
-            return Explained(result, ranked.parts, ranked.spans)
+            return Explained(result, ranked.parts, ranked.spans, ranked.evidence)
 
     def get_page(self, file_path: str) -> Page:
         """A whole page. Raises :class:`NotFound`, naming the closest paths."""

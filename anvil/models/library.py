@@ -62,7 +62,8 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A search result. ``page``: page of a paged document, from 1; 0 if unknown. ``score``: relevance in 0..1."""
+    """A search result. ``page``: page of a paged document, from 1; 0 if unknown. ``score``: relevance in 0..1.
+    ``confidence``: how likely it is that this answers, 0..1, whatever else the library has."""
 
     doc_id: str
     source: str
@@ -75,6 +76,7 @@ class Passage:
     chunk_index: int
     metadata: Mapping[str, Any]
     score: float
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,9 +136,12 @@ class SearchOptions:
 
     threshold: float = 0.0
     """Results with a lower score are omitted. From 0, which keeps all, to 1."""
+    min_confidence: float = 0.0
+    """Results with a lower confidence are omitted. From 0, which keeps all, to 1."""
 
     def __post_init__(self) -> None:
         _within("search.threshold", self.threshold, 0, 1)
+        _within("search.min_confidence", self.min_confidence, 0, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,35 @@
 """Confidence: how likely it is that a result answers the question.
 
 A score compares a result with the other results of one search, so the best of nothing scores like an answer. Confidence
-is made of evidence that needs no other result: how near in meaning, and how much of what a perfect match of the words
-would score. A logistic function, fitted by ``scripts/fit_confidence.py``, turns that into a probability.
+is made of evidence that needs no other result: how near a section is in meaning, and how much of what a perfect match
+of the question's words would score it scores. A logistic function, fitted by ``scripts/fit_confidence.py``, makes a
+probability of that.
 """
 
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 DIGITS = 2
 """Confidence is rounded: more digits would claim a precision that no fit has."""
+UNLIKELY = 0.15
+"""Below this, a result is called unlikely to answer. ``scripts/fit_confidence.py`` prints how many questions that have
+an answer, and how many that have none, stay below this line; docs/performance.md has the table."""
+MAX_COUNTED_WORDS = 20
+"""Words of a question that make its match stronger evidence: as many as the longest question of the fit had."""
 
 
 class Evidence(NamedTuple):
     """What is known of one question and one section, each on a scale that depends on no other result.
 
     ``words``: BM25 of the section as a share of what a perfect match of all words of the question would score, 0..1.
-    ``unknown``: the share of the question, by the weight of its words, that occurs nowhere in the index, 0..1.
-    ``length``: how many different words the question asks for. ``cosine`` of the section's best window, and ``page``,
-    of the mean of its page; None without vectors.
+    ``unknown``: the share of the question's words that occur nowhere in the index, 0..1. ``length``: how many different
+    words the question asks for. ``cosine``: of the section's best window; ``page``: of the mean of its page. Both are
+    None without vectors.
     """
 
     words: float
@@ -33,12 +41,12 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Coefficients of a logistic function: one for each kind of evidence, and the intercept."""
+    """Coefficients of a logistic function: one for each of :func:`features`, and the intercept."""
 
     intercept: float
     words: float
+    short: float
     unknown: float
-    length: float
     cosine: float = 0.0
     page: float = 0.0
 
@@ -57,9 +65,34 @@ class Fits:
         return round(probability(fit, evidence), DIGITS)
 
 
+def features(evidence: Evidence) -> tuple[float, float, float, float, float]:
+    """The numbers that a fit weighs, in the order of :class:`Fit`.
+
+    The share of the words counts more by the root of their number: two words of two are met by chance more often than
+    ten of ten. It counts once more for short questions: a query of one or two words is for the section that has them.
+    """
+    words, unknown, length, cosine, page = evidence
+    match = words * math.sqrt(min(length, MAX_COUNTED_WORDS))
+    return match, words / max(length, 1), unknown, cosine or 0.0, page or 0.0
+
+
 def probability(fit: Fit, evidence: Evidence) -> float:
     """The probability that the section answers, in 0..1; higher for more words held and for higher cosines."""
-    words, unknown, length, cosine, page = evidence
-    total = fit.intercept + fit.words * words + fit.unknown * unknown + fit.length * math.log1p(length)
-    total += fit.cosine * (cosine or 0.0) + fit.page * (page or 0.0)
+    coefficients = (fit.words, fit.short, fit.unknown, fit.cosine, fit.page)
+    total = fit.intercept + sum(map(operator.mul, coefficients, features(evidence)))
     return 1 / (1 + math.exp(-max(min(total, 500.0), -500.0)))
+
+
+def note(confidences: Iterable[float], minimum: float = 0.0) -> str | None:
+    """A sentence for the reader where no result is likely to answer, or none reaches ``minimum``; None otherwise.
+
+    ``confidences``: of all candidates, also of those that ``minimum`` leaves out.
+    """
+    best = max(confidences, default=None)
+    if best is None:
+        return None
+    if best < UNLIKELY:
+        return f"Probably nothing here answers this: the highest confidence of a result is {best:.2f}."
+    if best < minimum:
+        return f"No result has the confidence of {minimum:g} that was asked for; the highest is {best:.2f}."
+    return None

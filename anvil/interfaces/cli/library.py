@@ -83,7 +83,9 @@ def search(
     for number, hit in enumerate(result.results, 1):
         page = f", page {hit.page}" if hit.page else ""
         start, end = snippets.best_snippet(hit.content, stems, MAX_SNIPPET_CHARS)
-        output.say(f"{number}. {hit.source}{page}  {hit.score:.3f}\n   {hit.title} ({hit.library}, {hit.doc_id})")
+        likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
+        output.say(f"{number}. {hit.source}{page}  {hit.score:.3f}{likely}")
+        output.say(f"   {hit.title} ({hit.library}, {hit.doc_id})")
         for text in hit.content[start:end].splitlines():
             if text.strip():
                 output.say(f"   | {text}")

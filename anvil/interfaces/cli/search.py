@@ -13,6 +13,7 @@ from anvil.core.pluralize import counted, full_heading
 from anvil.core.search import snippets
 from anvil.errors import BuildError
 from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.exit_codes import NO, OK
 from anvil.models.documents import Hit, SearchResult
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @click.option(
     "--max-chars", default=12_000, show_default=True, help="Budget for the text of all results, in characters."
 )
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    help="Omit results with a lower confidence, 0 to 1; the exit code is 1 if none is left.",
+)
 @options.as_json
 @options.question
 def command(
@@ -43,9 +49,10 @@ def command(
     file_filter: str | None,
     mode: str,
     max_chars: int,
+    min_confidence: float | None,
     as_json: bool,
     query: str,
-) -> None:
+) -> int:
     """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
     import anvil
     from anvil.interfaces.cli import page_paths
@@ -55,7 +62,7 @@ def command(
         anvil.open(docs, index, provider, config, progress=progress, build_first=False) as opened,
     ):
         file_glob = None if file_filter is None else page_paths.glob(opened, file_filter)
-        explained = opened.explain(query, top_k, file_glob, max_chars, mode)  # type: ignore[arg-type]
+        explained = opened.explain(query, top_k, file_glob, max_chars, mode, min_confidence)  # type: ignore[arg-type]
         result = explained.result
         unmatched = None if file_glob is None or result.total_chunks else page_paths.unmatched(opened, file_glob)
         build = options.build_command(docs=docs, index=index, config=config, provider=provider)
@@ -75,6 +82,7 @@ def command(
                 opened.index()
             except BuildError as error:  # the question is answered all the same
                 output.warn(str(error))
+    return NO if min_confidence is not None and not result.results else OK
 
 
 def _print(
@@ -88,7 +96,7 @@ def _print(
 
 
 def rendered(result: SearchResult, spans: Sequence[Span], query: str, folder: str) -> str:
-    """The results as text: place, score, breadcrumb, and the lines that match best."""
+    """The results as text: place, score, confidence, breadcrumb, and the lines that match best."""
     if not result.results:
         return f"Nothing found in {counted(result.total_chunks, 'chunk')}.\n"
     stems = snippets.query_stems(query)
@@ -107,5 +115,6 @@ def _hit(number: int, hit: Hit, span: Span, stems: frozenset[str], folder: str) 
     marked = snippets.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
     url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
-    head = f"{number}. {output.style(place, 'cyan')}  {hit.score:.3f}"
+    likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
+    head = f"{number}. {output.style(place, 'cyan')}  {hit.score:.3f}{likely}"
     return "\n".join([head, f"   {full_heading(hit.title, hit.metadata.heading_path)}", *url, *lines]) + "\n"

@@ -52,9 +52,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 """Headers of each response. The documents are untrusted, and other sites must not read them."""
-MIN_COSINE = 0.3
-"""If no result has a word of the query and the best cosine is below this, the page says that nothing answers the query.
-Measured on this project's pages: made-up words reach .15 to .25, questions in other words .34 and more."""
 MAX_QUERY_CHARS = 1000
 """Characters of a query. The page sends one with each key."""
 
@@ -88,7 +85,7 @@ def routes(bridge: ThreadBridge) -> list[Route]:
 
 def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
     """A search. ``text``: the JSON text that an agent gets from search_docs. ``parts``: the parts of each score.
-    ``words``: the words of the results that match the query. ``unlikely``: see :func:`_low_cosine`."""
+    ``words``: the words of the results that match the query."""
     if len(given["query"]) > MAX_QUERY_CHARS:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
     explained = opened.explain(**given)
@@ -100,16 +97,7 @@ def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
         "text": text(plain(explained.result)),
         "parts": plain(explained.parts),
         "words": sorted(words),
-        "unlikely": None if words or not hits else _low_cosine(opened, given),
     }
-
-
-def _low_cosine(opened: Anvil, given: dict[str, Any]) -> dict[str, float] | None:
-    """The best cosine of a query, and :data:`MIN_COSINE`; None if it is not below that, or unknown."""
-    nearest = opened.explain(**{**given, "mode": "semantic", "top_k": 1}).result
-    cosine = max((hit.score for hit in nearest.results), default=None)
-    notes = " ".join(nearest.freshness.notes)
-    return None if cosine is None or notes or cosine >= MIN_COSINE else {"cosine": cosine, "line": MIN_COSINE}
 
 
 def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:

@@ -17,13 +17,13 @@ from anvil.backends.store import row_ids
 from anvil.backends.store.library.reader import LibraryReader
 from anvil.backends.store.library.verify import Damage
 from anvil.backends.store.tokenizer import Stemmer
+from anvil.core.search import confidence, scoring
 from anvil.core.search import query as lexicon
-from anvil.core.search import scoring
 from anvil.core.search.metadata_filter import Filter
 from anvil.core.search.vector_index import VectorIndex
 from anvil.errors import ConfigError
 from anvil.models.library import Passages
-from anvil.services.search import ranking
+from anvil.services.search import calibration, ranking
 from anvil.services.search.file_index import KeywordTables
 from anvil.services.search.ranking import CANDIDATES, Nearness, nearness
 from anvil.services.search.searcher import Question, semantic_obstacle
@@ -184,12 +184,16 @@ class LibrarySearcher:
     def __init__(self, reader: LibraryReader, provider: EmbeddingProvider) -> None:
         self.index = LibraryIndex(reader)
         self.provider = provider
-        self._obstacle = semantic_obstacle(reader.meta(), provider)
+        self._judge(reader.meta())
+
+    def _judge(self, meta: dict[str, str]) -> None:
+        self._obstacle = semantic_obstacle(meta, self.provider)
+        self._fits = calibration.fits_for(meta["embedding_model_digest"])
 
     def refresh(self) -> None:
         """Take in what changed since the last query."""
         if self.index.refresh():
-            self._obstacle = semantic_obstacle(self.index.reader.meta(), self.provider)
+            self._judge(self.index.reader.meta())
 
     def find(self, query: str, top_k: int, filter: Filter, question: Question | None) -> Passages:
         """The best ``top_k`` (clamped to 1..100) passages that the filter lets through, by words and vectors.
@@ -211,10 +215,17 @@ class LibrarySearcher:
         if vector is not None and not len(self.index.vectors.rows):
             vector = None
         results = ranking.rank(self.index, query, vector, selection, max(top_k, CANDIDATES))[:top_k]
+        confidences = [self._fits.confidence(result.evidence) for result in results]
+        if unlikely := confidence.note(confidences):
+            notes.append(unlikely)
         passages = self.index.reader.passages([result.row for result in results])
         if len(passages) < len(results):
             raise Damage("a passage belongs to no document")
-        return Passages(tuple(replace(passages[result.row], score=result.score) for result in results), tuple(notes))
+        ranked = zip(results, confidences, strict=True)
+        return Passages(
+            tuple(replace(passages[result.row], score=result.score, confidence=likely) for result, likely in ranked),
+            tuple(notes),
+        )
 
 
 def spliced(

@@ -112,13 +112,11 @@ class CandidateIndex(Protocol):
 
 
 class Weights(NamedTuple):
-    """A query taken apart; token -> how many chunks hold it, and token -> its weight, of those that occur;
-    ``unknown``: the weight of all that do not."""
+    """A query taken apart; token -> how many chunks hold it, and token -> its weight, of those that occur."""
 
     query: lexicon.Query
     frequencies: dict[str, int]
     tokens: dict[str, float]
-    unknown: float
 
 
 def weights(index: CandidateIndex, text: str) -> Weights:
@@ -131,8 +129,7 @@ def weights(index: CandidateIndex, text: str) -> Weights:
         for token, (weight, _) in query.terms.items()
         if frequencies[token]
     }
-    unknown = sum(weight for token, (weight, _) in query.terms.items() if not frequencies[token])
-    return Weights(query, frequencies, tokens, unknown * scoring.idf(0, total))
+    return Weights(query, frequencies, tokens)
 
 
 def rank(
@@ -158,7 +155,7 @@ def rank(
         cosines: list[tuple[float, float] | None] = [None] * len(rows)
     else:
         cosines = _cosines(nearness.similarities - scoring.PAGE_WEIGHT * nearness.pages, nearness.pages)
-    evidence = _evidence(weighed, phrases, lexical, cosines)
+    evidence = _evidence(index, weighed, phrases, lexical, cosines)
     fused, summands = scoring.fuse(lexical, coverage, dense)
     scores = fused.tolist()
     if dense is not None:
@@ -176,7 +173,7 @@ def by_cosine(index: CandidateIndex, text: str, chunks: Iterable[Near], count: i
     weighed = weights(index, text)
     phrases = _phrases(index, weighed)
     lexical, _ = _keyword_scores(index, [near.row for near in nearest], weighed.tokens, list(phrases.values()))
-    evidence = _evidence(weighed, phrases, lexical, [(near.cosine, near.page) for near in nearest])
+    evidence = _evidence(index, weighed, phrases, lexical, [(near.cosine, near.page) for near in nearest])
     return [
         Ranked(near.cosine, near.row, [0.0, 0.0, near.cosine], known)
         for near, known in zip(nearest, evidence, strict=True)
@@ -194,19 +191,22 @@ def _phrases(index: CandidateIndex, weighed: Weights) -> dict[str, tuple[RowSet,
 
 
 def _evidence(
+    index: CandidateIndex,
     weighed: Weights,
     phrases: Mapping[str, tuple[RowSet, float]],
     lexical: NDArray[np.float64],
     cosines: Iterable[tuple[float, float] | None],
 ) -> list[Evidence]:
     """The evidence for each row. ``lexical``: its BM25F (n,). ``cosines``: its own and its page's, if it has any."""
+    terms = weighed.query.terms
+    lacking = sum(weight for token, (weight, _) in terms.items() if token not in weighed.tokens)
     known = sum(weighed.tokens.values()) + sum(weight for _, weight in phrases.values())
-    asked = known + weighed.unknown or 1.0
-    shares = lexical / (asked * (scoring.K1 + 1))
-    unknown, length = weighed.unknown / asked, len(weighed.query.terms)
+    perfect = (known + lacking * scoring.idf(0, index.count())) * (scoring.K1 + 1)
+    unknown = lacking / (sum(weight for weight, _ in terms.values()) or 1.0)
+    shares = (lexical / (perfect or 1.0)).tolist()
     return [
-        Evidence(share, unknown, length, *(near or (None, None)))
-        for share, near in zip(shares.tolist(), cosines, strict=True)
+        Evidence(share, unknown, len(terms), *(near or (None, None)))
+        for share, near in zip(shares, cosines, strict=True)
     ]
 
 

@@ -6,7 +6,7 @@ Filters narrow what may be a candidate, so they never cost a result that exists.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,8 +15,9 @@ import numpy as np
 
 from anvil.backends.embedding.factory import explain_mismatch
 from anvil.backends.store.reader_protocol import IndexReader
+from anvil.core.search import confidence, scoring
 from anvil.core.search import query as lexicon
-from anvil.core.search import scoring
+from anvil.core.search.confidence import Evidence
 from anvil.core.search.scoring import ScoreParts
 from anvil.errors import AnvilError, ConfigError
 from anvil.models.documents import Hit, Mode, SearchResult
@@ -57,7 +58,8 @@ class SearchableIndex(CandidateIndex, Protocol):
 @dataclass(frozen=True, slots=True)
 class Found:
     """Hits in descending score, how many chunks the filter let through, notes on how they were found, and of each hit
-    the row of its chunk, the parts of its score, and where in its content the section is that it names."""
+    the row of its chunk, the parts of its score, where in its content the section is that it names, and the evidence
+    that it answers."""
 
     hits: tuple[Hit, ...]
     total_chunks: int
@@ -65,15 +67,18 @@ class Found:
     rows: tuple[int, ...] = ()
     parts: tuple[ScoreParts, ...] = ()
     spans: tuple[Span, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A search's answer, the parts of each of its scores, and where in each content the section is that it names."""
+    """A search's answer, the parts of each of its scores, where in each content the section is that it names, and what
+    each confidence was made of."""
 
     result: SearchResult
     parts: tuple[ScoreParts, ...]
     spans: tuple[Span, ...]
+    evidence: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +143,11 @@ class Searcher:
         threshold: float,
         question: Question | None = None,
         paths: Collection[str] | None = None,
+        min_confidence: float = 0.0,
     ) -> Found:
         """The best ``top_k`` (clamped to 1..20) chunks. ``question``: ``query`` embedded already; made here if not.
-        ``paths``: only of these documents.
+        ``paths``: only of these documents. What scores less than ``threshold``, or has less than ``min_confidence``, is
+        left out.
 
         Raises :class:`ConfigError` for a blank query, an unknown mode, or semantic search where there is none.
         """
@@ -169,8 +176,13 @@ class Searcher:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # none is made yet: they would only make all chunks equal
             results = ranking.rank(self.index, query, vector, selection, CANDIDATES)
-        results = [result for result in results if threshold <= 0 or result.score >= threshold][:top_k]
-        hits, spans = section_match.within_budget(self._hits(results, query, vector), query, max_chars)
+        results = [result for result in results if threshold <= 0 or result.score >= threshold]
+        confidences = {result.row: self._fits.confidence(result.evidence) for result in results}
+        shown = [result for result in results if confidences[result.row] >= min_confidence][:top_k]
+        if unlikely := confidence.note([confidences[result.row] for result in shown or results], min_confidence):
+            notes.append(unlikely)
+        results = shown
+        hits, spans = section_match.within_budget(self._hits(results, confidences, query, vector), query, max_chars)
         return Found(
             hits,
             total_chunks=total,
@@ -178,10 +190,15 @@ class Searcher:
             rows=tuple(result.row for result in results),
             parts=tuple(_parts(result) for result in results),
             spans=spans,
+            evidence=tuple(result.evidence for result in results),
         )
 
     def _hits(
-        self, results: Sequence[Ranked], query: str, vector: NDArray[np.float32] | None
+        self,
+        results: Sequence[Ranked],
+        confidences: Mapping[int, float],
+        query: str,
+        vector: NDArray[np.float32] | None,
     ) -> list[tuple[Hit, Span]]:
         """The results, whole, each naming the section that fits best."""
         reader = self.index.reader
@@ -194,13 +211,12 @@ class Searcher:
             named = sections[0] if sections else None
             if namer is not None and sections:
                 named = namer.choose(chunk, sections, partial(self._nearest_span, chunk.row, vector))
-            confidence = self._fits.confidence(result.evidence)
             page_anchor = sections[0].anchor if sections else ""
-            hits.append(section_match.hit(chunk, result.score, confidence, named, page_anchor))
+            hits.append(section_match.hit(chunk, result.score, confidences[result.row], named, page_anchor))
         return hits
 
     def _namer(self, text: str) -> Namer:
-        query, _, tokens, _ = ranking.weights(self.index, text)
+        query, _, tokens = ranking.weights(self.index, text)
         rarest = scoring.idf(1, self.index.count())
         phrases = {phrase: weight * rarest for phrase, weight in query.phrases.items()}
         return Namer(Wanted(tokens, phrases, self.index.average_length), self.index.stem)

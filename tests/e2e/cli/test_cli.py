@@ -268,7 +268,9 @@ def test_search_indexes_first_when_there_is_no_index(work: Path) -> None:
 )
 def test_the_place_named_is_the_first_line_shown(built: Path, query: str, needle: str) -> None:
     text = in_process.program("search", query, cwd=built).stdout
-    hits = re.findall(r"^\d+\. (.+):(\d+)  (\d\.\d{3})\n   (.+)\n   \| (.*)$", text, re.MULTILINE)
+    hits = re.findall(
+        r"^\d+\. (.+):(\d+)  (\d\.\d{3})  confidence [01]\.\d\d\n   (.+)\n   \| (.*)$", text, re.MULTILINE
+    )
     assert hits and len(hits) == len(re.findall(r"^\d+\. ", text, re.MULTILINE))
     for path, line, _, _, shown in hits:
         source = (built / path).read_text().splitlines()
@@ -290,6 +292,21 @@ def test_the_place_is_right_in_a_long_section(work: Path, newline: str) -> None:
 def test_nothing_is_marked_in_a_pipe(built: Path) -> None:
     text = program("search", "installing packages", cwd=built).stdout
     assert "packages" in text and "**" not in text and "\x1b" not in text
+
+
+def test_a_question_without_an_answer_is_said_and_can_be_an_exit_code(built: Path) -> None:
+    ask = ["search", "how do I silence alerts at night?"]
+    sure = in_process.program(*ask, "--min-confidence", "0.5", cwd=built)
+    assert sure.stdout.startswith("1. docs/guides/alerts.md:")
+    unsure = in_process.program(*ask, "--min-confidence", "1", cwd=built, code=1)
+    assert unsure.stdout.startswith("Nothing found in ")
+    assert "No result has the confidence of 1 that was asked for; the highest is 0." in unsure.stderr
+    foreign = ["search", "windows pizza sourdough", "--json"]
+    answer = json.loads(in_process.program(*foreign, "--min-confidence", "0.5", cwd=built, code=1).stdout)
+    assert answer["results"] == []
+    assert answer["freshness"]["notes"][-1].startswith("Probably nothing here answers this")
+    assert in_process.printed(*foreign[:2], cwd=built)["results"]
+    in_process.program(*ask, "--min-confidence", "2", cwd=built, code=2)
 
 
 def test_nothing_found_is_said(built: Path) -> None:

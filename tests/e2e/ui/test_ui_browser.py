@@ -154,9 +154,10 @@ def test_a_question_is_answered_as_it_is_typed(visitor: Visitor, home: str) -> N
 def test_a_question_that_nothing_answers_is_told_so(visitor: Visitor, home: str) -> None:
     visitor.go(f"{home}#q=asdf+qwer+zxcv")
     visitor.see(".hit")
-    assert "Probably no page answers this" in visitor.text(".unlikely")
+    assert "Probably nothing here answers this" in visitor.text(".told .note")
+    assert visitor.text(".hit .likely").startswith("confidence 0.0")
     visitor.ask(QUESTION)
-    assert not visitor.all(".unlikely")
+    assert not visitor.all(".told .note")
 
 
 def test_questions_are_suggested_where_headings_ask_them_and_else_none(visitor: Visitor, tmp_path: Path) -> None:

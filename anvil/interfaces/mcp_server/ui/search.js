@@ -151,10 +151,6 @@ function draw() {
   }
   const {result, text, wanted} = answer;
   told.replaceChildren(...freshness(result));
-  if (answer.unlikely) {
-    told.append(el('p', {class: 'note unlikely'}, 'Probably no page answers this: no result has a word of the question, and the closest text is far in meaning ',
-      `(cosine ${answer.unlikely.cosine.toFixed(2)}, under ${answer.unlikely.line.toFixed(2)}).`));
-  }
   if (agent.checked) {
     results.replaceChildren(asAgent(text, wanted));
   } else if (!result.results.length) {
@@ -279,6 +275,7 @@ function card(hit, parts, rank, wanted) {
       el('h2', null, crumbs.length > 0 && el('span', {class: 'crumbs'}, `${crumbs.join(' › ')} › `),
         el('a', {href: place(at.file_path, at.heading_path)}, marked(title))),
       el('span', {class: 'path'}, `${at.start_line}–${at.end_line}`),
+      hit.confidence !== null && el('span', {class: 'path likely', title: 'How likely it is that this answers'}, `confidence ${hit.confidence.toFixed(2)}`),
       sum),
     text, more);
 }

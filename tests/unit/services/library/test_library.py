@@ -492,6 +492,10 @@ def test_the_tables_in_memory_are_those_of_a_new_search(meaning: Library) -> Non
         assert len(found.results) == len(kept.rows)
 
 
+def is_semantic(library: Library) -> bool:
+    return not any("Semantic search is off" in note for note in library.search("who lights it?").notes)
+
+
 def test_another_model_is_named_and_the_library_stays_readable(meaning: Library, tmp_path: Path) -> None:
     meaning.ingest_content(GUIDE, "a.md")
     with opened(meaning.path) as other:
@@ -507,7 +511,7 @@ def test_another_model_is_named_and_the_library_stays_readable(meaning: Library,
     found = meaning.search("lamp")
     assert found.results and "Semantic search is off" in found.notes[0]
     assert meaning.reembed() == 3
-    assert meaning.search("who lights it?").notes == ()
+    assert is_semantic(meaning)
 
 
 def test_an_empty_library_takes_the_model_at_hand(tmp_path: Path, local: EmbeddingProvider) -> None:
@@ -515,7 +519,7 @@ def test_an_empty_library_takes_the_model_at_hand(tmp_path: Path, local: Embeddi
         assert none.list_documents().total == 0
     with Library(tmp_path / "library.db", Config(), Counting(local)) as made:  # type: ignore[arg-type]
         assert made.ingest_content(GUIDE, "a.md").status == "indexed"
-        assert made.search("who lights it?").notes == ()
+        assert is_semantic(made)
 
 
 class Namesake(Counting):
@@ -575,7 +579,7 @@ def test_no_model_is_adopted_once_there_is_a_document(meaning: Library, local: E
             other.store(stage, ready.info, ready.head)
         with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2, at hand is namesake"):
             taking.result(30)
-    assert rows(meaning)["windows"] == 1 and meaning.search("text").notes == ()
+    assert rows(meaning)["windows"] == 1 and is_semantic(meaning)
 
 
 def test_new_vectors_are_all_there_or_none(meaning: Library, local: EmbeddingProvider) -> None:
@@ -589,7 +593,7 @@ def test_new_vectors_are_all_there_or_none(meaning: Library, local: EmbeddingPro
             other.reembed()
         with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2"):
             other.ingest_content("text", "b.md")
-    assert meaning.search("who lights it?").notes == () and rows(meaning)["windows"] == 2
+    assert is_semantic(meaning) and rows(meaning)["windows"] == 2
     assert meaning.ingest_content("text", "b.md").status == "indexed"
 
 

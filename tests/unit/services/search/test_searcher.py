@@ -19,6 +19,7 @@ from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.backends.sources.git_tree import working_tree
 from anvil.backends.store import verify
 from anvil.core.config.schema import ChunkingOptions
+from anvil.core.search.confidence import UNLIKELY
 from anvil.errors import ConfigError, ModelError
 from anvil.models.documents import Mode
 from anvil.services.build.builder import build
@@ -456,6 +457,47 @@ def test_a_threshold_leaves_out_what_scores_below(lighthouse: Searcher) -> None:
         assert all(hit.score >= middle - 1e-6 for hit in kept)
         assert abs(len(kept) - sum(hit.score >= middle for hit in every)) <= 1  # scores are rounded when shown
         assert ask(lighthouse, "alerts at night", 20, mode=mode, threshold=1.1).hits == ()
+
+
+# --- confidence ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_answer_is_confident_and_nothing_is_not(lighthouse: Searcher, mode: Mode) -> None:
+    answered = ask(lighthouse, "how do I silence alerts at night?", mode=mode)
+    assert answered.hits[0].confidence is not None and answered.hits[0].confidence > 0.5 and answered.notes == ()
+    foreign = ask(lighthouse, "which sourdough flour do Windows 95 users prefer for pizza?", mode=mode)
+    assert all(hit.confidence is not None and hit.confidence < UNLIKELY for hit in foreign.hits)
+    assert len(foreign.hits) == 0 or "Probably nothing here answers this" in foreign.notes[0]
+
+
+def test_confidence_does_not_depend_on_the_other_results(lighthouse: Searcher) -> None:
+    """The score of the only candidate is the highest there is; its confidence is what it was."""
+    query = "how do I silence alerts at night?"
+    every = {hit.metadata.heading_path: hit.confidence for hit in ask(lighthouse, query, 20).hits}
+    for path in PAGES:
+        alone = ask(lighthouse, query, 1, file_filter=path).hits[0]
+        assert alone.confidence == every[alone.metadata.heading_path]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_results_of_less_confidence_are_left_out(lighthouse: Searcher, mode: Mode) -> None:
+    query = "how do I silence alerts at night?"
+    every = [hit.confidence for hit in ask(lighthouse, query, 20, mode=mode).hits]
+    found = lighthouse.search(query, 20, None, 12_000, mode, 0.0, min_confidence=0.5)
+    assert [hit.confidence for hit in found.hits] == [
+        likely for likely in every if likely is not None and likely >= 0.5
+    ]
+    assert 0 < len(found.hits) < len(every) and found.notes == ()
+    nothing = lighthouse.search("pizza flour at night", 20, None, 12_000, mode, 0.0, min_confidence=0.99)
+    assert nothing.hits == () and len(nothing.notes) == 1
+
+
+def test_words_alone_have_a_confidence_too(opened: Opener, keywords: EmbeddingProvider) -> None:
+    searcher = opened(PAGES, keywords)
+    found = ask(searcher, "silence alerts at night", mode="keyword")
+    assert found.hits[0].confidence is not None and found.hits[0].confidence > 0.5
+    assert found.evidence[0].cosine is None and 0 < found.evidence[0].words <= 1
 
 
 # --- the budget ----------------------------------------------------------------------------------------
