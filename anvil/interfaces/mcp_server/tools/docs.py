@@ -43,7 +43,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "search_docs",
         "Search the documentation",
-        "Find the passages that answer a question. Results are Markdown with file_path and heading_path; those with "
+        "Find the passages that answer a question. Results are Markdown; those with "
         "truncated: true hold the matching lines only, get_section has the rest.",
         (
             Parameter("query", "A question or keywords.", required=True),
