@@ -18,9 +18,11 @@ from anvil.backends.git.repository import Repository
 from anvil.backends.git.tracked_file import TrackedIndex
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ArtifactError, BuildError
-from anvil.interfaces.ci import questions, summary
-from anvil.interfaces.ci.annotations import in_checkout, notes
+from anvil.interfaces.ci import findings, questions, summary
+from anvil.interfaces.ci.annotations import annotate, in_checkout, notes
 from anvil.interfaces.ci.hosts import Host
+from anvil.models.lint import LEVELS
+from anvil.models.lint import Level as FindingLevel
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -37,7 +39,8 @@ MAX_WARNINGS = 10
 class Order:
     """The options of ``anvil ci``. ``keep``: the folder that is kept between runs. ``kept_key``: the cache key from
     which it was restored. ``mark_stale``: whether stale pages get a warning. ``tests``: a file of questions; ``true``
-    for the nearest ``anvil-tests.toml``."""
+    for the nearest ``anvil-tests.toml``. ``fail_level``: the lowest level of finding that fails; None for that of the
+    configuration."""
 
     docs: str | None = None
     index: str | None = None
@@ -49,6 +52,7 @@ class Order:
     mark_stale: bool = True
     kept_key: str | None = None
     tests: str | None = None
+    fail_level: FindingLevel | None = None
 
 
 def plan(order: Order, host: Host, environment: Mapping[str, str]) -> dict[str, str]:
@@ -182,6 +186,20 @@ def test(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     host.summarize(questions.render(report, branch, pages_url))
     host.line(questions.headline(report))
     return report.passed, values
+
+
+def lint(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
+    """Examine the pages, with annotations at errors and warnings; whether no finding reaches the fail level."""
+    with _opened(order, host) as opened:
+        report = opened.lint()
+        failing = report.at_least(order.fail_level or opened.config.lint.fail_level)
+        annotate(findings.annotated(report, MAX_WARNINGS), opened, host)
+        pages_url = _pages_url(opened)
+    values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
+    host.output(values)
+    host.summarize(findings.render(report, pages_url))
+    host.line(findings.headline(report))
+    return not failing, values
 
 
 # --- the base of a pull request ----------------------------------------------------------------------------------

@@ -10,11 +10,14 @@ import click
 from anvil.errors import AnvilError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
+from anvil.models.lint import LEVELS, Level
 
 
 @click.command("ci", epilog="Example: anvil ci build --docs docs --keep anvil-index")
 @click.argument(
-    "mode", metavar="build|check|test|plan|artifact", type=click.Choice(["build", "check", "test", "plan", "artifact"])
+    "mode",
+    metavar="build|check|lint|test|plan|artifact",
+    type=click.Choice(["build", "check", "lint", "test", "plan", "artifact"]),
 )
 @options.common
 @click.option(
@@ -40,6 +43,11 @@ from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 )
 @click.option("--kept-key", metavar="NAME", help="The cache key from which the folder of --keep was restored.")
 @click.option("--tests", metavar="FILE", help="With test: the questions. 'true': the nearest anvil-tests.toml.")
+@click.option(
+    "--fail-level",
+    type=click.Choice(LEVELS),
+    help="With lint: the lowest level of finding that fails (default: lint.fail_level, else error).",
+)
 @click.option("--artifact-name", metavar="NAME", help="With artifact: the name of the uploaded artifact.")
 @click.option("--artifact-url", metavar="URL", help="With artifact: its download address.")
 @click.option("--summary", metavar="FILE", help="Add the summary to this file (default on GitHub: the step's summary).")
@@ -56,16 +64,18 @@ def command(
     mark_stale: bool,
     kept_key: str | None,
     tests: str | None,
+    fail_level: Level | None,
     artifact_name: str | None,
     artifact_url: str | None,
     summary: str | None,
     as_json: bool,
 ) -> int:
-    """Build, check or test the index in a CI job, with warnings at the files, values for later steps and a summary.
+    """Build, check, lint or test in a CI job, with warnings at the files, values for later steps and a summary.
 
     On GitHub it writes workflow commands, elsewhere plain lines. An empty option counts as not given. The mode
     'plan' prints the folder in which to keep the index, and its cache keys. 'artifact' adds the place of the uploaded
-    index to the summary. Exit code 0: done, 1: stale, or questions are not answered, 2: an error.
+    index to the summary. Exit code 0: done, 1: stale, questions are not answered, or findings reach the
+    fail level, 2: an error.
     """
     from anvil.interfaces.ci import hosts, run
     from anvil.interfaces.ci.summary import artifact, failure
@@ -81,6 +91,7 @@ def command(
         mark_stale,
         kept_key or None,
         tests or None,
+        fail_level,
     )
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     host = hosts.host(os.environ, say, summary or None, values=not as_json)
@@ -95,6 +106,8 @@ def command(
             values = run.build(order, host)
         elif mode == "check":
             fresh, values = run.check(order, host)
+        elif mode == "lint":
+            fresh, values = run.lint(order, host)
         elif mode == "test":
             fresh, values = run.test(order, host)
         else:

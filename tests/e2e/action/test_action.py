@@ -510,6 +510,27 @@ def test_a_pull_request_that_makes_questions_unanswerable_fails_and_says_because
     assert any(each.properties.get("file") == "anvil-tests.toml" for each in done.annotations)
 
 
+@pytest.mark.parametrize("mode", ["build", "check"])
+def test_findings_get_annotations_and_a_section(committed: Path, job: NewJob, mode: str) -> None:
+    write(committed / "docs", {"zz.md": "# Z\n\n[x](gone.md) ![](a.png)\n\n## Empty\n"})
+    with anvil.open(config=committed / "anvil.toml") as opened:
+        opened.index()
+    commit(committed, "a broken page", at=1_700_000_200)
+    done = job().use(ROOT, mode=mode, lint="error")
+    assert not done.succeeded and done.steps["Lint the documentation"] == "failure", done.log
+    assert (
+        "## Lint: 2 errors, " in done.summary and "| `broken-link` | `Broken link 'gone.md': there is" in done.summary
+    )
+    found = [each for each in done.annotations if each.properties.get("file") == "docs/zz.md"]
+    assert [each.properties["line"] for each in found if each.level == "error"] == ["3", "3"]
+    assert any(each.level == "warning" and "[empty-section]" in each.message for each in found)
+
+
+def test_a_level_that_does_not_exist_is_an_error_before_anything_is_installed(job: NewJob) -> None:
+    done = job().use(ROOT, lint="fatal")
+    assert not done.succeeded and "The input 'lint' must be" in done.annotations[0].message
+
+
 def test_questions_need_a_model(job: NewJob) -> None:
     done = job().use(ROOT, mode="check", tests="true")
     assert not done.succeeded and "needs the mode 'build'" in done.annotations[0].message
