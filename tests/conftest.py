@@ -92,8 +92,14 @@ or in gigabytes. Volumes that come and go, such as sticks and network shares, ar
 }
 
 
-def pytest_configure() -> None:
-    """A shell starts what runs in its background deaf to Ctrl-C, and programs that tests start would inherit that."""
+def pytest_configure(config: pytest.Config) -> None:
+    """What programs that tests start would inherit: a shell's background jobs ignore Ctrl-C; some keep no bytecode.
+
+    Hundreds of processes start here, and none should compile what another has compiled. ``-p no:cacheprovider`` keeps
+    files of Python out of the checkout as well as those of pytest.
+    """
+    if not config.pluginmanager.is_blocked("cacheprovider"):
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     fork_server.install()
@@ -107,7 +113,10 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No configuration, key or home of the machine reaches a test."""
+    """No configuration, key, home or working folder of the machine reaches a test.
+
+    The working folder is an empty one: in the checkout, ``anvil.open(index=...)`` would take the project's own docs/.
+    """
     for name in list(os.environ):
         if name.startswith(("ANVIL_", "OPENAI_", "GIT_")) or name == "SOURCE_DATE_EPOCH":
             monkeypatch.delenv(name)
@@ -115,6 +124,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(home))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.chdir(home)
 
 
 def write(folder: Path, pages: dict[str, str]) -> Path:

@@ -83,7 +83,6 @@ class Browser:
         """The driver comes back early now and then, from a page that has been going to its anchors."""
         from selenium.webdriver.support.wait import WebDriverWait
 
-        self._driver.get("about:blank")
         self._driver.get(url)
         there = "return document.readyState === 'complete' && location.href === arguments[0]"
         WebDriverWait(self._driver, 20, 0.02).until(lambda driver: driver.execute_script(there, url))

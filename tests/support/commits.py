@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from tests.support import fork_server
 from tests.support.programs import ROOT, environment
 
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
@@ -18,16 +20,16 @@ HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.
 
 def program_folder(folder: Path) -> Path:
     """A folder for PATH with an ``anvil`` that runs the package under test, installed or not."""
-    folder.mkdir(parents=True, exist_ok=True)
-    script = folder / "anvil"
     paths = shlex.quote(environment()["PYTHONPATH"])
-    script.write_text(
-        f"#!/bin/sh\nPYTHONPATH={paths} PYTHONWARNINGS=error PYTHONSAFEPATH=1 "
-        f'exec {shlex.quote(sys.executable)} -m anvil "$@"\n',
-        encoding="utf-8",
-    )
-    script.chmod(0o755)
+    variables = f"PYTHONPATH={paths} PYTHONWARNINGS=error PYTHONSAFEPATH=1"
+    _script(folder / "anvil", f'{variables} exec {shlex.join(fork_server.command_line("anvil"))} "$@"')
     return folder
+
+
+def _script(file: Path, line: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+    file.chmod(0o755)
 
 
 def configuration(*hooks: str, args: list[str] | None = None, **more: Any) -> str:
@@ -59,3 +61,16 @@ def call(where: Path, *command: str, code: int | None = 0, **more: str) -> str:
 
 def pre_commit(where: Path, *arguments: str, code: int | None = 0, **more: str) -> str:
     return call(where, sys.executable, "-m", "pre_commit", *arguments, code=code, **more)
+
+
+def install_hooks(where: Path, *types: str) -> None:
+    """``pre-commit install``; git then starts pre-commit as :mod:`fork_server` does."""
+    pre_commit(where, "install", *(word for each in types for word in ("-t", each)))
+    python = where / ".git/python"  # called by the hooks with -mpre_commit and more
+    _script(python, f'shift; exec {shlex.join(fork_server.command_line("pre_commit"))} "$@"')
+    for name in types or ("pre-commit",):
+        hook = where / ".git/hooks" / name
+        text = hook.read_text(encoding="utf-8")
+        forking = re.sub(r"^INSTALL_PYTHON=.*$", f"INSTALL_PYTHON={shlex.quote(str(python))}", text, flags=re.MULTILINE)
+        assert forking != text
+        hook.write_text(forking, encoding="utf-8")

@@ -7,6 +7,7 @@ another in its place touches nothing outside.
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -45,6 +46,9 @@ class Installation:
         for name in closure(["anvil-docs", "pip"]) - {"anvil-docs"}:
             for source, path in _files(name):
                 _link(source, self.site / path)
+                compiled = Path(importlib.util.cache_from_source(str(source)))
+                if path.suffix == ".py" and compiled.exists():
+                    _link(compiled, Path(importlib.util.cache_from_source(str(self.site / path))))
         built = wheel(self.wheels)
         self.run([str(self.python), "-m", "pip", "install", "-q", "--no-deps", str(built)])
 
@@ -52,7 +56,13 @@ class Installation:
         """Its programs first, pip without a network."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_", "VIRTUAL"))}
         path = f"{self.bin}{os.pathsep}{os.environ['PATH']}"
-        own = {"PATH": path, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels), "PIP_QUIET": "1"}
+        own = {
+            "PATH": path,
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(self.wheels),
+            "PIP_QUIET": "1",
+            "PIP_NO_COMPILE": "1",
+        }
         return {**kept, **own, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", **more}
 
     def run(

@@ -4,7 +4,8 @@
 ``subprocess.Popen`` by a class that asks a *fork server* for such a process. The fork server is a child of the test
 process that has imported what the program needs, and forks for each start. The forked program gets the file
 descriptors, the folder, the environment and the arguments of the call. The test process adopts it (it is a
-"subreaper", see ``prctl(2)``), so waiting, signals and exit codes work as for any child.
+"subreaper", see ``prctl(2)``), so waiting, signals and exit codes work as for any child. What git or a shell starts
+reaches the fork server through :func:`command_line`.
 
 Other command lines, and all starts inside :func:`cold`, are ordinary new processes. ``ANVIL_TESTS_COLD=1`` switches
 the fork server off.
@@ -17,13 +18,15 @@ import contextlib
 import ctypes
 import gc
 import importlib
-import json
+import marshal
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -66,15 +69,21 @@ PRELOADED = {
         "pymdownx",
         "pygments.lexers",
     ),
+    "pre_commit": ("pre_commit.main", "pre_commit.commands.hook_impl", "pre_commit.commands.run"),
 }
 """Program (``python -m NAME``) -> modules that its fork server imports before the first fork. None may start a
 thread, which would be missing after the fork, as onnxruntime does."""
-PYTHON_VARIABLES = {"PYTHONPATH", "PYTHONWARNINGS", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"}
+PYTHON_VARIABLES = {
+    *("PYTHONPATH", "PYTHONSAFEPATH", "PYTHONWARNINGS", "PYTHONUNBUFFERED"),
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"),
+}
 """``PYTHON*`` variables that a forked program obeys or need not obey; with any other one a program starts cold."""
 PR_SET_CHILD_SUBREAPER = 36
 MAX_MESSAGE_BYTES = 1 << 20
 
 _is_cold = False
+_STREAMS: list[Any] = []
+"""The fork server's own streams. A preloaded module may hold the buffer of one, which must not be closed."""
 
 
 class _Program(NamedTuple):
@@ -103,6 +112,14 @@ def install() -> None:
         subprocess.Popen = _ForkingPopen  # type: ignore[misc]
 
 
+def command_line(name: str) -> list[str]:
+    """The words by which git or a shell starts a known program: by forking, or else ``python -m NAME``."""
+    if subprocess.Popen is not _ForkingPopen:
+        return [sys.executable, "-m", name]
+    client = str(Path(__file__).with_name("fork_client.py"))
+    return [sys.executable, "-I", "-S", client, _server_of(name).address, name]
+
+
 class _ForkingPopen(subprocess.Popen):  # type: ignore[type-arg]
     """``subprocess.Popen`` that starts a known program by its fork server."""
 
@@ -117,7 +134,7 @@ class _ForkingPopen(subprocess.Popen):  # type: ignore[type-arg]
             return
         stdin, _, _, stdout, _, stderr = descriptors
         request = {
-            "program": program,
+            "program": tuple(program),
             "cwd": os.fspath(cwd) if cwd is not None else os.getcwd(),
             "environment": dict(os.environ if environment is None else environment),
             "session": bool(is_session),
@@ -153,18 +170,22 @@ class _ForkServer:
     def __init__(self, name: str) -> None:
         self.owner = os.getpid()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._folder = tempfile.TemporaryDirectory()  # for this user only, as what is started here acts for the user
+        self.address = os.path.join(self._folder.name, "socket")
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        with cold(), theirs:
+        with cold(), theirs, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(self.address)
+            listener.listen()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, name, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, "-m", __name__, name, str(theirs.fileno()), str(listener.fileno())],
+                pass_fds=[theirs.fileno(), listener.fileno()],
                 cwd="/",
                 env=environment,
             )
 
     def start(self, request: dict[str, Any], streams: Sequence[int]) -> int:
         """Fork; the process id of the program, which is a child of this process."""
-        body = json.dumps(request).encode()
+        body = marshal.dumps(request)
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams))]
         self._socket.sendmsg([len(body).to_bytes(4, "big")], rights)
         self._socket.sendall(body)
@@ -183,20 +204,33 @@ def _server_of(name: str) -> _ForkServer:
     return server
 
 
-def _serve(name: str, connection: socket.socket) -> dict[str, Any] | None:
-    """Fork at each request. Returns a request in the process that was forked for it, None in the fork server."""
+def _serve(name: str, connection: socket.socket, listener: socket.socket) -> dict[str, Any] | None:
+    """Fork at each request. Returns a request in the process that was forked for it, None in the fork server.
+
+    ``connection`` leads to the test process; clients that git or a shell started (fork_client.py) come to ``listener``.
+    """
     for module in PRELOADED[name]:
         importlib.import_module(module)
     gc.collect()
     gc.freeze()  # the forked programs share these objects' memory
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
-        head, ancillary, *_ = connection.recvmsg(4, socket.CMSG_SPACE(3 * array.array("i").itemsize))
-        if len(head) < 4:
+        ready, _, _ = select.select([connection, listener], [], [])
+        if listener in ready:
+            client, _ = listener.accept()
+            if os.fork() == 0:
+                connection.close()
+                listener.close()
+                return _started_for(client)
+            client.close()
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            continue
+        received = _received(connection)
+        if received is None:
             return None
-        size = int.from_bytes(head, "big")
-        streams = array.array("i", ancillary[0][2])
-        request: dict[str, Any] = json.loads(connection.recv(size, socket.MSG_WAITALL))
+        request, streams = received
         reading, writing = os.pipe()
         if (between := os.fork()) == 0:
             pid = os.fork()
@@ -204,15 +238,53 @@ def _serve(name: str, connection: socket.socket) -> dict[str, Any] | None:
                 os.write(writing, pid.to_bytes(4, "big"))
                 os._exit(0)
             connection.close()
-            for number, stream in enumerate(streams):
-                os.dup2(stream, number)
-            for descriptor in (reading, writing, *streams):
-                os.close(descriptor)
+            listener.close()
+            _close(reading, writing)
+            _take(streams)
             return request
         os.waitpid(between, 0)
         connection.sendall(os.read(reading, 4))
-        for descriptor in (reading, writing, *streams):
-            os.close(descriptor)
+        _close(reading, writing, *streams)
+
+
+def _started_for(client: socket.socket) -> dict[str, Any]:
+    """Fork the program of a client and send its exit code; returns in the forked process only."""
+    received = _received(client)
+    if received is None:
+        os._exit(0)
+    request, streams = received
+    pid = os.fork()
+    if pid == 0:
+        client.close()
+        _take(streams)
+        return request
+    _close(*streams)
+    _, status = os.waitpid(pid, 0)
+    client.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
+    os._exit(0)
+
+
+def _received(connection: socket.socket) -> tuple[dict[str, Any], array.array[int]] | None:
+    """A request and the descriptors of its standard streams; None where the other side has ended."""
+    streams = array.array("i")
+    head, ancillary, *_ = connection.recvmsg(4, socket.CMSG_SPACE(3 * streams.itemsize))
+    if len(head) < 4:
+        return None
+    streams.frombytes(ancillary[0][2])
+    request: dict[str, Any] = marshal.loads(connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
+    request["environment"] = {os.fsdecode(key): os.fsdecode(value) for key, value in request["environment"].items()}
+    return request, streams
+
+
+def _take(streams: array.array[int]) -> None:
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    _close(*streams)
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _become(request: dict[str, Any]) -> None:
@@ -227,6 +299,7 @@ def _become(request: dict[str, Any]) -> None:
     os.environ.update(environment)
     unbuffered = bool(environment.get("PYTHONUNBUFFERED"))
     encoding = environment.get("PYTHONIOENCODING", "utf-8").partition(":")[0]
+    _STREAMS.extend((sys.stdin, sys.stdout, sys.stderr))
     sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115 - open until the program ends
     sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -237,15 +310,14 @@ def _become(request: dict[str, Any]) -> None:
     for rule in ("ignore", *environment.get("PYTHONWARNINGS", "").split(","), *filters):
         if rule:
             warnings._setoption(rule)  # type: ignore[attr-defined]
-    sys.path[0] = request["cwd"]
+    sys.path[:1] = [] if "PYTHONSAFEPATH" in environment else [request["cwd"]]
     sys.argv = [name, *arguments]
-    for loaded in ("anvil.__main__", "mkdocs.__main__"):
-        sys.modules.pop(loaded, None)
+    sys.modules.pop(f"{name}.__main__", None)
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
-    with socket.socket(fileno=int(sys.argv[2])) as connection:
-        request = _serve(sys.argv[1], connection)
+    with socket.socket(fileno=int(sys.argv[2])) as connection, socket.socket(fileno=int(sys.argv[3])) as listener:
+        request = _serve(sys.argv[1], connection, listener)
     if request is not None:
         _become(request)

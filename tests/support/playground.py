@@ -70,8 +70,11 @@ class Visitor:
 
     def go(self, url: str) -> None:
         """Open an address as a new visit."""
-        self.driver.get("about:blank")
-        self.driver.get(url)
+        if self.driver.current_url.partition("#")[0] == url.partition("#")[0]:  # opening it would only go to its anchor
+            self.run("history.replaceState(null, '', arguments[0])", url)
+            self.driver.refresh()
+        else:
+            self.driver.get(url)
 
     def run(self, script: str, *arguments: Any) -> Any:
         """What a script returns."""

@@ -15,7 +15,7 @@ from anvil.backends.sources import git_tree
 from anvil.backends.store import verify
 from tests.conftest import PAGES, write
 from tests.support import repositories
-from tests.support.commits import HOOKS, call, configuration, pre_commit, program_folder
+from tests.support.commits import HOOKS, call, configuration, install_hooks, pre_commit, program_folder
 from tests.support.in_process import program
 from tests.support.repositories import run
 
@@ -38,7 +38,7 @@ def repository(where: Path, hook: str, args: list[str] | None = None) -> Path:
     build(where, staged=False)
     run(where, "add", "-A")
     run(where, "commit", "-q", "-m", "first", at=1_700_000_000)
-    pre_commit(where, "install", "-t", "pre-commit", "-t", "pre-merge-commit")
+    install_hooks(where, "pre-commit", "pre-merge-commit")
     if hook == "anvil-build":  # it writes the index: the text of 'anvil git install' must not get in pre-commit's way
         program("git", "install", cwd=where)
         run(where, "add", ".gitattributes")
@@ -191,7 +191,7 @@ def test_the_command_for_a_missing_index_works(tmp_path: Path) -> None:
     write(work, {"docs/index.md": "# Lighthouse\n", ".pre-commit-config.yaml": configuration("anvil-check")})
     run(work, "init", "-q", "-b", "main")
     run(work, "add", "-A")
-    pre_commit(work, "install")
+    install_hooks(work)
     keywords = {"ANVIL_EMBEDDING_PROVIDER": "none"}
     said = call(work, "git", "commit", "-m", "first", code=1, **keywords)
     assert 'index = "docs.anvil.db" in anvil.toml' in said
@@ -222,7 +222,7 @@ def test_other_places_with_names_of_any_kind(tmp_path: Path) -> None:
     write(work, {"set tings.toml": '[embedding]\nprovider = "none"\n'})
     write(work, {".pre-commit-config.yaml": configuration(*HOOKS, args=args)})
     run(work, "init", "-q")
-    pre_commit(work, "install")
+    install_hooks(work)
     program("build", *args, cwd=work)
     run(work, "add", "-A")
     commit(work)
@@ -328,11 +328,11 @@ def test_submodules(checked: Path, tmp_path: Path) -> None:
     build(around, staged=False)
     run(around, "add", "-A")
     run(around, "commit", "-q", "-m", "first")
-    pre_commit(around, "install")
+    install_hooks(around)
     write(around / "docs", {"inner/docs/index.md": "# Changed inside\n"})
     commit(around, "--allow-empty")  # a submodule among the pages is no page
     inner = around / "docs/inner"
-    pre_commit(inner, "install")
+    pre_commit(inner, "install")  # git starts this one as pre-commit wrote it
     run(inner, "add", "docs")
     assert "changed  index.md" in commit(inner, code=1)  # a commit inside of it is like any other
     write(around, {".pre-commit-config.yaml": configuration("anvil-check", args=["--docs", "docs/inner/docs"])})

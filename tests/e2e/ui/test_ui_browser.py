@@ -333,8 +333,9 @@ def test_documents_that_mean_harm_do_none(visitor: Visitor, home: str) -> None:
     ids=lambda piece: piece[:8].strip(),
 )
 def test_no_line_keeps_the_page_busy(visitor: Visitor, home: str, piece: str) -> None:
-    visitor.go(home)
-    visitor.see("h1")
+    if not visitor.run("return location.href").startswith(home):
+        visitor.go(home)
+        visitor.see("h1")
     script = """
       const [text, done] = arguments;
       import('./markdown.js').then(({rendered, highlight}) => {
