@@ -236,15 +236,19 @@ class _Tree(ABC):
         ``indexed`` is the identity that an index holds, ``included`` the files that it names and their blob ids. When
         none of them changed, the page is not read. ``included`` is None when the index does not know them.
         """
-        if not self._options.includes:
-            return blob
         before, fingerprint = staleness.parts(indexed)
-        unmoved = included is not None and all(self._blob(file) == id_ for file, id_ in included.items())
+        known = staleness.included(fingerprint)
+        if not self._options.includes:
+            unmoved = known in ("", includes.NOT_FOLLOWED)
+        else:
+            unmoved = included is not None and all(self._blob(file) == id_ for file, id_ in included.items())
         if before == blob and unmoved:
-            return staleness.identity(blob, staleness.included(fingerprint))
+            return staleness.identity(blob, known)
         data = self._git.read_blob(blob)
         if not includes.may_include(data):
             return blob
+        if not self._options.includes:
+            return staleness.identity(blob, includes.NOT_FOLLOWED)
         return staleness.identity(blob, includes.fingerprint(self._expanded(path, data.decode("utf-8-sig")).files))
 
     def _expanded(self, path: str, text: str) -> includes.Expanded:
@@ -289,7 +293,10 @@ class _Tree(ABC):
                 return Skipped(path, reason)
             text = data.decode("utf-8-sig")
             if not self._options.includes or not includes.may_include(data):
-                return Document(path=path, blob_id=blob, text=text, size=len(data), last_modified="")
+                fingerprint = includes.NOT_FOLLOWED if includes.may_include(data) else ""
+                return Document(
+                    path=path, blob_id=blob, text=text, size=len(data), last_modified="", fingerprint=fingerprint
+                )
             expanded = self._expanded(path, text)
             return Document(
                 path=path,

@@ -174,7 +174,9 @@ class WorkingTree:
             blob, fingerprint = staleness.parts(seen.result)
             text, size = data.decode("utf-8-sig"), len(data)
             if not seen.files:
-                return Document(path=path, blob_id=blob, text=text, size=size, last_modified="")
+                return Document(
+                    path=path, blob_id=blob, text=text, size=size, last_modified="", fingerprint=fingerprint
+                )
             expanded = self._expanded(path, text)  # included files can have changed since; the new ones are used
             fingerprint = includes.fingerprint(expanded.files)
             self._files[path] = seen._replace(result=staleness.identity(blob, fingerprint), files=expanded.files)
@@ -350,10 +352,16 @@ class WorkingTree:
         if isinstance(data, Skipped):
             return _Seen(state, data, linked), data
         blob = blob_id(data)
-        files = self._named(path, blob, data) if self._options.includes else {}
+        files: Mapping[str, str] = {}
+        fingerprint = ""
+        if self._options.includes:
+            files = self._named(path, blob, data)
+            fingerprint = includes.fingerprint(files)
+        elif includes.may_include(data):
+            fingerprint = includes.NOT_FOLLOWED
         return _Seen(
             signature=state,
-            result=staleness.identity(blob, includes.fingerprint(files)),
+            result=staleness.identity(blob, fingerprint),
             linked=linked,
             files=files,
             target=inside if linked else "",

@@ -19,6 +19,9 @@ from anvil.core.file_selection import is_private
 
 VERSION = "1"
 """Goes up whenever the same files give other text: pages that include something are read again."""
+NOT_FOLLOWED = "+0{}"
+"""The fingerprint of a page that may include files, made while ``source.includes`` was off. It differs from any that is
+made with it, so the page is read again when it is switched on."""
 MAX_FILE_BYTES = 200_000
 """A larger file is not included."""
 MAX_PAGE_CHARACTERS = 400_000

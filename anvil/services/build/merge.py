@@ -18,6 +18,7 @@ from anvil.core import site_urls, staleness
 from anvil.core.config.layers import configure
 from anvil.core.config.schema import ChunkingOptions
 from anvil.core.file_selection import refusal
+from anvil.core.markdown import includes
 from anvil.core.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.models.documents import BuildReport, Changes, Document, Progress, Scan, Skipped, silent
@@ -213,7 +214,14 @@ class _Merged:
         reason = refusal(data, len(data))
         if reason is not None:
             return Skipped(path, reason)
-        return Document(path=path, blob_id=blob, text=data.decode("utf-8-sig"), size=len(data), last_modified="")
+        return Document(
+            path=path,
+            blob_id=blob,
+            text=data.decode("utf-8-sig"),
+            size=len(data),
+            last_modified="",
+            fingerprint=includes.NOT_FOLLOWED if includes.may_include(data) else "",  # so the next check says: stale
+        )
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None

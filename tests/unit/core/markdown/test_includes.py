@@ -180,7 +180,21 @@ def test_every_source_gives_the_same_page_with_its_code(project: Path) -> None:
     entries = [source.scan().entries for source in every(project)]
     assert entries == [entries[0]] * 3
     off = [source.scan().entries["first.md"] for source in every(project, SourceOptions(includes=False))]
-    assert off == [read[0].blob_id] * 3
+    assert off == [f"{read[0].blob_id}:+0{{}}"] * 3
+
+
+def test_switching_includes_on_or_off_is_noticed_by_every_source(project: Path) -> None:
+    on, off = SourceOptions(), SourceOptions(includes=False)
+    for before, after in ((off, on), (on, off)):
+        known = git_tree.working_tree(project / "docs", before).scan().entries
+        for source in every(project, after):
+            current = source.scan(known).entries
+            assert current["first.md"] != known["first.md"], source.name
+            document = source.read("first.md")
+            assert isinstance(document, Document)
+            assert f"{document.blob_id}:{document.fingerprint}" == current["first.md"]
+            assert source.scan(current).entries == current
+            assert {path for path in known if known[path] == current[path]}  # pages that include nothing
 
 
 def test_a_tree_that_knew_the_code_sees_each_change_of_it(project: Path) -> None:

@@ -14,6 +14,7 @@ from anvil.backends.sources import git_tree, site
 from anvil.backends.store import connection, row_ids, verify
 from anvil.backends.store.digest import checksum
 from anvil.backends.store.writer import Writer
+from anvil.core import staleness
 from anvil.core.config.schema import ChunkingOptions
 from anvil.core.shards import Shard
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, ConfigError
@@ -178,6 +179,31 @@ def test_an_index_is_not_open_when_its_merge_takes_its_place(
     assert (report.pages, torn, seen) == (6, (), [0])
     with verify.open_checked(ours) as reader:
         assert {"left.md", "right.md"} < reader.blob_ids().keys()
+
+
+def test_a_merged_page_that_includes_code_is_stale_for_every_source(
+    isolated: None, keywords: EmbeddingProvider, tmp_path: Path
+) -> None:
+    """The driver does not follow includes: another build of the index does."""
+    root, page = tmp_path / "repo", "# Code\n\n{* ../src/app.py *}\n\nOne.\n\nTwo.\n\nThree.\n\nFour.\n"
+    docs = write(root / "docs", {"code.md": page, **PAGES})
+    write(root / "src", {"app.py": "lamp = 1\n"})
+    run(root, "init", "-q", "-b", "base")
+    commit(root, "base", at=1_700_000_000)
+    for side, text in (("left", page.replace("One", "First")), ("right", page.replace("Four", "Last"))):
+        run(root, "checkout", "-q", "-b", side, "base")
+        write(docs, {"code.md": text})
+        commit(root, side, at=1_700_000_000)
+    repository = Repository.discover(root)
+    assert repository is not None
+    base, ours, theirs = (index_of(docs, name, tmp_path / f"{name}.db", keywords) for name in ("base", "left", "right"))
+    merge.reconcile(base, ours, theirs, repository, lambda meta: keywords)
+    write(docs, {"code.md": page.replace("One", "First").replace("Four", "Last")})
+    commit(root, "merged", at=1_700_000_000)
+    with verify.open_checked(ours) as reader:
+        known = reader.identities()
+    for source in (git_tree.working_tree(docs), git_tree.staged_tree(docs), git_tree.commit_tree(docs, "HEAD")):
+        assert staleness.compare(known, source.scan(known).entries).changed == ("code.md",), source.name
 
 
 def test_pages_without_a_file_wait_for_the_site_when_all_is_cut_anew(
