@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), help="How to search, whatever the questions say."
 )
 @click.option("--update", is_flag=True, help="Write what answers today to the questions that have no expect.")
-@click.option("--suggest", is_flag=True, help="Print questions that the pages raise, such as those of a FAQ, as TOML.")
+@click.option("--suggest", is_flag=True, help="Print questions of the pages' own, such as a FAQ's, and of the question log, as TOML.")
 @click.option("--junit", metavar="FILE", help="Write the outcomes as JUnit XML, too.")
 @options.as_json
 @options.quiet
@@ -73,13 +73,17 @@ def command(
 
 
 def _suggest(opened: Anvil, suite: str | None) -> None:
+    from anvil.services.doc_tests import question_log
+
     try:
         known = opened.test_suite(suite)
     except ConfigError:
         if suite is not None:
             raise
         known = None  # they are to be the first
-    found = opened.test_suggestions(known)
+    log = opened.question_log
+    groups = opened.question_groups(question_log.questions(log.read())) if log.path.is_file() else []
+    found = opened.test_suggestions(known, [group.question for group in groups])
     for entry in found:
         output.say(entry)
     if not found:

@@ -15,6 +15,7 @@ from anvil.core.pluralize import full_heading
 from anvil.errors import ConfigError
 from anvil.models.doc_tests import Answer, Expectation, Outcome, Question, Suite
 from anvil.models.documents import Hit, Progress, Section, silent
+from anvil.services.doc_tests.question_vectors import QuestionVectors
 from anvil.services.search import pages
 from anvil.services.search.searcher import Searcher
 
@@ -121,8 +122,9 @@ def ensure_named(suite: Suite, everywhere: Sequence[Targets]) -> None:
 class Asker:
     """Asks questions of one index."""
 
-    def __init__(self, searcher: Searcher, targets: Targets) -> None:
+    def __init__(self, searcher: Searcher, targets: Targets, vectors: QuestionVectors) -> None:
         self._searcher = searcher
+        self._vectors = vectors
         self._targets = targets
         self._anchors: dict[str, dict[str, str]] = {}
         self.notes: list[str] = []
@@ -140,7 +142,8 @@ class Asker:
     def ask(self, question: Question) -> Outcome:
         """How one question turns out. Raises :class:`ConfigError` for a mode that the index does not offer."""
         count = max(question.within, judging.MIN_LOOKED_AT)
-        found = self._searcher.search(question.ask, count, question.filter, MAX_CHARS, question.mode, 0.0)
+        vector = self._vectors.get(question) if self._searcher.semantic else None
+        found = self._searcher.search(question.ask, count, question.filter, MAX_CHARS, question.mode, 0.0, vector)
         self.notes += [note for note in found.notes if note not in self.notes]
         targets = [target for each in question.expect if (target := self._targets.get(each)) is not None]
         fits = [

@@ -20,6 +20,7 @@ from anvil.core.pluralize import counted
 from anvil.models.doc_tests import ChangedPage, Comparison, Difference, Outcome, Question
 from anvil.models.documents import Progress, silent
 from anvil.services.doc_tests.asking import Asker, Targets
+from anvil.services.doc_tests.question_vectors import QuestionVectors
 from anvil.services.search.file_index import FileIndex
 from anvil.services.search.pages import page_text
 from anvil.services.search.searcher import Searcher
@@ -69,6 +70,7 @@ def compare(
     after: Side,
     moved: dict[str, str],
     searcher: Searcher,
+    vectors: QuestionVectors,
     progress: Progress = silent,
 ) -> Comparison:
     """What got better and worse, and because of which pages. ``searcher``: of ``after``; ``moved``: new -> old path."""
@@ -87,7 +89,7 @@ def compare(
     if notes:
         explained = [replace(difference, reason=notes[0]) for _, difference in differences]
     else:
-        with closing(_Replay(before.reader, after, pages, searcher)) as replay:
+        with closing(_Replay(before.reader, after, pages, searcher, vectors)) as replay:
             explained = []
             for done, (number, difference) in enumerate(differences):
                 progress("comparing", done, len(differences))
@@ -125,10 +127,13 @@ def _settings(before: Reader, after: Reader) -> tuple[str, ...]:
 class _Replay:
     """The current index with some pages put back as they were before."""
 
-    def __init__(self, before: Reader, after: Side, pages: Sequence[ChangedPage], searcher: Searcher) -> None:
+    def __init__(
+        self, before: Reader, after: Side, pages: Sequence[ChangedPage], searcher: Searcher, vectors: QuestionVectors
+    ) -> None:
         self._before, self._after = before, after
         self._pages = pages
         self._provider = searcher.provider
+        self._vectors = vectors
         self._writer: Writer | None = None
         self._back: frozenset[ChangedPage] = frozenset()
         self._asker: Asker | None = None
@@ -182,7 +187,7 @@ class _Replay:
             self._back = back
             self._replays += 1
             targets = Targets(self._writer.reader, self._moved_back(back))
-            self._asker = Asker(Searcher(FileIndex(self._writer.reader), self._provider), targets)
+            self._asker = Asker(Searcher(FileIndex(self._writer.reader), self._provider), targets, self._vectors)
         return self._asker
 
     def _moved_back(self, back: Collection[ChangedPage]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from anvil.models.documents import Mode, Progress, silent
 from anvil.services.doc_tests import baseline as baselines
 from anvil.services.doc_tests import comparing, renames
 from anvil.services.doc_tests.asking import Asker, Targets, ensure_named
+from anvil.services.doc_tests.question_vectors import QuestionVectors
 from anvil.services.live.working_copy import WorkingCopy
 
 
@@ -50,12 +51,15 @@ def run(
         targets = Targets(copy.reader, renamed)
         before = Targets(other.reader, _earlier(suite, other.reader, moved or {}, renamed)) if other else None
         ensure_named(suite, [targets, before] if before else [targets])
-        asker = Asker(copy.searcher, targets)
+        vectors = stack.enter_context(QuestionVectors(copy.provider))
+        if copy.searcher.semantic:
+            vectors.prepare(suite.questions)
+        asker = Asker(copy.searcher, targets, vectors)
         outcomes = asker.ask_all(suite.questions, progress)
         notes = [*_rename_notes(renamed), *asker.notes, *_notes(outcomes)]
         comparison = None
         if other is not None and before is not None:
-            other_asker = Asker(other.searcher, before)
+            other_asker = Asker(other.searcher, before, vectors)
             comparison = comparing.compare(
                 other.name,
                 suite.questions,
@@ -63,6 +67,7 @@ def run(
                 comparing.Side(copy.reader, targets, outcomes),
                 moved or {},
                 copy.searcher,
+                vectors,
                 progress,
             )
             comparison = replace(comparison, notes=(*other.notes, *comparison.notes))

@@ -252,6 +252,11 @@ def test_questions_are_suggested(root: Path) -> None:
     assert printed.count("[[question]]") == 3
     suite(root, SUITE + printed)
     assert "6 of 6" in in_process.program("test", cwd=root).stdout
+    log = root / "docs" / ".anvil" / "questions.jsonl"
+    log.write_text(json.dumps({"kind": "question", "question": "What does it cost?"}), encoding="utf-8")
+    logged = in_process.program("test", "--suggest", cwd=root).stdout
+    assert logged.strip() == '# from the question log\n[[question]]\nask = "What does it cost?"'
+    log.unlink()
     again = in_process.program("test", "--suggest", cwd=root)
     assert again.stdout == "" and "No heading is a question that the suite lacks." in again.stderr
 
