@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, TypeVar
 
+from anvil.core.search.confidence import UNLIKELY
 from anvil.models.doc_tests import Answer, Outcome, Question, Status
 
 Item = TypeVar("Item")
 MIN_LOOKED_AT = 10
 """Results looked at, also where fewer count: a report says how far down the right page is."""
-LIKELY = 0.5
-"""The confidence from which a result is likely to answer. Below it nothing does."""
 SHOWN_ANSWERS = 3
 """First results that an outcome keeps."""
 
@@ -30,7 +29,7 @@ def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool]) -
         if answers and confidence is None:
             status, note = "unjudged", "There is no confidence for this model, so nobody can tell that nothing answers."
         else:
-            status = "pass" if confidence is None or confidence < LIKELY else "fail"
+            status = "pass" if confidence is None or confidence < UNLIKELY else "fail"
     else:
         status = "pass" if rank is not None and rank <= question.within else "fail"
         if rank is not None:

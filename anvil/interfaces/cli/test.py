@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     "--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), help="How to search, whatever the questions say."
 )
 @click.option("--update", is_flag=True, help="Write what answers today to the questions that have no expect.")
-@click.option("--suggest", is_flag=True, help="Print questions of the pages' own, such as a FAQ's, and of the question log, as TOML.")
+@click.option(
+    "--suggest",
+    is_flag=True,
+    help="Print questions of the pages' own, such as a FAQ's, and of the question log, as TOML.",
+)
 @click.option("--junit", metavar="FILE", help="Write the outcomes as JUnit XML, too.")
 @options.as_json
 @options.quiet

@@ -128,7 +128,7 @@ class Asker:
         self._targets = targets
         self._anchors: dict[str, dict[str, str]] = {}
         self.notes: list[str] = []
-        """Sentences on how the questions were answered, such as why vectors are not used."""
+        """Sentences on why vectors are not used."""
 
     def ask_all(self, questions: Sequence[Question], progress: Progress = silent) -> tuple[Outcome, ...]:
         """The outcome of each question, in order."""
@@ -143,8 +143,12 @@ class Asker:
         """How one question turns out. Raises :class:`ConfigError` for a mode that the index does not offer."""
         count = max(question.within, judging.MIN_LOOKED_AT)
         vector = self._vectors.get(question) if self._searcher.semantic else None
+        failure = self._searcher.obstacle or (
+            f"Semantic search is off: {vector.error}" if vector and vector.error else ""
+        )
+        if failure and question.mode == "hybrid" and failure not in self.notes:
+            self.notes.append(failure)
         found = self._searcher.search(question.ask, count, question.filter, MAX_CHARS, question.mode, 0.0, vector)
-        self.notes += [note for note in found.notes if note not in self.notes]
         targets = [target for each in question.expect if (target := self._targets.get(each)) is not None]
         fits = [
             any(self._fits(target, hit, row) for target in targets)

@@ -53,7 +53,9 @@ def opened(
     if index_url.is_milvus(named):
         raise ConfigError(f"{named} cannot be a baseline. Name a commit, or an index file.")
     if not isinstance(current.reader, Reader):
-        raise ConfigError(f"Only an index file is compared with a baseline, not {current.where}. Name one with --index.")
+        raise ConfigError(
+            f"Only an index file is compared with a baseline, not {current.where}. Name one with --index."
+        )
     if index_url.is_remote(named) or Path(named).suffix.lower() in index_url.FILES:
         path = fetch(named) if index_url.is_remote(named) else Path(named)
         with closing(WorkingCopy(path, None, current.provider)) as copy:

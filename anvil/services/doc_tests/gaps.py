@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anvil.core.doc_tests.judging import LIKELY
 from anvil.core.doc_tests.suite import entry
+from anvil.core.search.confidence import UNLIKELY
 from anvil.errors import AnvilError
 from anvil.models.documents import Progress, silent
 from anvil.services.doc_tests.question_log import LoggedQuestion
@@ -39,8 +39,8 @@ class QuestionGroup:
 
     @property
     def answered(self) -> bool:
-        """Whether the documents are likely to answer it."""
-        return self.page is not None and (self.confidence is None or self.confidence >= LIKELY)
+        """Whether a page may answer it: today's best result is not an unlikely one."""
+        return self.page is not None and (self.confidence is None or self.confidence >= UNLIKELY)
 
 
 def groups(asked: Sequence[LoggedQuestion], searcher: Searcher, progress: Progress = silent) -> list[QuestionGroup]:

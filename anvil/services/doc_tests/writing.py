@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from anvil.backends.store.reader_protocol import IndexReader
 from anvil.core.doc_tests import suggesting
-from anvil.core.doc_tests.judging import LIKELY
 from anvil.core.doc_tests.suite import MAX_ASK_CHARS, entry, with_answers
+from anvil.core.search.confidence import UNLIKELY
 from anvil.models.doc_tests import Outcome, Suite, TestReport
 
 
@@ -22,7 +22,7 @@ class Recorded(NamedTuple):
 
 
 def answers_of_today(report: TestReport) -> list[Recorded]:
-    """What each question without ``expect`` is answered by: its first result, if that is likely to answer."""
+    """What each question without ``expect`` is answered by: its first result, unless that is unlikely to answer."""
     return [
         Recorded(number, outcome.ask, _likely(outcome))
         for number, outcome in enumerate(report.outcomes)
@@ -32,7 +32,7 @@ def answers_of_today(report: TestReport) -> list[Recorded]:
 
 def _likely(outcome: Outcome) -> str | None:
     answer = outcome.answers[0] if outcome.answers else None
-    if answer is None or (answer.confidence is not None and answer.confidence < LIKELY):
+    if answer is None or (answer.confidence is not None and answer.confidence < UNLIKELY):
         return None
     return f"{answer.file_path}#{answer.anchor}" if answer.anchor else answer.file_path
 

@@ -121,6 +121,11 @@ class Searcher:
         self._fits = calibration.fits_for(meta["embedding_model_digest"])
 
     @property
+    def obstacle(self) -> str | None:
+        """Why queries cannot be compared with the vectors here: a sentence; None where they can."""
+        return self._obstacle
+
+    @property
     def semantic(self) -> bool:
         """Whether queries can be compared with the vectors here."""
         return self._obstacle is None
