@@ -180,7 +180,7 @@ class Battery:
 
     def judge(self, kind: str, what: str, same: bool = True) -> None:
         """Open the tried file and ask it everything. ``same``: it has to answer as the sound one; else it only has to
-        answer, for whoever computes all digests again makes another index, which is as sound as the first."""
+        answer, for someone who computes all digests again makes another index, which is as sound as the first."""
         self.tried[kind] += 1
         try:
             found = answers(self.file, self.provider)
@@ -256,7 +256,7 @@ def _set(handle: apsw.Connection, key: str, value: object) -> None:
 
 def answers(index: Path, provider: str) -> list[Any]:
     """What all tools say of an index that is opened alone; times of their own left out."""
-    verify.check(index)  # so that an index that cannot be used is refused as such, and not built anew
+    verify.check(index)  # so that an index that cannot be used is refused as such, and not built again
     with anvil.open(index=index, provider=provider) as opened:
         pages = opened.list_pages()
         found: list[Any] = [pages]
@@ -318,7 +318,7 @@ def flips(battery: Battery, chance: random.Random, rounds: int) -> None:
 
 
 def renames(battery: Battery, seconds: float) -> None:
-    """A reader never holds a file that would not pass its check, whatever is renamed meanwhile."""
+    """A reader never holds a file that would not pass its check, even while files are renamed."""
     battery.crafted("UPDATE chunks SET content = replace(content, 'a', 'e')", again=False)
     bad, path, ended = battery.file.read_bytes(), battery.folder / "renamed.db", threading.Event()
     good = battery.sound.read_bytes()

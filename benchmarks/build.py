@@ -77,7 +77,7 @@ class Bench:
         ]
 
     def timed(self, name: str, command: Callable[[int], list[str]]) -> Row:
-        """A command beside the yardstick."""
+        """A command, compared with the yardstick."""
         times = in_turn(
             self.rounds,
             {
@@ -264,7 +264,7 @@ def main() -> None:
         median = statistics.median(len(text) for text in bench.found.values())
         print(heading(given.rounds))
         print(f"{given.pages} pages, {bench.size / 1e6:.2f} MB of Markdown, median page {median / 1000:.1f} kB.\n")
-        print(table(("what", "measured", "beside"), rows))
+        print(table(("what", "measured", "compared with"), rows))
 
 
 if __name__ == "__main__":

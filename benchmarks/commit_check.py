@@ -3,7 +3,7 @@
     python benchmarks/commit_check.py [--docs FOLDER] [--pages 1000] [--rounds 15] [--provider none]
 
 A repository is made in a temporary folder, with the pages and their index staged and committed. Then the hook's
-command, as it stands in ``.pre-commit-hooks.yaml``, is run as a process of its own, beside the same program asked for
+command, as in ``.pre-commit-hooks.yaml``, is run as a process of its own, compared with the same program asked for
 its version, which reads nothing. Without ``--docs`` the pages are those of the npm package ``next``, multiplied (needs
 npm).
 """

@@ -2,7 +2,7 @@
 
     python benchmarks/context.py [--files 300] [--megabytes 5] [--rounds 5] [--calls 40]
 
-The tree is generated, laid out as spec-kit lays out features, with decisions and runbooks beside them; a third of its
+The tree is generated, laid out as spec-kit lays out features, with decisions and runbooks next to them; a third of its
 files hold check boxes. Ingestion is timed as a process, its start included, and by its own account, which is without
 the start; tools are called over the pipe of a server, as a client does. Before every tenth call a file is edited, and
 the call after it, which reads the file again, is counted with the others and shown by itself too.

@@ -1,7 +1,7 @@
 """The pages that the benchmarks work on: a folder of yours, or the documentation in the npm package ``next``.
 
 Multiplied to any number of pages, the same on every machine. Each copy names its edition in all headings, titles and
-file names, which stand above everything that is embedded: no vector of one copy can be taken over for another.
+file names, which are in front of each embedded text: no vector of one copy can be reused for another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast texts become vectors: Anvil's local model beside the loops that other tools run on the same
+"""How fast texts become vectors: Anvil's local model compared with the loops that other tools run on the same
 weights.
 
     python scripts/convert_model.py --fp32 /tmp/minilm-fp32

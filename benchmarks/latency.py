@@ -3,7 +3,7 @@
     python benchmarks/latency.py [--docs FOLDER] [--chunks 1000 10000 100000] [--rounds 5] [--questions 40]
 
 Real pages are indexed and embedded until there are 1,000 chunks. Larger indexes are synthesised from them through the
-store's own writer, so that nobody has to embed for an hour: each copy of a page has its sentences in another order
+store's own writer, to save an hour of embedding: each copy of a page has its sentences in another order
 across its sections, hence other chunks of the same words and headings, and each of its windows has the vector of the
 real one with noise of half its length, rounded to 8 bits again. The result is published and checked as any artifact
 is, and answered from through ``anvil.open``. The one row that names the working tree answers from the real index
@@ -157,7 +157,7 @@ def put_copy(writer: Writer, real: RealPage, copy: int, random_: random.Random, 
 
 
 def shuffled(contents: list[str], random_: random.Random) -> list[str]:
-    """The sentences of a page's chunks dealt out anew; each chunk keeps its first line and its number of them."""
+    """The sentences of a page's chunks shuffled; each chunk keeps its first line and its number of them."""
     heads, bodies = [], []
     for content in contents:
         head, line, body = content.partition("\n")

@@ -1,4 +1,4 @@
-"""A document library: documents a minute beside MarkItDown alone, questions in a large one, and a pipeline on LanceDB.
+"""A document library: documents a minute, queries in a large one, compared with MarkItDown and a LanceDB pipeline.
 
     pip install 'anvil-docs[library]' python-docx openpyxl python-pptx reportlab lancedb
     python benchmarks/library.py [--files 40] [--chunks 100000] [--peer-chunks 2000] [--rounds 3]
@@ -82,7 +82,7 @@ def make_file(name: Path, number: int, chance: random.Random) -> None:
 
 
 def throughput(files: int, rounds: int) -> None:
-    """Documents a minute, beside MarkItDown alone."""
+    """Documents a minute, compared with MarkItDown alone."""
     from markitdown import MarkItDown
 
     plain = MarkItDown(enable_plugins=False)

@@ -64,7 +64,7 @@ def anvil(*arguments: str) -> list[str]:
 
 
 def in_turn(rounds: int, tasks: Mapping[str, Callable[[int], float]]) -> dict[str, list[float]]:
-    """Seconds of each task in each round, the tasks taking turns; each is told the number of the round."""
+    """Seconds of each task in each round, the tasks taking turns; each gets the number of the round."""
     found: dict[str, list[float]] = {name: [] for name in tasks}
     for number in range(rounds):
         for name, task in tasks.items():

@@ -5,7 +5,7 @@
     python benchmarks/peers.py --peer /tmp/peer/bin/python --fp32 /tmp/minilm-fp32 [--docs FOLDER] [--pages 60]
 
 markdown-vault-mcp keeps a keyword index in SQLite and vectors in a file of its own; its ``index`` command makes both.
-It runs in its own environment, unchanged but for one thing: fastembed, which it embeds with, is told to take the
+It runs in its own environment, unchanged but for one thing: fastembed, which it embeds with, gets the
 weights from ``--fp32`` rather than from a model hub, so that both tools embed with all-MiniLM-L6-v2 and need no
 network. Without ``--fp32``, or where fastembed is missing, both are compared without vectors. Tools take turns
 within a round and each round starts with nothing. Bare embedding loops are compared in embedding.py.
@@ -58,7 +58,7 @@ def main() -> None:
         return
     vectors = given.fp32 is not None and can_import(given.peer, "fastembed")
     if not vectors:
-        print("without vectors: needs --fp32, and fastembed beside markdown-vault-mcp.", file=sys.stderr)
+        print("without vectors: needs --fp32, and fastembed next to markdown-vault-mcp.", file=sys.stderr)
     weights = str(given.fp32.resolve()) if vectors else ""
     found = corpus.chosen(given.docs)
     seconds: dict[str, list[float]] = {"Anvil": [], "markdown-vault-mcp": []}

@@ -7,7 +7,7 @@ README describes. Each question is asked of its own corpus. Baselines: words alo
 (pages by how many different words of the question they hold, then by how many in all).
 
 Page measures: hit@k and MRR@10 over distinct pages in the order of their best chunk. Section hit@5: one of the first
-five chunks lies in the first page given and is the section of that heading or one below it, by its breadcrumb.
+five chunks is in the first page given and is the section of that heading or one below it, by its breadcrumb.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The cluster runs on this machine, with as many processors as asked for, and is spoken to by Ray Client as one elsewhere
 would be. Local builds with as many threads are what it is compared with. Needs the extra ``ray``.
 
-What is told of larger clusters and indexes is derived from these numbers, and says so: each processor embeds at the
+Statements about larger clusters and indexes are derived from these numbers: each processor embeds at the
 measured rate, unless the machine that builds takes longer to cut and to write; the rest stays on that machine.
 """
 

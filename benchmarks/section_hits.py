@@ -88,7 +88,7 @@ def questions(opened: anvil.Anvil, tally: Tally) -> Iterator[Asked]:
 
 
 def asked(word: str) -> bool:
-    """Whether a word may stand in a question."""
+    """Whether a word may be in a question."""
     return bool(ENDINGS.fullmatch(word)) and word.lower() not in STOP
 
 

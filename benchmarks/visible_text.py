@@ -87,7 +87,7 @@ def counted(site: Path, reader: Reader) -> tuple[int, int, Counter[tuple[str, st
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sites", nargs="+", type=Path)
-    parser.add_argument("--index", default="anvil/index.db", help="where the index lies in a site")
+    parser.add_argument("--index", default="anvil/index.db", help="the path of the index in a site")
     parser.add_argument("--words", type=int, default=0, help="name so many of the words, most frequent first")
     options = parser.parse_args()
     rows = []

@@ -15,15 +15,14 @@ OPENING = """\
 
 Every command takes `--help`. `python -m anvil` is the same as `anvil`.
 
-Exit codes are the same everywhere: 0 done, 1 "no" (stale, refused, different), 2 could not (an error, bad arguments).
-Errors are one or two sentences on stderr; `--debug`, anywhere on the line, also shows where they were raised. Answers
-go to stdout, progress and warnings to stderr. What no option says comes from the
-[configuration](../guides/configuration.md).
+All commands have the same exit codes: 0 done, 1 "no" (stale, refused, different), 2 an error, also for wrong arguments.
+An error is one or two sentences on stderr; `--debug`, anywhere on the line, adds the traceback. Results go to stdout,
+progress and warnings to stderr. Values without an option come from the [configuration](../guides/configuration.md).
 
-`anvil` alone prints the help on a terminal and is `anvil serve` when its stdin is a pipe. `--docs`, `--index` and
-`--config` may stand before the command. On a terminal results are coloured, unless `NO_COLOR` is set or `TERM` is
-`dumb`, and control characters of documents are replaced; a pipe is given the text as it is.
-[Completion](../quickstart.md#complete-in-the-shell) of commands and options is there for bash, zsh and fish.
+`anvil` alone prints the help on a terminal. If its stdin is a pipe, it is `anvil serve`. `--docs`, `--index` and
+`--config` may come before the command. On a terminal results are coloured, unless `NO_COLOR` is set or `TERM` is
+`dumb`, and control characters of documents are replaced; a pipe gets the unchanged text. bash, zsh and fish can
+[complete](../quickstart.md#complete-in-the-shell) commands and options.
 """
 
 

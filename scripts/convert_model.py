@@ -7,7 +7,7 @@
     python scripts/convert_model.py --fp32 DIR         write the fp32 reference model, for benchmarks
 
 Needs numpy, onnx and tokenizers. Source files are verified by SHA-256 before use; the same sources give the
-same bytes on any machine. MODEL_CARD.md and LICENSE beside the model are written by hand.
+same bytes on any machine. MODEL_CARD.md and LICENSE next to the model are written by hand.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def convert(source: Path, target: Path) -> None:
 
 
 def convert_fp32(source: Path, target: Path) -> None:
-    """Write the fp32 reference model, with the files that other libraries expect beside it."""
+    """Write the fp32 reference model, with the files that other libraries expect next to it."""
     target.mkdir(parents=True, exist_ok=True)
     graph = fp32_graph(model(read_safetensors(source / "model.safetensors")))
     (target / "model.onnx").write_bytes(graph.SerializeToString(deterministic=True))

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Make a clean Debian root with debootstrap: what stands in for the base of docker/Dockerfile where no container engine
+# Make a clean Debian root with debootstrap: a replacement for the base of docker/Dockerfile where no container engine
 # runs. tests/e2e/docker/test_docker.py performs the Dockerfile's steps in it.
 #
 #   scripts/debian_root.sh          as root, or where sudo asks nothing
 #
-# It lies below /var/cache/anvil-image and is kept: a second run only looks. Exits with 1 where it cannot be had; those
+# It is kept below /var/cache/anvil-image, so a second run is quick. Exits with 1 where it cannot be made; those
 # tests are skipped then, and say so.
 set -euo pipefail
 

@@ -4,7 +4,7 @@
 
 takes the newest versions that pyproject.toml allows. uv resolves, for the Python of the image's Debian and both
 architectures; the versions must be the same for both, and of each package only wheels count, so that nothing is
-compiled. Which versions may stand there is held to pyproject.toml by a test.
+compiled. A test compares the versions with pyproject.toml.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def manifest() -> dict[str, Any]:
 
 
 def environment(wheel: str) -> str:
-    """pyproject.toml, from which uv makes the server's environment: the wheel beside it, and what that needs."""
+    """pyproject.toml, from which uv makes the server's environment: the wheel next to it, and its dependencies."""
     return f"""\
 [project]
 name = "anvil-desktop"

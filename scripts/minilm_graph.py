@@ -21,7 +21,7 @@ CONTRIB = "com.microsoft"
 OPSET = 21
 
 # Activations are unsigned 8-bit around this zero point; GELU's output is never below -0.17, so that its zero
-# point can stand low and leave nearly the whole range to positive values.
+# point can be low and leave nearly the whole range to positive values.
 MIDDLE = 128
 GELU_ZERO = 16
 GELU_MINIMUM = 0.17

@@ -1,6 +1,6 @@
 """The published tensors of all-MiniLM-L6-v2, named by what a BERT layer does with them.
 
-Linear weights are transposed to (inputs, outputs) and query, key and value stand side by side, so that the
+Linear weights are transposed to (inputs, outputs) and query, key and value are joined side by side, so that the
 graph and the calibration read the same few arrays.
 """
 

@@ -17,7 +17,7 @@ from scripts.tables import meanings, table
 OPENING = """\
 # MkDocs plugin options
 
-What may stand under `anvil:` in the `plugins` of `mkdocs.yml`. How to use it: [MkDocs](../guides/mkdocs.md).
+The keys under `anvil:` in the `plugins` of `mkdocs.yml`. How to use it: [MkDocs](../guides/mkdocs.md).
 
 `chunking` and `embedding` say the same as in `anvil.toml`; what is not given there comes from
 [the configuration](configuration.md).

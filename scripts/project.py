@@ -26,7 +26,7 @@ def table() -> dict[str, Any]:
 
 
 def version() -> str:
-    """``anvil.__version__``, read from the source: what is installed beside may be another one."""
+    """``anvil.__version__``, read from the source, because another version may be installed."""
     text = (ROOT / "anvil" / "_version.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
     assert found, "anvil/_version.py says no __version__"

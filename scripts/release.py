@@ -37,7 +37,7 @@ SUMS = "SHA256SUMS"
 
 
 def problems(tag: str | None = None) -> Iterator[str]:
-    """What stands in the way of a release of this checkout, each with what to do."""
+    """The problems that prevent a release of this checkout, each with what to do."""
     now = version()
     if not SEMVER.fullmatch(now):
         yield f"anvil.__version__ is {now!r}: write MAJOR.MINOR.PATCH in anvil/_version.py."

@@ -110,7 +110,7 @@ def component(distribution: Distribution) -> Component:
 
 
 def bundled(wheel: Path) -> Component:
-    """The embedding model that lies in the wheel."""
+    """The embedding model in the wheel."""
     folder = "anvil/backends/embedding/model"
     with zipfile.ZipFile(wheel) as archive:
         described = json.loads(archive.read(f"{folder}/model.json"))
@@ -125,7 +125,7 @@ def bundled(wheel: Path) -> Component:
         bom_ref=str(purl),
         hashes=[digest(content)],
         licenses=[LICENSES.make_from_string("Apache-2.0")],
-        pedigree=Pedigree(notes="Converted to 8 bits by scripts/convert_model.py; see MODEL_CARD.md beside it."),
+        pedigree=Pedigree(notes="Converted to 8 bits by scripts/convert_model.py; see MODEL_CARD.md next to it."),
         properties=[
             Property(name="anvil:model:file", value=f"{folder}/model.onnx"),
             Property(name="anvil:model:digest", value=described["digest"]),

@@ -18,7 +18,7 @@ else
   cp -R "$docs" "$folder/docs"
   rm -rf "$folder/docs/.anvil"
 fi
-cd "$folder" # not the checkout: its source must not stand in for what is installed
+cd "$folder" # not the checkout: Python would import its source instead of the installed package
 
 "$environment/bin/anvil" search --docs docs "how do I keep the index fresh?" >answer.txt
 head -n 3 answer.txt

@@ -1,4 +1,4 @@
-"""What the pages of docs/reference/ are made of: Markdown tables, and the texts that stand under fields in the code."""
+"""Markdown tables for the pages of docs/reference/, and the texts under fields in the code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def line(cells: Iterable[str]) -> str:
 
 
 class Meanings(dict[str, str]):
-    """Field -> the string that stands under it in the source of a class, as Markdown in one line."""
+    """Field -> the string under it in the source of a class, as Markdown in one line."""
 
     def __missing__(self, field: str) -> str:
         raise KeyError(f"{field} has no text under it that says what it means")

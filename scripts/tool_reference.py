@@ -13,17 +13,16 @@ from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES, Tool, Tools
 OPENING = """\
 # MCP tools
 
-What `anvil serve` offers to MCP clients: the tools of a surface, or of several (`--surface`). Each answers with
-structured content and with the same JSON as text; an error is one or two sentences that say what to do. An array is
-wrapped in the structured content, which has to be an object: it stands there as `result`. How to run the
-server: [Serve](../guides/serve.md).
+The tools that `anvil serve` offers to MCP clients: those of one surface, or of several (`--surface`). A tool returns
+structured content, and the same JSON as text; an error is one or two sentences that say what to do. Structured content
+must be an object, so an array is in it under the key `result`. How to run the server: [Serve](../guides/serve.md).
 """
 
 RESOURCES = """\
 ### Resources
 
 Every page is also a resource, `anvil://page/{path}`, and every section `anvil://page/{file_path}{#heading_path}`. They
-can be listed and read, and subscribed to over stdio and SSE; `path`, `file_path` and `heading_path` are completed.
+can be listed and read, and subscribed to over stdio and SSE; `path`, `file_path` and `heading_path` can be completed.
 Pages are listed 500 at a time.
 """
 
@@ -83,7 +82,7 @@ def meaning(parameter: Parameter) -> str:
 
 
 def fields(schema: dict[str, Any], prefix: str = "") -> typing.Iterator[tuple[str, str]]:
-    """(dotted path, type) of every field of a result; ``[]`` stands for the items of an array."""
+    """(dotted path, type) of every field of a result; ``[]`` means the items of an array."""
     for name, each in schema["properties"].items():
         path, found = prefix + name, each
         if each.get("type") == "array":

@@ -1,6 +1,6 @@
-"""From documents to an artifact, in one rename; nothing is written when the index says it all already.
+"""A build: an index file from documents, put in place by one rename. Nothing is written when nothing changed.
 
-The standing artifact is copied into a scratch file, brought up to date there, and published.
+The old index is copied into a scratch file, updated there, and published.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.sources.git_tree import DocumentSource
 
-ROUNDS = 5
-"""How often a tree that changes while it is read is read again."""
+MAX_ROUNDS = 5
+"""Attempts to read a tree that changes while it is read."""
 
 
 def build(
@@ -52,17 +52,16 @@ def build(
     pageless: str = "",
     pages: SiteOptions | None = None,
 ) -> BuildReport:
-    """Make the index at ``index`` say what ``source`` says; nothing is written when it does already.
+    """Build or update the index file at ``index`` from ``source``. Nothing is written when nothing changed.
 
-    ``previous`` are further artifacts whose vectors may be taken over; one that cannot be used is named in
-    the report's reasons. Where there is no index yet, the first of them is begun from. ``force`` reads and embeds
-    everything again; a vector that cannot be made now stays as it was. ``shard``: its pages only; the index says so.
-    ``executor``: where texts are embedded. ``pages``: where they are published.
-    ``pageless``: the reason to report when the source has no page; a shard may well have none.
-    An index that was built with a site is replaced by one of plain files with ``force`` only: it would lose the site's
-    addresses and gain the files that the site leaves out.
+    ``previous``: further indexes whose vectors may be reused. One that cannot be used is named in the report's reasons.
+    If there is no index yet, the first of them is the start. ``force``: read and embed all pages again; where the
+    provider fails, the old vector stays. ``shard``: only its pages; the manifest names the shard. ``executor``: embeds
+    the texts. ``pages``: the addresses of the published pages. ``pageless``: the reason to report when the source has
+    no page (a shard may have none). A build from plain files replaces an index that was built with a site only with
+    ``force``: the index would lose the site's addresses, and get the files that the site excludes.
     Raises :class:`IndexBusy` when another process still builds the same index after ``lock_timeout_s`` seconds, and
-    :class:`BuildError` and :class:`SourceError`. Then the file at ``index`` is what it was.
+    :class:`BuildError` and :class:`SourceError`. Then the file at ``index`` is not changed.
     """
     started = time.perf_counter()
     wanted = settings(provider, options, site_urls.recorded(pages) if pages else None)
@@ -87,7 +86,7 @@ def build(
         if report:
             return report
         opened.enter_context(lock.exclusive(index, lock_timeout_s))
-        if signature(index) != seen:  # another build was quicker
+        if signature(index) != seen:  # another process has built it meanwhile
             standing, reasons = _standing(index, read, force)
             _keep_site(standing, index, source, force)
             scan = source.scan(standing.identities() if standing else None)
@@ -96,7 +95,7 @@ def build(
                 return report
 
         older = {} if force else _caches(previous, read, reasons)
-        if standing is None and older:  # the first that can be used stands in: its bytes, if they say it all
+        if standing is None and older:  # start from the first usable one, or copy it if it is up to date
             path, standing = next(iter(older.items()))
             report = says_all(standing, path)
             if report:
@@ -133,7 +132,7 @@ def build(
             spare=standing if force else None,
         )
         first = changes = staleness.compare(writer.reader.identities(), scan.entries)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             indexer.update(source, scan.entries, changes)
             scan = source.scan(writer.reader.identities())
             changes = staleness.compare(writer.reader.identities(), without(indexer.unfit, scan.entries))
@@ -147,7 +146,7 @@ def build(
         reasons += executor.notes if executor else ()
         progress("writing", 0, 1)
         digest = writer.seal()
-        read.close()  # Windows lets nobody replace an open file
+        read.close()  # on Windows an open file cannot be replaced
         publication.finish()
         progress("writing", 1, 1)
         counts = writer.reader.counts()
@@ -179,10 +178,10 @@ def build(
 
 @contextlib.contextmanager
 def _warming(provider: EmbeddingProvider) -> Iterator[None]:
-    """Let the model load on another core while SQLite writes the text: reading and importing want the same lock."""
+    """Load the model in a thread while SQLite writes the text. (Reading pages and importing need the same lock.)"""
 
     def warm() -> None:
-        with contextlib.suppress(AnvilError):  # embedding, which follows, will say it
+        with contextlib.suppress(AnvilError):  # embedding, which follows, raises it again
             provider.warm()
 
     thread = threading.Thread(target=warm, name="anvil-warm")
@@ -194,7 +193,7 @@ def _warming(provider: EmbeddingProvider) -> Iterator[None]:
 
 
 def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[Reader | None, list[str]]:
-    """The artifact that stands at ``index``, checked; None, and why, when it cannot be used."""
+    """The existing index at ``index``, checked; None and the reason when it cannot be used."""
     try:
         reader = verify.open_checked(index)
     except ArtifactMissing:
@@ -202,7 +201,7 @@ def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[R
     except FormatTooNew:
         if force:
             return None, []
-        raise  # another person's newer index is not ours to replace
+        raise  # an index of a newer Anvil is replaced with --force only
     except (ArtifactError, BuildError) as error:
         return None, [str(error)]
     opened.callback(reader.close)
@@ -221,7 +220,7 @@ def _keep_site(standing: Reader | None, index: Path, source: DocumentSource, for
 
 
 def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: list[str]) -> dict[Path, Reader]:
-    found: dict[Path, Reader] = {}
+    readers: dict[Path, Reader] = {}
     for path in previous:
         try:
             reader = verify.open_checked(path)
@@ -229,8 +228,8 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
             reasons.append(f"The previous index is not used: {error}")
             continue
         opened.callback(reader.close)
-        found[path] = reader
-    return found
+        readers[path] = reader
+    return readers
 
 
 def unchanged(
@@ -243,9 +242,9 @@ def unchanged(
     commit: str | None = None,
     excluded_hashes: frozenset[str] | None = None,
 ) -> BuildReport | None:
-    """The report on an index that holds, whole, what ``scan`` found and what ``wanted`` says; None when it does not.
+    """The report on an index that has all documents of ``scan`` and the settings ``wanted``; None if it differs.
 
-    A shard must also be of ``commit``: those that are joined agree on it, also where one has no page that changed.
+    A shard must also be of ``commit``, because all shards of one index must have the same commit.
     """
     if standing is None:
         return None

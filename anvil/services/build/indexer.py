@@ -1,6 +1,6 @@
-"""Bringing an index in line with its documents: what changed is read, cut and embedded; what stands is kept.
+"""Updating the rows of an index: changed documents are read, cut and embedded; other rows stay.
 
-The same :class:`Indexer` serves a build and a server's working copy, so both say the same of the same text.
+A build and a server's working copy use the same :class:`Indexer`, so they give the same rows for the same text.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
     from anvil.backends.embedding.provider import Embedded, EmbeddingProvider
     from anvil.backends.sources.git_tree import DocumentSource
 
-OVERLAP = 32
+OVERLAP_TOKENS = 32
 """Tokens that neighbouring windows share."""
 
 
 def settings(provider: EmbeddingProvider, options: Chunking, pages: str | None = None) -> dict[str, str]:
-    """The manifest's keys that decide what the rows look like; ``site`` (:func:`anvil.core.site_urls.recorded`) only
-    where the pages have an address."""
-    found = {
+    """The keys of the manifest on which the rows depend. ``site`` (:func:`anvil.core.site_urls.recorded`) is there only
+    if the pages have an address."""
+    keys = {
         "format_version": str(FORMAT_VERSION),
         "chunking": canonical({**asdict(options), "version": chunker.CHUNKER_VERSION}),
         "embedding_provider": provider.name,
         "embedding_model": provider.model,
         "embedding_model_digest": provider.digest,
         "embedding_dimensions": str(provider.dimensions),
-        "windows": canonical({"overlap": OVERLAP}),  # their size is in the model's digest
+        "windows": canonical({"overlap": OVERLAP_TOKENS}),  # their size is in the model's digest
     }
-    assert set(SETTINGS) == set(found)
-    return found if pages is None else {**found, "site": pages}
+    assert set(SETTINGS) == set(keys)
+    return keys if pages is None else {**keys, "site": pages}
 
 
 class Cache(Protocol):
-    """Whatever has vectors that may be taken over: another index, a former version of a document."""
+    """Vectors that may be reused: those of another index, or of a former version of a document."""
 
     def meta(self) -> dict[str, str]:
-        """The manifest; ``embedding_model_digest`` says whose vectors these are."""
+        """The manifest, whose ``embedding_model_digest`` names the model of the vectors."""
 
     def window_keys(self) -> dict[bytes, int]:
         """Reuse key -> number, of the windows that have a vector."""
@@ -67,24 +67,24 @@ class Cache(Protocol):
 
 @dataclass
 class Tally:
-    """What an update did, added up."""
+    """The counts and failures of an update."""
 
     embedded: int = 0
     reused: int = 0
     kept: int = 0
-    """Vectors that could not be made again: the ones from before stay."""
+    """Old vectors that stay because new ones could not be made."""
     refusal: str = ""
-    """Why, of the last of them."""
+    """The reason for the last of them."""
     skipped: list[Skipped] = field(default_factory=list)
     failed: list[Skipped] = field(default_factory=list)
 
 
 class Indexer:
-    """Keeps one working copy in line with a source.
+    """Updates one working copy from a source.
 
-    ``caches`` are indexes whose vectors may be taken over: the artifact that stands, downloaded ones. ``executor``:
-    where windows are embedded, here when there is none. After each of its batches a word goes to ``progress``, which
-    may raise to call it off. ``spare``: an index whose vectors are used only for texts that cannot be embedded now.
+    ``caches``: indexes whose vectors may be reused, such as the old index file and downloaded ones. ``executor``:
+    embeds the windows; by default this process does. ``progress`` is called after each batch, and may raise to cancel
+    the update. ``spare``: an index whose vectors are used only for texts that cannot be embedded now.
     """
 
     def __init__(
@@ -105,18 +105,18 @@ class Indexer:
         self.progress = progress
         self.tally = Tally()
         self.unfit: dict[str, str] = {}
-        """Path -> identity of pages that were read and cannot be held; see :func:`without`."""
+        """Path -> identity of pages that were read and are too large for the index; see :func:`without`."""
         self._site = SiteOptions()
-        self._caches = [each for each in caches if each.meta()["embedding_model_digest"] == provider.digest]
+        self._caches = [cache for cache in caches if cache.meta()["embedding_model_digest"] == provider.digest]
         self._keys: list[dict[bytes, int]] | None = None
         self._spare_keys: dict[bytes, int] | None = None
 
     # --- text -------------------------------------------------------------------------------------------
 
     def update(self, source: DocumentSource, entries: Mapping[str, str], changes: Changes) -> None:
-        """Read what changed, take out what is gone; text and keyword index are right afterwards."""
+        """Read the changed and added pages, and remove the others. It updates the text and the keyword index."""
         work = sorted((*changes.changed, *changes.added))
-        commit = source.commit()  # before the times: one that comes in between is seen by the next comparison
+        commit = source.commit()  # before the times: the next comparison then notices a commit in between
         meta = self.writer.reader.meta()
         self._site = site_urls.recalled(meta.get("site"))
         times = source.last_modified(sorted(entries), self.writer.reader.times(), meta.get("commit"))
@@ -167,7 +167,7 @@ class Indexer:
     # --- vectors -----------------------------------------------------------------------------------------
 
     def embed(self) -> None:
-        """Make the windows and vectors that are missing; a vector whose text was embedded before is taken over."""
+        """Make the missing windows and vectors. If a cache has the vector of a text, it is reused."""
         if not self.provider.dimensions:
             return
         total = self.writer.reader.count_without_windows()
@@ -175,14 +175,14 @@ class Indexer:
             self.progress("embedding", 0, total)
         waiting: deque[tuple[int, dict[str, list[int]]]] = deque()
         with self.writer.atomic(), closing(self._executor.embed(self._missing(waiting, total))) as answers:
-            for made in answers:
+            for embedded in answers:
                 done, missing = waiting.popleft()
-                self._keep(missing, made)
+                self._store(missing, embedded)
                 self.progress("embedding", done, total)
 
     def _missing(self, waiting: deque[tuple[int, dict[str, list[int]]]], total: int) -> Iterator[list[str]]:
-        """Batches of texts to embed. Each is remembered in ``waiting``: chunks done with it, and text -> windows.
-        What a cache knows is put in place at once."""
+        """Batches of texts to embed. Each batch is appended to ``waiting``, with the number of chunks that it completes
+        and text -> windows. Vectors of caches are stored at once."""
         for done, batch in chain(self._retries(), self._new_windows()):
             known: list[tuple[int, bytes]] = []
             missing: dict[str, list[int]] = {}
@@ -201,7 +201,7 @@ class Indexer:
                 self.progress("embedding", done, total)
 
     def _retries(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
-        """Batches of windows that stand without a vector: an earlier run could not embed them."""
+        """Batches of windows without a vector, which an earlier run could not embed."""
         spans = self.writer.windows_without_vectors()
         for first in range(0, len(spans), self._executor.batch):
             part = spans[first : first + self._executor.batch]
@@ -214,7 +214,7 @@ class Indexer:
             yield 0, batch
 
     def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
-        """Batches of (window id, text) of chunks that had no windows, with the number of chunks behind them."""
+        """Batches of (window id, text) of chunks without windows, with the number of chunks that are cut so far."""
         after, done, batch = -1, 0, []
         while rows := self.writer.chunks_without_windows(after, max(self._executor.batch // 4, 1)):
             for chunk, windows in zip(rows, cut(rows, self.provider), strict=True):
@@ -228,26 +228,28 @@ class Indexer:
         if batch:
             yield done, batch
 
-    def _keep(self, missing: Mapping[str, Sequence[int]], made: Embedded) -> None:
-        """Put the vectors of texts, in order, to the windows that have them."""
+    def _store(self, missing: Mapping[str, Sequence[int]], embedded: Embedded) -> None:
+        """Store the vectors of texts for the windows that have them. Both are in the order of the texts."""
         vectors: list[tuple[int, bytes]] = []
-        for number, (vector, (text, windows)) in enumerate(zip(quantized(made.vectors), missing.items(), strict=True)):
-            if number in made.failed and (known := self._spared(text)) is not None:
+        for number, (vector, (text, windows)) in enumerate(
+            zip(quantized(embedded.vectors), missing.items(), strict=True)
+        ):
+            if number in embedded.failed and (known := self._spared(text)) is not None:
                 vectors += [(window, known) for window in windows]
                 self.tally.kept += len(windows)
-                self.tally.refusal = made.failed[number]
-            elif number in made.failed:
-                self._fail(windows, made.failed[number])
+                self.tally.refusal = embedded.failed[number]
+            elif number in embedded.failed:
+                self._fail(windows, embedded.failed[number])
             else:
                 vectors += [(window, vector) for window in windows]
-                if number in made.cached:
+                if number in embedded.cached:
                     self.tally.reused += len(windows)
                 else:
                     self.tally.embedded += 1
         self.writer.put_vectors(sorted(vectors))
 
     def _cached(self, key: bytes) -> bytes | None:
-        if self._keys is None:  # most builds that change nothing else never come here
+        if self._keys is None:  # read late: many builds do not need them
             self._keys = [cache.window_keys() for cache in self._caches]
         for cache, keys in zip(self._caches, self._keys, strict=True):
             if key in keys:
@@ -271,25 +273,27 @@ class Indexer:
 def _on_source_lines(
     page: ParsedPage, chunks: Sequence[Chunk], inserted: Sequence[tuple[int, int]]
 ) -> tuple[ParsedPage, tuple[Chunk, ...]]:
-    """The same with lines of the source file: an included one counts as the line that includes it."""
+    """The page and its chunks with line numbers of the source file. An included line has the number of the line that
+    includes it."""
 
-    def lines(each: Section | Chunk) -> tuple[int, int]:
-        return source_line(each.start_line, inserted), source_line(each.end_line, inserted)
+    def lines(part: Section | Chunk) -> tuple[int, int]:
+        return source_line(part.start_line, inserted), source_line(part.end_line, inserted)
 
-    def section(each: Section) -> Section:
-        start, end = lines(each)
-        return each._replace(start_line=start, end_line=end)
+    def renumbered_section(section: Section) -> Section:
+        start, end = lines(section)
+        return section._replace(start_line=start, end_line=end)
 
-    def chunk(each: Chunk) -> Chunk:
-        start, end = lines(each)
-        return replace(each, start_line=start, end_line=end)
+    def renumbered_chunk(chunk: Chunk) -> Chunk:
+        start, end = lines(chunk)
+        return replace(chunk, start_line=start, end_line=end)
 
-    return replace(page, sections=tuple(map(section, page.sections))), tuple(map(chunk, chunks))
+    sections = tuple(map(renumbered_section, page.sections))
+    return replace(page, sections=sections), tuple(map(renumbered_chunk, chunks))
 
 
 def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str, str]:
-    """What a source lists, but for pages known not to fit as they stand: there is no use in reading them again."""
-    return {path: each for path, each in entries.items() if unfit.get(path) != each} if unfit else entries
+    """The entries of a source without unchanged pages that are known to be too large: reading them again is no use."""
+    return {path: identity for path, identity in entries.items() if unfit.get(path) != identity} if unfit else entries
 
 
 def cut(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
@@ -298,18 +302,18 @@ def cut(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[
     header_spans = provider.token_spans(headers)
     spans = provider.token_spans([chunk.content for chunk in chunks])
     return [
-        tuple(cut_windows(chunk.content, header, own_spans, len(of_header), provider.max_tokens, OVERLAP))
+        tuple(cut_windows(chunk.content, header, own_spans, len(of_header), provider.max_tokens, OVERLAP_TOKENS))
         for chunk, header, of_header, own_spans in zip(chunks, headers, header_spans, spans, strict=True)
     ]
 
 
 def adapt(writer: Writer, wanted: Mapping[str, str]) -> list[str]:
-    """Throw away what was made under other settings; sentences that say what and why."""
+    """Remove rows that were made with other settings. Returns messages that name the changes."""
     meta = writer.reader.meta()
     reasons = []
     with writer.atomic():
         if meta["chunking"] != wanted["chunking"]:
-            reasons.append("The chunking changed: all pages are cut anew.")
+            reasons.append("The chunking changed: all pages are cut again.")
             writer.clear()
         elif meta.get("site") != wanted.get("site"):
             reasons.append("The site's address or rule changed: all pages get their URLs again.")

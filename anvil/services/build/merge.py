@@ -1,4 +1,4 @@
-"""Several indexes into one: shards that were built side by side, or the two sides of a merge in git."""
+"""One index from several: from shards, or from the two sides of a merge in git."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from anvil.services.build.builder import build, unchanged
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
 
-ALIKE = (*SETTINGS, "anvil_version", "commit", "docs_root_path", "site")
-"""Keys of the manifest in which the shards of one index agree."""
+SHARED_KEYS = (*SETTINGS, "anvil_version", "commit", "docs_root_path", "site")
+"""Keys of the manifest that are equal in all shards of one index."""
 
 
 def join(
     shards: Sequence[Path], out: Path, *, progress: Progress = silent, lock_timeout_s: float = lock.LOCK_TIMEOUT_S
 ) -> BuildReport:
-    """Make one index of all its shards, at ``out``: byte for byte what one build of all the pages would have made.
+    """Write the index of all its shards to ``out``, with the same bytes as one build of all pages.
 
-    Nothing is read, cut or embedded, and nothing is written when ``out`` holds it all already. Raises
-    :class:`ArtifactError` when a file is no shard, one is missing or does not fit the others, and
-    :class:`BuildError`; then the file at ``out`` is what it was.
+    No page is read, cut or embedded. Nothing is written when ``out`` is up to date. Raises :class:`ArtifactError` when
+    a file is not a shard, or a shard is missing or differs in a setting, and :class:`BuildError`. Then the file at
+    ``out`` is not changed.
     """
     started = time.perf_counter()
     if any(out.resolve() == shard.resolve() for shard in shards):
@@ -51,7 +51,7 @@ def join(
             readers.append((path, verify.open_checked(path)))
             opened.callback(readers[-1][1].close)
         meta = _agreed(readers)
-        entries = {path: each for _, reader in readers for path, each in reader.identities().items()}
+        entries = {path: identity for _, reader in readers for path, identity in reader.identities().items()}
         opened.enter_context(lock.exclusive(out, lock_timeout_s))
         report = _standing(out, meta, entries, started)
         if report:
@@ -85,8 +85,8 @@ def join(
 
 
 def _agreed(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
-    """The manifest that all shards agree on; :class:`ArtifactRejected` unless they are all shards of one index."""
-    found: dict[int, Path] = {}
+    """The manifest that all shards share. Raises :class:`ArtifactRejected` unless they are all shards of one index."""
+    numbers: dict[int, Path] = {}
     metas = [(path, reader.meta()) for path, reader in readers]
     first, meta = metas[0]
     for (path, own), (_, reader) in zip(metas, readers, strict=True):
@@ -95,33 +95,33 @@ def _agreed(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
         shard = Shard.parse(own["shard"])
         if shard.count != Shard.parse(meta["shard"]).count:
             raise ArtifactRejected(f"{path} is shard {shard}, {first} {meta['shard']}. Join those of one build.")
-        for key in ALIKE:
+        for key in SHARED_KEYS:
             if own.get(key) != meta.get(key):
                 raise ArtifactRejected(
                     f"{path} was built with {key} {own.get(key)}, {first} with {meta.get(key)}. "
                     "Build all shards alike, from one commit."
                 )
-        if shard.number in found:
-            raise ArtifactRejected(f"{path} and {found[shard.number]} are both shard {shard}. Name each once.")
-        found[shard.number] = path
+        if shard.number in numbers:
+            raise ArtifactRejected(f"{path} and {numbers[shard.number]} are both shard {shard}. Name each once.")
+        numbers[shard.number] = path
         stray = next((page for page in reader.blob_ids() if not shard.holds(page)), None)
         if stray is not None:
             raise ArtifactRejected(f"{path} is shard {shard}, but holds {stray} of another. Build it again.")
     count = Shard.parse(meta["shard"]).count
-    missing = [str(Shard(number, count)) for number in range(1, count + 1) if number not in found]
+    missing = [str(Shard(number, count)) for number in range(1, count + 1) if number not in numbers]
     if missing:
         raise ArtifactRejected(f"Missing: shard {', '.join(missing)}. Name all {count} shards.")
-    return {key: meta[key] for key in ALIKE if key in meta}
+    return {key: meta[key] for key in SHARED_KEYS if key in meta}
 
 
 def _standing(out: Path, meta: dict[str, str], entries: dict[str, str], started: float) -> BuildReport | None:
-    """The report on an index at ``out`` that says it all already."""
+    """The report on an index at ``out`` that is up to date; None if there is none."""
     try:
         with verify.open_checked(out) as reader:
             wanted = {key: meta[key] for key in (*SETTINGS, "site") if key in meta}
             return unchanged(reader, out, wanted, Scan(entries), started)
     except (ArtifactMissing, ArtifactRejected):
-        return None  # a newer Anvil's index is not ours to replace
+        return None  # FormatTooNew is raised: an index of a newer Anvil is not replaced
 
 
 # --- the two sides of a merge -------------------------------------------------------------------------------
@@ -135,19 +135,20 @@ def reconcile(
     provider: Callable[[Mapping[str, str]], EmbeddingProvider],
     progress: Progress = silent,
 ) -> tuple[BuildReport, tuple[str, ...]]:
-    """Make the index at ``ours`` the one of the merged pages; what it became, and the pages left as one side has them.
+    """Write the index of the merged pages to ``ours``. Returns the report, and the pages in conflict, of which the
+    index has one side.
 
-    When git runs a merge driver nothing is merged in the work tree yet. So the pages are merged here, from the three
-    indexes' own lists of blobs and the repository's blobs, as git merges them; that needs no commit's name and holds
-    for a rebase, a cherry-pick and a revert alike. Vectors come from both sides. ``base`` is None when there is no
-    common ancestor of the index. Settings that one side changed are the merged index's; ``provider`` is made from its
-    manifest. Raises :class:`AnvilError`; then the file at ``ours`` is what it was.
+    When git runs a merge driver, nothing is merged in the work tree yet. So the pages are merged here as git merges
+    them, from the blob ids in the three indexes and the blobs of the repository. This needs no commit, and works for a
+    rebase, a cherry-pick and a revert too. Vectors come from both sides. ``base`` is None when the index has no common
+    ancestor. If one side changed settings, the merged index has the new ones. ``provider`` gets the manifest with these
+    settings. Raises :class:`AnvilError`. Then the file at ``ours`` is not changed.
     """
     with contextlib.ExitStack() as opened:
-        own = opened.enter_context(transfer.detached(verify.open_checked(ours)))  # whose file is replaced
+        own = opened.enter_context(transfer.detached(verify.open_checked(ours)))  # detached, since its file is replaced
         other = opened.enter_context(verify.open_checked(theirs))
         ancestor = opened.enter_context(verify.open_checked(base)) if base is not None else None
-        entries, torn = repository.merge(_blobs(ancestor) if ancestor else {}, _blobs(own), _blobs(other))
+        entries, conflicts = repository.merge(_blobs(ancestor) if ancestor else {}, _blobs(own), _blobs(other))
         meta = own.meta()
         if ancestor and all(ancestor.meta()[key] == meta[key] for key in SETTINGS):
             meta = other.meta()
@@ -161,23 +162,23 @@ def reconcile(
             progress=progress,
             pages=site_urls.recalled(meta.get("site")),
         )
-    return report, torn
+    return report, conflicts
 
 
 def _blobs(reader: Reader) -> dict[str, str]:
-    """Path -> blob id. Files that pages include are not merged: where they differ, the next check finds it."""
-    return {path: staleness.parts(each)[0] for path, each in reader.blob_ids().items()}
+    """Path -> blob id. Files that pages include are not merged; the next check finds a difference in them."""
+    return {path: staleness.parts(identity)[0] for path, identity in reader.blob_ids().items()}
 
 
 def _options(meta: Mapping[str, str]) -> ChunkingOptions:
-    said = json.loads(meta["chunking"])
-    said.pop("version", None)  # cut by this Anvil's chunker, as any other build
-    return configure({"chunking": said}, origin="the index").chunking
+    options = json.loads(meta["chunking"])
+    options.pop("version", None)  # this version's chunker cuts the pages, as in any build
+    return configure({"chunking": options}, origin="the index").chunking
 
 
 class _Merged:
-    """The pages of a merge, read from the repository's blobs. Times are those of the side a page comes from. A page
-    that our side holds as a site generator handed it over stays so; one that is merged is read from its file."""
+    """The pages of a merge, read from the repository's blobs, with the times of the side that a page comes from. A page
+    of a site that is unchanged on our side stays as it is in the index; a merged one is read from its file."""
 
     name = "merged tree"
     problem: str | None = None
@@ -189,13 +190,13 @@ class _Merged:
         mine, known = _blobs(sides[0]), sides[0].identities()
         self._identities = {path: known[path] if mine.get(path) == blob else blob for path, blob in entries.items()}
         self._identities |= {path: known[path] for path in known.keys() - mine.keys()}  # pages without a file
-        self._rows = [{each.file_path: each for each in side.documents()} for side in sides]
+        self._rows = [{document.file_path: document for document in side.documents()} for side in sides]
         meta = sides[0].meta()
         self.root_path = meta["docs_root_path"]
         self._commit = meta.get("commit")
 
     def commit(self) -> str | None:
-        """The one that our side was built at, so that the next build walks the history from there."""
+        """The commit of our side's index. The next build reads the history from there."""
         return self._commit
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
@@ -207,9 +208,9 @@ class _Merged:
 
     def text(self, path: str) -> Document | Skipped:
         blob = self._entries.get(path)
-        if blob is None:  # it is to be cut anew, and its text is in no file
+        if blob is None:  # it must be cut again, and no file has its text
             del self._identities[path]
-            return Skipped(path, "the site's generator made it, without a file; build the site again")
+            return Skipped(path, "a site generator made it without a file; build the site again")
         data = self._git.read_blob(blob)
         reason = refusal(data, len(data))
         if reason is not None:

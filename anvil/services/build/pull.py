@@ -1,4 +1,4 @@
-"""An index from where it is published into the place of one's own, and how it differs from the documents here."""
+"""A pull: fetch a published index, put it in place, and compare it with the documents here."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What a pull did. ``outcome``: ``pulled`` or ``unchanged``; ``differs``: how the documents differ from the index,
-    None where there are none; ``of_site``: whether the index was built with a site."""
+    """The report of a pull. ``differs``: how the documents differ from the index, None without documents. ``of_site``:
+    whether the index was built with a site."""
 
     outcome: Literal["pulled", "unchanged"]
     index_path: str
@@ -47,46 +47,46 @@ def pull(
     tree: DocumentSource | None,
     wanted: str | None = None,
 ) -> Pulled:
-    """Fetch, and put the index to ``target`` (None: it stays in the cache). It is not written when it is there already.
+    """Fetch an index and copy it to ``target`` (None: it stays in the cache), unless the same file is there already.
 
     ``private``: the folder of ``target`` is kept out of git if it is made. ``tree``: the documents to compare with.
     ``wanted``: the SHA-256 (hex) that the file must have, else :class:`ArtifactRejected`.
-    Raises :class:`FetchError`, :class:`ArtifactError` or :class:`BuildError`; then what stood there stands.
+    Raises :class:`FetchError`, :class:`ArtifactError` or :class:`BuildError`. Then ``target`` is not changed.
     """
     if target is not None:
         overwrite_guard.ensure_overwritable(target)
-    found = fetch()
-    if wanted is not None and found.manifest.sha256 != wanted.lower():
+    fetched = fetch()
+    if wanted is not None and fetched.manifest.sha256 != wanted.lower():
         raise ArtifactRejected(
-            f"{found.origin} has the SHA-256 {found.manifest.sha256}, not {wanted.lower()}. "
-            "It is another index than the one asked for: correct --sha256, or the address."
+            f"{fetched.origin} has the SHA-256 {fetched.manifest.sha256}, not {wanted.lower()}. "
+            "Correct --sha256, or the address."
         )
-    path, same = target or found.path, False
+    path, same = target or fetched.path, False
     if path.is_file():
-        same = target is not None and verified_cache.sha256(path) == found.manifest.sha256
+        same = target is not None and verified_cache.sha256(path) == fetched.manifest.sha256
     if target is not None and not same:
         if private:
             publish.keep_out_of_git(path.parent)
-        publish.place(found.path, path)
+        publish.place(fetched.path, path)
     with verify.open_checked(path) as reader:
         differs = None if tree is None else site_view.compared(reader, tree)
         of_site = reader.excluded_hashes() is not None
-    manifest = found.manifest
+    manifest = fetched.manifest
     return Pulled(
-        outcome="unchanged" if same or (target is None and not found.downloaded) else "pulled",
+        outcome="unchanged" if same or (target is None and not fetched.downloaded) else "pulled",
         index_path=str(path),
-        origin=found.origin,
-        commit=found.commit,
-        distance=found.distance,
+        origin=fetched.origin,
+        commit=fetched.commit,
+        distance=fetched.distance,
         digest=manifest.digest,
         sha256=manifest.sha256,
         size_bytes=manifest.size,
         pages=manifest.pages,
         chunks=manifest.chunks,
-        fetched_at=found.fetched_at,
-        checked_at=found.checked_at,
-        from_cache=found.from_cache,
+        fetched_at=fetched.fetched_at,
+        checked_at=fetched.checked_at,
+        from_cache=fetched.from_cache,
         differs=differs,
         of_site=of_site,
-        notes=found.notes,
+        notes=fetched.notes,
     )

@@ -1,7 +1,7 @@
-"""A documentation folder as its site shows it, and how it differs from an index that was built with the site.
+"""A documentation folder as its site shows it, and its comparison with an index that was built with the site.
 
-A site shows other pages than its folder holds: some are made without a file, some files are left out, and the text is
-what plugins made of it. :func:`view_of` is the folder as a server sees it whose index was built so.
+The pages of a site differ from the files in its folder: plugins make pages without a file, exclude files, and change
+text. :func:`view_of` is the folder as documents for a server whose index was built with the site.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ SITE_KEYS = ("edit_url",)
 
 
 def view_of(tree: DocumentSource, index: IndexReader) -> DocumentSource:
-    """``tree`` as the site shows it that ``index`` was built with; ``tree`` itself when there is no such site.
+    """``tree`` as seen by the site with which ``index`` was built; ``tree`` itself for an index without a site.
 
-    Files that the site leaves out are none of its documents. A page that changed is read from its file, keeps its
-    address on the site, and says ``rendered: false`` in its metadata.
+    Files that the site excludes are not in it. A changed page is read from its file, keeps its address on the site, and
+    has ``rendered: false`` in its metadata.
     """
     excluded_hashes = index.excluded_hashes()
     return tree if excluded_hashes is None else SiteView(tree, excluded_hashes, index)
@@ -39,9 +39,9 @@ def is_of_site(index: Path) -> bool:
 
 
 def differences(index: Path, tree: DocumentSource) -> Changes:
-    """How the documents of ``tree`` differ from the index file, as the site sees them that it was made with.
+    """How the documents of ``tree`` differ from the index file, without files that its site excludes.
 
-    Raises :class:`ArtifactError` when it cannot be used, or holds a shard of the documents only.
+    Raises :class:`ArtifactError` when the index cannot be used, or is a shard.
     """
     with verify.open_checked(index) as reader:
         verify.refuse_part(reader, index)
@@ -67,7 +67,7 @@ class SiteView(Over):
         self._shown = Scan({})
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        """What the tree holds but for what is left out; the same object as long as the tree gives the same."""
+        """The tree's scan without excluded files. It is the same object as long as the tree's scan is."""
         seen = super().scan(indexed)
         if seen is not self._seen:
             entries = {path: blob for path, blob in seen.entries.items() if hash_path(path) not in self.excluded_hashes}
@@ -82,9 +82,9 @@ class SiteView(Over):
         if page is None:
             return replace(document, metadata={"rendered": False})
         title = None if page.title == _own_title(page, self._index) else page.title  # the site's own stays
-        kept = {key: page.metadata[key] for key in SITE_KEYS if key in page.metadata}
+        metadata = {key: page.metadata[key] for key in SITE_KEYS if key in page.metadata}
         return replace(
-            document, title=title, url=page.url, nav_path=page.nav_path, metadata={**kept, "rendered": False}
+            document, title=title, url=page.url, nav_path=page.nav_path, metadata={**metadata, "rendered": False}
         )
 
 

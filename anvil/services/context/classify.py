@@ -1,4 +1,4 @@
-"""What a file is, by its path, and an id that stays with the path whatever other files come and go. Pure."""
+"""The type of an artifact by its path, and an id that depends on the path only. Pure."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _FEATURE = ("spec", "plan", "tasks")
 
 def kind_of(path: str, types: ArtifactTypes) -> Kind:
     """The type of the artifact at ``path`` (POSIX, from the repository's root): the first whose globs fit."""
-    for each in dataclasses.fields(types):
-        if any(globs.compile(glob, ignore_case=True).matches(path) for glob in getattr(types, each.name)):
-            return each.name  # type: ignore[return-value]
+    for field in dataclasses.fields(types):
+        if any(globs.compile(glob, ignore_case=True).matches(path) for glob in getattr(types, field.name)):
+            return field.name  # type: ignore[return-value]
     return "generic"
 
 
 def id_of(path: str, kind: Kind) -> str:
     """A readable id: ``spec-001-mcp-server`` for ``specs/001-mcp-server/spec.md``.
 
-    It depends on nothing but the path and its type. Where the readable part alone could mean another path too, a hash
-    of the path is added.
+    It depends on the path and its type only. If another path could have the same readable part, a hash of the path is
+    added.
     """
     readable = _readable(path, kind)
     if _path_of(readable, kind) == path:
@@ -48,11 +48,11 @@ def _readable(path: str, kind: Kind) -> str:
         names = [name]
     else:
         names = [*names, name]
-    return ".".join(_LOSSY.sub("-", each).strip("-") for each in names)
+    return ".".join(_LOSSY.sub("-", part).strip("-") for part in names)
 
 
 def _path_of(readable: str, kind: Kind) -> str:
-    """The one path that a readable part stands for: what :func:`_readable` leaves out is added again."""
+    """The path of a readable part, with the folders and suffixes that :func:`_readable` leaves out."""
     names = readable.split(".")
     if kind in _FEATURE and len(names) == 1:
         return f"specs/{names[0]}/{kind}.md"

@@ -1,4 +1,4 @@
-"""``context.json``: what a repository says of itself, handed out as it is."""
+"""``context.json``: a repository's description of itself, which is returned unchanged."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import Any
 
 NAME = "context.json"
-LARGEST, DEEPEST = 1_000_000, 64
-"""Bytes of the largest one that is handed out, and its levels: it has to travel through other programs."""
+MAX_BYTES, MAX_LEVELS = 1_000_000, 64
+"""Limits of a file that is returned, since other programs must be able to read it."""
 
 
 def read(root: Path) -> tuple[Any, tuple[str, ...]]:
-    """What the file says, or None and why not. ``root`` holds no symbolic link."""
+    """The file's value, or None and the reason. ``root`` is a path without symbolic links."""
     path = root / NAME
     if not path.exists():
         return None, (f"There is no {NAME} in the repository.",)
     if not Path(os.path.realpath(path)).is_relative_to(root):
-        return None, (f"{NAME} leads out of the repository and is not read.",)
+        return None, (f"{NAME} is a link to a place outside the repository and is not read.",)
     try:
-        if path.stat().st_size > LARGEST:
-            return None, (f"{NAME} is larger than {LARGEST:,} bytes and is not read.",)
-        said = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refused)
-        json.dumps(said, ensure_ascii=False).encode()  # half a surrogate pair is no text
-        if _is_deep(said):
-            return None, (f"{NAME} is nested deeper than {DEEPEST} levels and is not read.",)
-        return said, ()
+        if path.stat().st_size > MAX_BYTES:
+            return None, (f"{NAME} is larger than {MAX_BYTES:,} bytes and is not read.",)
+        value = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refused)
+        json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
+        if _is_deep(value):
+            return None, (f"{NAME} is nested deeper than {MAX_LEVELS} levels and is not read.",)
+        return value, ()
     except json.JSONDecodeError as error:
         return None, (f"{NAME} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",)
     except (OSError, ValueError, RecursionError) as error:
@@ -34,17 +34,17 @@ def read(root: Path) -> tuple[Any, tuple[str, ...]]:
 
 
 def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _is_deep(value: Any) -> bool:
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_LEVELS):
         level = [
             inner
-            for each in level
-            if isinstance(each, (dict, list))
-            for inner in (each.values() if isinstance(each, dict) else each)
+            for item in level
+            if isinstance(item, (dict, list))
+            for inner in (item.values() if isinstance(item, dict) else item)
         ]
         if not level:
             return False

@@ -1,4 +1,4 @@
-"""What a live index of a repository's context is made from: the configured directories, a model, and a folder."""
+"""The corpus of a repository's context: files of the configured directories, a model, and a folder for the index."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class ContextCorpus:
 
     @property
     def root(self) -> Path:
-        """The repository's folder without symbolic links, as they are now: a deployment may set them to another."""
+        """The repository's folder with symbolic links resolved, each time: a deployment may change them."""
         return Path(os.path.realpath(self.given_root))
 
     @cached_property
     def source(self) -> TaskedDocuments:
-        """The files of the configured directories, as they are there."""
+        """The files of the configured directories."""
         from anvil.backends.sources import git_tree
         from anvil.services.context.tasks import ContextFiles, TaskedDocuments
 
@@ -62,7 +62,7 @@ class ContextCorpus:
 
     @property
     def provider(self) -> EmbeddingProvider:
-        """The embedding provider, or the one without vectors when that cannot be used."""
+        """The embedding provider, or the provider ``none`` if it cannot be used."""
         if self._provider is None:
             from anvil.backends.embedding.fallback import provider_or_none
 
@@ -72,17 +72,17 @@ class ContextCorpus:
 
     @property
     def is_private(self) -> bool:
-        """Never: the context is ingested at an interval of its own."""
+        """False: the context has its own interval for updates."""
         return False
 
     def ensure_usable(self) -> None:
         """Raise :class:`ConfigError` when the index folder is outside the repository, as by a symbolic link."""
         root = self.root
         if not Path(os.path.realpath(root / self.options.index_dir)).is_relative_to(root):
-            raise ConfigError(f"context.index_dir leads out of {root}. Name a folder inside the repository.")
+            raise ConfigError(f"context.index_dir is outside {root}. Name a folder inside the repository.")
 
     def may_build(self, error: ArtifactError) -> bool:
-        """Always: the index is made from the files alone, in a folder of its own."""
+        """True: the index is made from the files only, in its own folder."""
         return True
 
     def build(

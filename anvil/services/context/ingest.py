@@ -1,4 +1,4 @@
-"""One run: the files compared with the index, what changed read again, the index published, the run written down."""
+"""One run of an ingestion: compare the files with the index, read changed ones, publish the index, write the log."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def ingest(
     lock_timeout_s: float = lock.LOCK_TIMEOUT_S,
     warn: Callable[[Skipped], None] = lambda skipped: None,
 ) -> Ingestion:
-    """Bring the index in line with the files and write the run down, also when there was nothing to do.
+    """Update the index from the files, and write the log, also when nothing changed.
 
-    ``notes`` are kept with the run. ``warn`` gets each file that is left out.
+    ``notes`` are stored with the run. ``warn`` is called with each skipped file.
     Raises :class:`IndexBusy` when another run still holds the lock after ``lock_timeout_s`` seconds, and other
-    :class:`AnvilError`. Then the index is what it was.
+    :class:`AnvilError`. Then the index is not changed.
     """
     started = time.perf_counter()
     records.prepare()
@@ -59,14 +59,14 @@ def ingest(
         state = replace(
             _counted(records, report, (types, marks), last),
             timestamp=datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            errors=tuple(each for each in report.skipped if is_failure(each.reason)),
+            errors=tuple(skipped for skipped in report.skipped if is_failure(skipped.reason)),
             notes=notes,
             degraded=provider.failure is not None,
         )
-        run = _told(report, state, started)
+        run = _run(report, state, started)
         records.write(run, state)
-    for each in report.skipped:
-        warn(each)
+    for skipped in report.skipped:
+        warn(skipped)
     return run
 
 
@@ -91,7 +91,7 @@ def _counted(records: Records, report: BuildReport, rules: tuple[ArtifactTypes, 
         )
 
 
-def _told(report: BuildReport, state: State, started: float) -> Ingestion:
+def _run(report: BuildReport, state: State, started: float) -> Ingestion:
     assert state.timestamp is not None
     changes, errors = report.changes, len(state.errors)
     return Ingestion(

@@ -1,4 +1,4 @@
-"""What an index of a repository's context holds, by artifact."""
+"""The contents of a context index, by artifact."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from anvil.backends.store.rows import StoredDocument
 
 
-NAMED = 5
+MAX_NAMED_LINES = 5
 """Lines that a note names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The artifacts by path, the check boxes of each as the index holds them, and the numbers of chunks and vectors."""
+    """The artifacts by path, the stored check boxes of each, and the numbers of chunks and vectors."""
 
     artifacts: dict[str, Artifact]
     boxes: dict[str, list[Any]]
@@ -32,75 +32,77 @@ class Contents:
     embeddings: int
     marks: TaskMarks = field(default_factory=TaskMarks)
     unmarked: dict[str, list[int]] = field(default_factory=dict)
-    """Path -> lines of the items beside tasks that have no known mark."""
+    """Path -> lines of items in task lists with an unknown mark."""
     known: dict[str, tuple[list[Any], tuple[TaskItem, ...]]] = field(default_factory=dict)
-    """Path -> its check boxes, and the tasks made of them; filled when they are asked for, handed on to the next."""
+    """A cache: path -> its check boxes, and their tasks. The next :class:`Contents` gets it too."""
 
     @property
     def counts(self) -> TaskCounts:
-        """All tasks."""
-        each = [artifact.tasks for artifact in self.artifacts.values()]
-        return TaskCounts(sum(counts.open for counts in each), sum(counts.done for counts in each))
+        """The numbers of all tasks."""
+        all_counts = [artifact.tasks for artifact in self.artifacts.values()]
+        return TaskCounts(sum(counts.open for counts in all_counts), sum(counts.done for counts in all_counts))
 
     def tasks(self, status: str, within: str) -> Iterator[TaskItem]:
         """The tasks that are ``open``, ``done`` or ``all``, in the file or folder ``within`` (empty: anywhere)."""
-        for path, found in self.boxes.items():
-            if found and (not within or f"{path}/".startswith(f"{within}/")):
-                if path not in self.known or self.known[path][0] != found:
-                    self.known[path] = found, tuple(tasks.items(path, found, self.marks))
+        for path, boxes in self.boxes.items():
+            if boxes and (not within or f"{path}/".startswith(f"{within}/")):
+                if path not in self.known or self.known[path][0] != boxes:
+                    self.known[path] = boxes, tuple(tasks.items(path, boxes, self.marks))
                 yield from (task for task in self.known[path][1] if status in ("all", task.status))
 
     def note(self, within: str = "") -> str | None:
-        """What to say of items beside tasks that are not counted as such, in the file or folder ``within``."""
+        """A note on items of task lists with an unknown mark, in the file or folder ``within``; None without any."""
         lines = [
             f"{path}:{line}"
-            for path, found in self.unmarked.items()
-            for line in found
+            for path, numbers in self.unmarked.items()
+            for line in numbers
             if not within or f"{path}/".startswith(f"{within}/")
         ]
         if not lines:
             return None
-        more = f" and {len(lines) - NAMED} more" if len(lines) > NAMED else ""
+        more = f" and {len(lines) - MAX_NAMED_LINES} more" if len(lines) > MAX_NAMED_LINES else ""
+        named = ", ".join(lines[:MAX_NAMED_LINES])
         return (
-            f"{counted(len(lines), 'item')} of task lists without a known mark: {', '.join(lines[:NAMED])}{more}. "
-            "context.tasks.open and context.tasks.done say which marks are known."
+            f"{counted(len(lines), 'item')} of task lists without a known mark: {named}{more}. "
+            "Set the known marks with context.tasks.open and context.tasks.done."
         )
 
     def summary(self) -> Inventory:
-        """The numbers."""
+        """The numbers of artifacts, chunks and tasks."""
         kinds = [artifact.type for artifact in self.artifacts.values()]
         return Inventory({kind: kinds.count(kind) for kind in KINDS}, self.chunks, self.counts)
 
 
 def contents(reader: Reader, types: ArtifactTypes, marks: TaskMarks, before: Contents | None = None) -> Contents:
-    """All of it, from one look at the documents; ``before`` is what there was at the last one.
+    """The contents of an index. ``before``: the last contents, for their cache.
 
-    A template's boxes are not tasks: nobody is to do them.
+    The check boxes of a template are not tasks.
     """
     artifacts: dict[str, Artifact] = {}
-    found: dict[str, list[Any]] = {}
+    boxes: dict[str, list[Any]] = {}
     unmarked: dict[str, list[int]] = {}
     for document in reader.documents():
         path = document.file_path
         kind = kind_of(path, types)
         stored = [] if kind == "template" else document.metadata.get(tasks.KEY, [])
-        found[path], unmarked[path] = tasks.parted(stored, marks)
-        done = sum(marks.status(box[2]) == "done" for box in found[path])
+        boxes[path], unmarked[path] = tasks.parted(stored, marks)
+        done = sum(marks.status(box[2]) == "done" for box in boxes[path])
         artifacts[path] = Artifact(
             id_of(path, kind),
             path,
             kind,
             _title(reader, document),
             document.last_modified,
-            TaskCounts(len(found[path]) - done, done),
+            TaskCounts(len(boxes[path]) - done, done),
         )
     counts = reader.counts()
-    known = {path: each for path, each in before.known.items() if path in found} if before else {}
-    return Contents(artifacts, found, counts["chunks"], counts["vectors"], marks, unmarked, known)
+    known = {path: cached for path, cached in before.known.items() if path in boxes} if before else {}
+    return Contents(artifacts, boxes, counts["chunks"], counts["vectors"], marks, unmarked, known)
 
 
 def _title(reader: Reader, document: StoredDocument) -> str:
     """Front matter's title or the first h1, else the first heading of any level, else the file's name."""
     if document.title != PurePosixPath(document.file_path).stem:
         return document.title
-    return next((each.title for each in reader.sections(document.id) if each.heading_level), document.title)
+    sections = reader.sections(document.id)
+    return next((section.title for section in sections if section.heading_level), document.title)

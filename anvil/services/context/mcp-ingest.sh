@@ -3,7 +3,7 @@
 #
 #     scripts/mcp-ingest.sh [FOLDER] [OPTIONS OF anvil context ingest]
 #
-# FOLDER is the repository (default: the one that this script lies in). ANVIL names the program, if it is not on the PATH.
+# FOLDER is the repository (default: the one that this script is in). ANVIL names the program, if it is not on the PATH.
 set -eu
 case "${1-}" in
   "" | -*) root=$(cd "$(dirname "$0")/.." && pwd) ;;

@@ -1,7 +1,7 @@
-"""The object that the command line and the server hold: the context of one repository.
+"""The context of one repository, for the command line and the server.
 
-Each answer is compared with the files first, by :class:`anvil.services.live.live_index.LiveIndex`. Paths and ids that a
-caller names are looked up in the index, never on the disk; only files that are found there are read.
+Before each answer :class:`anvil.services.live.live_index.LiveIndex` compares the index with the files. Paths and ids of
+a caller are looked up in the index, not on the disk. Only indexed files are read.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from anvil.services.live.working_copy import WorkingCopy
 
 FIRST_READING_S = 60.0
-"""How long a server reads files before its first answer without an index: a list cannot say that it is not complete."""
+"""How long a server without an index reads files before its first answer: a partial list would look complete."""
 MAX_CHARS = 12_000
-"""Characters of all the contents of a search answer together; lower ranks are cut to what matched."""
+"""Characters of all contents of a search answer. Lower ranks are cut to the matching lines."""
 
 logger = logging.getLogger(__name__)
 
 
 class Context:
-    """One repository's context, usable from any thread; a context manager.
+    """One repository's context. Its methods may be called from any thread. A context manager.
 
-    ``config`` is the whole configuration, of which ``context`` counts here, and ``chunking`` and ``embedding`` for what
-    it leaves open; ``notes`` are kept with each run. ``background``, for servers: answers wait until the files are
-    read, but not for the index or its vectors.
+    Of ``config``, the part ``context`` is used, and ``chunking`` and ``embedding`` for keys that it does not set.
+    ``notes`` are stored with each run. ``background``, for servers: answers wait until the files are read, but not for
+    the index or its vectors.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Context:
 
     @property
     def root(self) -> Path:
-        """The repository's folder without symbolic links, as they are now: a deployment may set them to another."""
+        """The repository's folder with symbolic links resolved, each time: a deployment may change them."""
         return self._corpus.root
 
     # --- ingestion ---------------------------------------------------------------------------------------
@@ -85,17 +85,17 @@ class Context:
         self._live.ensure_open()
         return self._corpus.build(progress, lock_timeout_s, force=force, warn=warn)
 
-    # --- questions ---------------------------------------------------------------------------------------
+    # --- queries -----------------------------------------------------------------------------------------
 
     def get(self) -> RepositoryContext:
-        """The repository's ``context.json`` as it is, and what the index holds."""
+        """The repository's ``context.json`` unchanged, and the numbers of artifacts, chunks and tasks."""
         context, notes = context_json.read(self.root)
         with self._query() as (contents, _):
             return RepositoryContext(context, contents.summary(), notes)
 
     def artifacts(self, type: str | None = None, content: bool = False) -> tuple[Artifact, ...]:
-        """The artifacts, or those of a type, sorted by path; with ``content`` each has its whole text, empty where that
-        cannot be read just now. Raises :class:`ConfigError` for an unknown type."""
+        """The artifacts, or those of a type, sorted by path. ``content``: with the text of each, which is empty if the
+        file cannot be read. Raises :class:`ConfigError` for an unknown type."""
         _ensure_known(type)
         with self._query() as (contents, _):
             artifacts = tuple(artifact for artifact in contents.artifacts.values() if type in (None, artifact.type))
@@ -117,7 +117,7 @@ class Context:
             artifact = self._find(contents, id, path)
         document = self._corpus.source.plain(artifact.path)
         if isinstance(document, Skipped):
-            raise NotFound(f"{artifact.path} cannot be read just now: {document.reason}.")
+            raise NotFound(f"{artifact.path} cannot be read now: {document.reason}.")
         return ArtifactText(
             id=artifact.id,
             path=artifact.path,
@@ -129,7 +129,7 @@ class Context:
         )
 
     def search(self, query: str, top_k: int = 5, type: str | None = None) -> tuple[Match, ...]:
-        """The chunks that answer ``query`` best: by words, and by meaning where there are vectors.
+        """The chunks that match ``query`` best: by keywords, and by meaning if there are vectors.
 
         ``top_k`` is clamped to 1..20. Raises :class:`ConfigError` for a blank query or an unknown type.
         """
@@ -156,7 +156,7 @@ class Context:
             )
 
     def tasks(self, status: str = "open", path: str | None = None) -> tuple[TaskItem, ...]:
-        """Check boxes: ``open``, ``done`` or ``all``, by path and line; with ``path`` those of a file or a folder."""
+        """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder."""
         if status not in ("open", "done", "all"):
             raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
         within = "" if path is None else self._relative(path).rstrip("/")
@@ -164,13 +164,13 @@ class Context:
             return tuple(contents.tasks(status, within))
 
     def unmarked(self, path: str | None = None) -> str | None:
-        """A note on items of task lists whose mark is not known; None when there are none."""
+        """A note on items of task lists with an unknown mark; None without any."""
         within = "" if path is None else self._relative(path).rstrip("/")
         with self._query() as (contents, _):
             return contents.note(within)
 
     def health(self) -> Health:
-        """How the context is: counts, the last run, and what is not as it should be."""
+        """Counts, the last run, and problems."""
         state = self.records.state()
         with self._query() as (contents, copy):
             note, failure = contents.note(), self._corpus.provider_failure
@@ -195,7 +195,7 @@ class Context:
             yield self._contents(copy), copy
 
     def _contents(self, copy: WorkingCopy) -> Contents:
-        """What the index holds, by artifact; kept until the index changes."""
+        """The contents of the index by artifact, cached until the index changes."""
         from anvil.services.context.inventory import contents
 
         before = self._contents_of[1] if self._contents_of else None
@@ -222,16 +222,16 @@ class Context:
         raise NotFound(f"{message} Use artifacts.list to see what there is.{hint}")
 
     def _relative(self, path: str) -> str:
-        """A path as the index spells it; it is compared, never opened."""
+        """A path relative to the repository, as in the index. It is compared and not opened."""
         for root in (self.root, Path(os.path.abspath(self._corpus.given_root))):
             if os.path.isabs(path) and Path(path).is_relative_to(root):
                 path = Path(path).relative_to(root).as_posix()
         return path.removeprefix("./").lstrip("/")
 
-    # --- life --------------------------------------------------------------------------------------------
+    # --- start and close ---------------------------------------------------------------------------------
 
     def start(self, progress: Progress | None = None) -> None:
-        """Open the index or make it, and read it again at the configured interval; returns at once."""
+        """Open or build the index, and ingest again at the configured interval, in threads. Returns at once."""
         self._live.start(progress)
         if self._refresher is None:
             self._refresher = threading.Thread(target=self._refresh, name="anvil-context", daemon=True)
@@ -242,7 +242,7 @@ class Context:
             try:
                 self.ingest(lock_timeout_s=0.0)
             except AnvilError as error:  # the next run may succeed; answers are compared with the files anyway
-                logger.warning("The context was not read again: %s", error)
+                logger.warning("The context was not ingested again: %s", error)
 
     def close(self) -> None:
         """Stop the threads, then close files and model. A second call does nothing."""

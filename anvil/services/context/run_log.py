@@ -1,4 +1,4 @@
-"""What ingestion writes down beside the index: ``state.json``, ``ingestion.log`` and ``errors.log``."""
+"""The files that an ingestion writes next to the index: ``state.json``, ``ingestion.log`` and ``errors.log``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from anvil.models.documents import Skipped
 
 INDEX, STATE, LOG, ERRORS = "index.db", "state.json", "ingestion.log", "errors.log"
 STATE_VERSION = 2
-"""Goes up when the same files give other tasks or metadata: an index of an older one is made anew."""
+"""Raised when the same files give other tasks or metadata. An index of an older version is built again."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The last run: when it was, the hash of each file (git's blob id), what could not be done, and what it counted.
+    """The last run: its time, the hash of each file (git's blob id), errors, notes and counts.
 
-    The counts stand for an index with this ``digest``.
+    The counts are those of the index with this ``digest``.
     """
 
     timestamp: str | None = None
@@ -35,11 +35,11 @@ class State:
     embeddings: int = 0
     tasks: TaskCounts = field(default_factory=lambda: TaskCounts(0, 0))
     unmarked: str | None = None
-    """The note on items of task lists without a known mark."""
+    """The note on items of task lists with an unknown mark."""
 
 
 class Records:
-    """The files in one folder. What cannot be written raises :class:`BuildError`."""
+    """The files in one folder. Methods that write raise :class:`BuildError` when they cannot."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +51,7 @@ class Records:
         return self.folder / INDEX
 
     def prepare(self) -> None:
-        """Make the folder, and keep what is in it out of git."""
+        """Make the folder, with a ``.gitignore`` for its files."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
@@ -59,30 +59,30 @@ class Records:
                 safe_write.write_file(ignore, "*\n")
         except OSError as error:
             raise BuildError(
-                f"{self.folder} cannot be made ({error.strerror}). Choose another place with context.index_dir."
+                f"{self.folder} cannot be created ({error.strerror}). Choose another place with context.index_dir."
             ) from error
 
     def state(self) -> State:
-        """What the last run wrote; an empty state where that is missing or damaged. Read again when it changed."""
+        """The state of the last run; an empty one if the file is missing or damaged. It is cached until it changes."""
         path = self.folder / STATE
         try:
-            found = safe_write.regular_file(path)
-            if found is None:
+            status = safe_write.regular_file(path)
+            if status is None:
                 return State()
-            if self._seen[0] != (found.st_mtime_ns, found.st_ino):
-                said = json.loads(path.read_text(encoding="utf-8"))
-                said["errors"] = tuple(Skipped(**each) for each in said["errors"])
-                state = State(**{**said, "notes": tuple(said["notes"]), "tasks": TaskCounts(**said["tasks"])})
-                self._seen = (found.st_mtime_ns, found.st_ino), state
-        except (BuildError, OSError, ValueError, KeyError, TypeError):  # the next run writes it anew
+            if self._seen[0] != (status.st_mtime_ns, status.st_ino):
+                fields = json.loads(path.read_text(encoding="utf-8"))
+                fields["errors"] = tuple(Skipped(**error) for error in fields["errors"])
+                state = State(**{**fields, "notes": tuple(fields["notes"]), "tasks": TaskCounts(**fields["tasks"])})
+                self._seen = (status.st_mtime_ns, status.st_ino), state
+        except (BuildError, OSError, ValueError, KeyError, TypeError):  # the next run writes it again
             return State()
         return self._seen[1]
 
     def write(self, run: Ingestion, state: State) -> None:
-        """One run: a line in the log, its state, and a line for each error that the last run did not have."""
-        new = [each for each in state.errors if each not in self.state().errors]
+        """Write a run: a line in the log, its state, and a line for each error that the last run did not have."""
+        new = [error for error in state.errors if error not in self.state().errors]
         try:
-            self._append(ERRORS, [{"timestamp": run.timestamp, **asdict(each)} for each in new])
+            self._append(ERRORS, [{"timestamp": run.timestamp, **asdict(error)} for error in new])
             self._append(LOG, [asdict(run)])
             text = json.dumps(asdict(state), ensure_ascii=False, indent=1) + "\n"
             safe_write.write_file(self.folder / STATE, text, replace=True)

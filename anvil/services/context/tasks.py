@@ -1,4 +1,4 @@
-"""Check boxes as tasks: read while a document is taken apart, kept with it in the index."""
+"""Check boxes as tasks. They are read when a document is parsed, and stored in its metadata."""
 
 from __future__ import annotations
 
@@ -14,46 +14,45 @@ from anvil.models.context import TaskItem
 from anvil.models.documents import Document, Skipped, Task
 
 KEY = "anvil.tasks"
-"""Where a document's metadata holds them."""
+"""The key of the tasks in a document's metadata."""
 
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
 _MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
 
 
 class ContextFiles(SourceOptions):
-    """Which files are artifacts. They have a limit of their own."""
+    """The options that select artifacts. Their size limit is another key than that of documentation."""
 
     limit_key = "context.max_file_size_bytes"
 
 
 class TaskedDocuments(Over):
-    """Documents that bring their check boxes along."""
+    """Documents with their check boxes in the metadata."""
 
     def read(self, path: str) -> Document | Skipped:
-        found = self.plain(path)
-        if isinstance(found, Skipped):
-            return found
+        document = self.plain(path)
+        if isinstance(document, Skipped):
+            return document
         from anvil.core.markdown import parser
 
-        page = parser.parse(found.text)
+        page = parser.parse(document.text)
         lines = LINE_END.split(page.text) if page.tasks else []
         tasks = [stored(task, lines[task.line - page.first_line] if task.mark else "") for task in page.tasks]
-        return replace(found, page=page, metadata={**found.metadata, KEY: tasks})
+        return replace(document, page=page, metadata={**document.metadata, KEY: tasks})
 
     def plain(self, path: str) -> Document | Skipped:
-        """The document alone, not taken apart."""
+        """The document without parsing it."""
         return super().read(path)
 
 
 def stored(task: Task, line: str) -> list[Any]:
-    """A task as JSON; ``line`` is its first line in the source, which knows its number in an ordered list."""
+    """A task as JSON. ``line``: its first line in the source, which may have its number in an ordered list."""
     number = _NUMBERED.match(line)
     return [task.line, task.text, task.mark, task.heading_path, number[1] if number else None, task.group]
 
 
 def parted(stored: list[Any], known: TaskMarks) -> tuple[list[Any], list[int]]:
-    """The stored items that are tasks by the marks that are known; and, of the lists that they are in, the lines of
-    those that have none."""
+    """The stored items with a known mark; and the line numbers of the other items in the same lists."""
     groups = {box[5] for box in stored if known.status(box[2])}
     return (
         [box for box in stored if known.status(box[2])],
@@ -73,12 +72,12 @@ def items(path: str, boxes: list[Any], known: TaskMarks) -> Iterator[TaskItem]:
 def marks(text: str) -> tuple[str | None, tuple[str, ...]]:
     """The id and the labels that a task's text begins with: ``T012 [P] [US1] Write the parser``."""
     id_, labels, at = None, [], 0
-    while found := _MARK.match(text, at):
-        if found["label"]:
-            labels.append(found["label"])
+    while match := _MARK.match(text, at):
+        if match["label"]:
+            labels.append(match["label"])
         elif id_ is None:
-            id_ = found["id"]
+            id_ = match["id"]
         else:
             break
-        at = found.end()
+        at = match.end()
     return id_, tuple(labels)

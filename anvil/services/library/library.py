@@ -240,7 +240,7 @@ class Library:
         library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         source = metadata_filter.source_name(source)
         if not content.strip():
-            raise ConfigError("content is empty. Send the document's text, or take it out with delete_document.")
+            raise ConfigError("content is empty. Send the document's text, or delete it with delete_document.")
         data = content.encode("utf-8", "replace")
         self._ensure_size(len(data), "The content has")
         file_type = type_of(source)
@@ -389,7 +389,7 @@ class Library:
             return Ingested("skipped", doc_id, info.source, info.library, stored.chunk_count if stored else 0)
         notes = prepared.notes
         if not result.chunk_count:
-            notes = (*notes, "It is empty: there is nothing to find in it.")
+            notes = (*notes, "It has no text, so no search finds it.")
         return Ingested(result.status, result.doc_id, info.source, info.library, result.chunk_count, notes)
 
     def ensure_writable(self) -> dict[str, str]:
@@ -406,7 +406,8 @@ class Library:
         if model.items() <= meta.items():
             return {key: meta[key] for key in self._settings}
         raise ConfigError(
-            f"The vectors of {self.path} were made with {meta['embedding_model']}, at hand is {self.provider.model}. "
+            f"The vectors of {self.path} were made with {meta['embedding_model']}; the configured model is "
+            f"{self.provider.model}. "
             "Set embedding.* to that model, or compute all vectors again with 'anvil ingest --reembed'."
         )
 
@@ -421,7 +422,7 @@ class Library:
             indexer.embed()
             if failed := indexer.tally.failed:  # the transaction is rolled back
                 passages = counted(len(failed), "passage", "could")
-                raise ProviderError(f"{passages} not be embedded: {failed[0].reason} All vectors are as they were.")
+                raise ProviderError(f"{passages} not be embedded: {failed[0].reason} No vector was changed.")
             writer.mark_all_changed()
             return writer.reader.counts()["chunks"]
 

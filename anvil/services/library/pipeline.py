@@ -126,7 +126,7 @@ def prepare(
 
     def check(*_: object) -> None:
         if is_halted():
-            raise Interrupted("It was called off. Nothing of it is kept; ingest it again.")
+            raise Interrupted("It was cancelled, and nothing was stored. Ingest it again.")
 
     staged = StagedDocument(settings)
     try:

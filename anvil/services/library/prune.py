@@ -57,7 +57,7 @@ def _exists(source: str) -> tuple[bool, str | None]:
     except (FileNotFoundError, NotADirectoryError):
         return False, None
     except (OSError, ValueError) as error:
-        return True, f"It cannot be looked at: {getattr(error, 'strerror', None) or error}."
+        return True, f"It cannot be checked: {getattr(error, 'strerror', None) or error}."
 
 
 def _delete(store: DocumentStore, document: Vanished) -> bool:

@@ -68,7 +68,7 @@ def path_check(given: str) -> PathCheck:
         return PathCheck(str(path), True, path.stat().st_size)
     except FileNotFoundError:
         existing = next((folder for folder in path.parents if folder.exists()), None)
-        where = f"{existing} is there, what follows is not" if existing else "none of its folders is there"
+        where = f"{existing} exists, the rest of the path does not" if existing else "none of its folders exists"
         return PathCheck(str(path), False, None, f"There is no such file: {where}.")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -81,9 +81,9 @@ def _note(transport: str) -> str:
     advice = (
         "A client on another machine sends files with POST /upload."
         if transport in ("http", "sse")
-        else "What it cannot reach can be handed in with ingest_content."
+        else "Send the text of other files with ingest_content."
     )
-    return f"Paths are those that this server sees {place}, as its own user; relative ones start at cwd. {advice}"
+    return f"Paths are those of this server {place}, with the rights of its user; relative ones start at cwd. {advice}"
 
 
 def _model_path(config: Config, provider: EmbeddingProvider) -> str:

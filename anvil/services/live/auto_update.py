@@ -1,7 +1,7 @@
-"""An index that is published elsewhere: fetched before the first answer, and kept up to date by a server's thread.
+"""An index that is published elsewhere. It is fetched before the first answer. In a server, a thread updates it.
 
-The thread asks the publisher now and then. A newer index replaces the cached file that answers come from. When there is
-none, or it is refused, answers come from the cached one and say so.
+The thread asks the publisher from time to time. A newer index replaces the cached file. If there is none, or it is
+refused, the cached file stays in use, and answers have a note.
 """
 
 from __future__ import annotations

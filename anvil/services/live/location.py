@@ -21,19 +21,19 @@ class IndexLocation:
 
     is_file = True
     origin: str | None = None
-    """Where the index comes from, without credentials; None for a file of one's own."""
+    """The address of a published index or of Milvus, without credentials; None for a local file."""
     published_at: str | None = None
     """When the index was published, as its server says (ISO 8601, UTC); None when that is not known."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        """The index file. For an index in Milvus a path that stands for it; there is no such file."""
+        """The index file. For an index in Milvus: a path for messages and locks, at which there is no file."""
         self.on_replaced: Callable[[], None] = lambda: None
         """Called when another index was put at :attr:`path`, by the thread that did so."""
 
     @property
     def fetched(self) -> bool:
-        """Whether the index has been looked for: until then nothing is known of it."""
+        """Whether the first attempt to find the index is done."""
         return True
 
     def start(self, progress: Progress | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What answers say of the index: its freshness, and the status of index, model, repository and server."""
+"""The freshness of an answer, and the status of index, model, repository and server."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The index that questions are answered from: the artifact while it is fresh, else a copy brought up to date.
+"""The index for queries: the index file (the artifact) while it is fresh, else an updated copy in memory.
 
-Before each answer the documents are compared with it by content. What moved on is read again into a copy of
-the artifact in memory; the artifact itself is never written by answering. Where there is no artifact yet, the
-copy begins empty.
+Before each query it is compared with the documents by content. Changed pages are read into a copy of the artifact in
+memory. A query does not write the artifact. If there is no artifact yet, the copy begins empty.
 """
 
 from __future__ import annotations
@@ -45,12 +44,11 @@ class ChunkVectors(NamedTuple):
 
 
 class WorkingCopy:
-    """One index, kept in line with ``source`` (None: there is no tree to compare with).
+    """One index that is updated from ``source`` (None: there are no documents to compare with).
 
     ``defer_vectors``: vectors of changed text are made later, by way of :meth:`pending_chunks` and
-    :meth:`save_vectors`; else :meth:`refresh` makes them. ``caches``: further indexes whose vectors may be taken over
-    then. Not thread-safe: the caller holds a lock during each call and
-    the reads after it.
+    :meth:`save_vectors`; else :meth:`refresh` makes them. ``caches``: further indexes whose vectors may then be reused.
+    Not thread-safe: the caller holds a lock during each call and the reads after it.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class WorkingCopy:
         self._caches = caches
         self.stale = Changes()
         self.refused: str | None = None
-        """Why a file that replaced the artifact is not answered from."""
+        """Why a file that replaced the artifact is not used."""
         self.failure: str | None = None
         """Why :meth:`refresh` could not make the vectors of changed text; it tries again after a while."""
         self._retry_at = 0.0
@@ -87,11 +85,11 @@ class WorkingCopy:
         self._pending: int | None = None
         self._keys: dict[bytes, int] | None = None
 
-    # --- what is answered from ---------------------------------------------------------------------------
+    # --- the index for queries ---------------------------------------------------------------------------
 
     @property
     def where(self) -> str:
-        """Where the index lies, as it may be printed."""
+        """The place of the index, for messages."""
         return str(self.index)
 
     @property
@@ -109,7 +107,7 @@ class WorkingCopy:
 
     @property
     def reader(self) -> Reader:
-        """What is answered from. :meth:`refresh` or :meth:`begin_empty` comes first."""
+        """The reader for queries. Call :meth:`refresh` or :meth:`begin_empty` first."""
         reader = self._copy.reader if self._copy is not None else self._artifact
         assert reader is not None
         return reader
@@ -123,55 +121,55 @@ class WorkingCopy:
 
     @property
     def artifact_meta(self) -> dict[str, str] | None:
-        """The manifest of the artifact, whatever the copy says; None while there is none."""
+        """The manifest of the artifact, not of the copy; None while there is no artifact."""
         return None if self._artifact is None else self._artifact.meta()
 
     @property
     def beyond_artifact(self) -> Changes:
-        """How what is answered from differs from the artifact."""
+        """How the copy differs from the artifact."""
         if self._artifact is None or self._copy is None:
             return Changes()
         return staleness.compare(self._artifact.blob_ids(), self._indexed)
 
     @property
     def opened(self) -> bool:
-        """Whether there is anything to answer from."""
+        """Whether there is an artifact or a copy."""
         return self._artifact is not None or self._copy is not None
 
     @property
     def provisional(self) -> bool:
-        """Whether it began empty, for want of an artifact."""
+        """Whether the copy began empty, because there is no artifact."""
         return self._artifact is None and self._copy is not None
 
     @property
     def indexed(self) -> Mapping[str, str]:
-        """Path -> blob id of what is answered from; another object whenever that changed, or when it was."""
+        """Path -> blob id of the indexed pages. After each change of the copy it is another object."""
         return self._indexed
 
     @property
     def matched(self) -> bool:
-        """Whether the model at hand is the one that made the vectors, so that it can make those that lack."""
+        """Whether the configured model made the vectors, so that it can make the missing ones."""
         try:
             return self.provider.digest == self.reader.meta()["embedding_model_digest"]
-        except AnvilError:  # a model that cannot be had: a search says so, the text is right without it
+        except AnvilError:  # the model cannot be loaded: a search has a note; the text is right without it
             return False
 
     @property
     def pending(self) -> int:
-        """Vectors that are still to be made; a chunk not yet cut into windows counts as one."""
+        """The number of missing vectors. A chunk that is not yet cut into windows counts as one."""
         if self._pending is None:
             if not self.matched:
-                self._pending = 0  # they are not made by this model, nor by waiting
+                self._pending = 0  # this model cannot make them
             elif self._copy is None:
                 self._pending = int(self.reader.meta()["needs_reembed"])
             else:
                 self._pending = self._copy.reader.lacking_vectors()
         return self._pending
 
-    # --- bringing it up to date --------------------------------------------------------------------------
+    # --- updates -----------------------------------------------------------------------------------------
 
     def refresh(self) -> Changes:
-        """Bring what is answered from in line with the documents; how they differed before.
+        """Update the index from the documents. Returns how they differed.
 
         Raises :class:`ArtifactError` when there is no usable artifact, :class:`SourceError` when the
         documents cannot be reached.
@@ -191,7 +189,7 @@ class WorkingCopy:
         return self.stale
 
     def _catch_up(self, entries: Mapping[str, str]) -> None:
-        """What may move on while no text does: the commit, and with it the times; vectors that could not be made."""
+        """Update what can change without the text: the commit and the times. Try again to make failed vectors."""
         if self._copy is None or self.source is None:
             return
         commit, since = self.source.commit(), self._copy.reader.meta().get("commit")
@@ -201,12 +199,12 @@ class WorkingCopy:
                 self._copy.touch(times)
                 self._copy.set_meta({"commit": commit})
             self._copy.seal()
-            self._indexed = dict(self._indexed)  # another object: whoever keeps what was read of it reads it again
+            self._indexed = dict(self._indexed)  # another object, so that callers read again what they cached
         if self.failure is not None and time.monotonic() >= self._retry_at:
             self._embed(self._indexer())
 
     def begin_empty(self, options: Chunking, pages: str | None = None) -> None:
-        """Answer from nothing until :meth:`read_some` or :meth:`refresh` has read the documents. ``pages``: see
+        """Begin with an empty copy, which :meth:`read_some` or :meth:`refresh` fills. ``pages``: see
         :func:`anvil.services.build.indexer.settings`."""
         copy = Writer(connection.open_scratch(":memory:"))
         wanted = settings(self.provider, options, pages)
@@ -217,7 +215,7 @@ class WorkingCopy:
         self._copy, self._options, self._indexed, self.source = copy, options, {}, self._tree
 
     def read_some(self, limit: int) -> tuple[int, int]:
-        """Read up to ``limit`` pages that differ; how many are right then, and of how many."""
+        """Read up to ``limit`` pages that differ. Returns the number of up-to-date pages, and of all pages."""
         assert self.source is not None
         entries = self.source.scan(self._indexed).entries
         work = staleness.compare(self._indexed, without(self._unfit, entries))
@@ -232,7 +230,7 @@ class WorkingCopy:
         return len(entries) - left, len(entries)
 
     def read_page(self, path: str) -> None:
-        """Bring one page in line with its file, while the others are still being read."""
+        """Update one page from its file, while the others are still being read."""
         assert self.source is not None
         entries = self.source.scan(self._indexed).entries
         work = staleness.compare(self._indexed, without(self._unfit, entries))
@@ -242,28 +240,28 @@ class WorkingCopy:
             self._update(entries, chosen)
 
     def _open(self) -> None:
-        """Open the artifact, again when its file was replaced: a copy of the old one has nothing to add.
+        """Open the artifact, and open it again when its file was replaced. The copy of the old one is dropped.
 
-        What is open goes on answering when its file is gone, or gave way to one that cannot be used.
+        If the file was removed, or replaced by one that cannot be used, the open one stays in use.
         """
-        found = signature(self.index)
-        standing = self.opened
-        if standing and found in (None, self._signature, self._refused):
+        current = signature(self.index)
+        was_open = self.opened
+        if was_open and current in (None, self._signature, self._refused):
             return
         try:
             artifact = _held(verify.open_checked(self.index))
         except ArtifactMissing:
-            if standing:  # gone between the two looks
+            if was_open:  # removed since the signature was read
                 return
             raise
         except ArtifactError as error:
-            if not standing or (found and self._signature and found[0] == self._signature[0]):
-                self.close()  # the very file that is open was written over: it can answer no more
+            if not was_open or (current and self._signature and current[0] == self._signature[0]):
+                self.close()  # the open file itself was overwritten: it can no longer be used
                 raise
-            self._refused, self.refused = found, f"The index was replaced by one that is not used: {error}"
+            self._refused, self.refused = current, f"The index was replaced by one that is not used: {error}"
             return
         self.close()
-        self._artifact, self._signature = artifact, found
+        self._artifact, self._signature = artifact, current
         self._indexed = artifact.blob_ids()
         self.source = self._tree and site_view.view_of(self._tree, artifact)
 
@@ -278,7 +276,7 @@ class WorkingCopy:
         self._embed(indexer)
 
     def _moved(self, copy: Writer, changes: Changes) -> None:
-        """``changes`` went into the copy: answer from it as it is now."""
+        """Forget what was cached before ``changes`` were written to the copy."""
         self._indexed = copy.reader.blob_ids()
         self._searcher = self._pending = None
 
@@ -287,7 +285,7 @@ class WorkingCopy:
         return Indexer(self._writable(), self.provider, self._cut_as_before(), caches, self.progress)
 
     def _embed(self, indexer: Indexer) -> None:
-        """Make the vectors that lack, unless that is done behind. The text is right before, and stays so without."""
+        """Make the missing vectors, unless a thread does it. The text is up to date with or without them."""
         if self.defer_vectors or not self.matched:
             return
         self.failure = None
@@ -311,7 +309,7 @@ class WorkingCopy:
         return self._copy
 
     def _cut_as_before(self) -> Chunking:
-        """The options the artifact was built with: a copy of it is to be cut alike."""
+        """The chunking options of the artifact, which its copy must use too."""
         if self._options is None:
             self._options = recorded(json.loads(self.reader.meta()["chunking"]))
         return self._options
@@ -350,7 +348,7 @@ class WorkingCopy:
             self._searcher.forget_vectors()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for reader in (self._artifact, self._copy):
             if reader is not None:
                 reader.close()
@@ -360,5 +358,5 @@ class WorkingCopy:
 
 
 def _held(artifact: Reader) -> Reader:
-    """The artifact as it can be kept open: Windows lets nobody replace an open file, so there a copy in memory."""
+    """The artifact, to keep open. On Windows a copy in memory: an open file cannot be replaced there."""
     return artifact if os.name != "nt" else transfer.detached(artifact, ":memory:")

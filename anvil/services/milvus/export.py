@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 TOKENS = 400
 """Tokens in a bucket of the vocabulary, about."""
 SAMPLE = 512
-"""Chunks of several windows of which a reader keeps the vectors: how far is the best of them above their mean?"""
+"""Chunks with several windows in a reader's sample. It estimates how far the best window is above the mean."""
 GRACE = 2.0
-"""Seconds that the former generation is left to whoever is reading it."""
+"""Time for which the former generation stays, for queries that are reading it."""
 CHUNKS = 200
 """Chunks read from the file at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export did. ``generation`` is what the names of its collections begin with."""
+    """The report of an export. ``generation``: the start of the names of its collections."""
 
     outcome: Literal["exported", "unchanged"]
     target: str
@@ -88,7 +88,7 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
 
 
 class _Export:
-    """One file on its way into one generation."""
+    """The export of one file to one generation."""
 
     def __init__(self, reader: Reader, target: Generation, progress: Progress) -> None:
         self._reader, self._target, self._progress = reader, target, progress
@@ -103,7 +103,7 @@ class _Export:
         self._target.finish()
 
     def _pages(self, windows: dict[int, int]) -> None:
-        """Chunks, records and the list of pages. ``windows``: chunk row -> how many it has."""
+        """Write chunks, records and the list of pages. ``windows``: chunk row -> its number of windows."""
         catalogue: list[list[object]] = []
         done, total = 0, self._counts["chunks"]
         sizes, blobs = self._reader.page_sizes(), self._reader.blob_ids()
@@ -174,7 +174,7 @@ class _Export:
         self._target.put_text(schema.SECTIONS, document.id, json.dumps(sections, ensure_ascii=False))
 
     def _vectors(self) -> tuple[dict[int, int], VectorIndex | None]:
-        """Write windows and pages' means; chunk row -> how many windows it has."""
+        """Write windows and pages' means. Returns chunk row -> its number of windows."""
         if not self._counts["vectors"]:
             return {}, None
         ids, vectors = self._reader.window_vectors()
@@ -203,7 +203,7 @@ class _Export:
         return windows, table
 
     def _vocabulary(self, table: VectorIndex | None) -> None:
-        """The vocabulary's buckets, and what the index says of itself."""
+        """Write the buckets of the vocabulary, and the record about the index."""
         found = list(self._reader.vocabulary())
         buckets: list[dict[str, int]] = [{} for _ in range(max(len(found) // TOKENS, 1))]
         for token, frequency in found:
@@ -221,7 +221,7 @@ class _Export:
         self._target.put_text(schema.ABOUT, 0, json.dumps({"layout": schema.LAYOUT, **asdict(about)}))
 
     def _mean(self, table: VectorIndex) -> tuple[tuple[float, ...], float, tuple[int, ...], float]:
-        """What gives the mean nearness of a question to all chunks; see :class:`anvil.backends.milvus.reader.About`."""
+        """The data for the mean cosine of a query to all chunks; see :class:`anvil.backends.milvus.reader.About`."""
         rows, several = self._rows, table.several()
         sample = several[np.linspace(0, len(several) - 1, min(SAMPLE, len(several))).astype(np.int64)]
         return (
@@ -233,7 +233,7 @@ class _Export:
 
 
 def _fitting(words: str) -> str:
-    """As many of the words as a field holds: they only name candidates."""
+    """The words, cut to the size of a field. They only select candidates."""
     if len(words) <= schema.MAX_TEXT_BYTES // 4:
         return words
     cut = words.encode("utf-8", "replace")[: schema.MAX_TEXT_BYTES].decode("utf-8", "ignore")

@@ -1,8 +1,8 @@
-"""The candidates of an index in Milvus. They are scored as those of a file are.
+"""The candidates of an index in Milvus. They get the same scores as those of a file.
 
-Milvus' BM25 and its index of vectors name more than are wanted. Of these the words, vectors and pages' means are
-fetched; then the same candidates are chosen, and the same exact scores computed, as if all were here. What is kept
-whole is the list of pages.
+Milvus' BM25 and its vector index return more rows than are needed. The words and vectors of these rows, and the means
+of their pages, are fetched. Then candidates are chosen, and exact scores computed, as for a file. Only the list of
+pages is in memory as a whole.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class MilvusIndex:
         self._without_masked()
 
     def warm(self) -> None:
-        """Nothing of the vectors is held."""
+        """Nothing to do: vectors stay on the server."""
 
     def forget_vectors(self) -> None:
-        """There are other vectors above."""
+        """Forget the vectors of the overlay, which changed."""
         self._above = None
 
     # --- filters ---------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class MilvusIndex:
         return int(self._sizes.sum() if selection is None else self._sizes[selection].sum())
 
     def _within(self, selection: NDArray[np.bool_] | None) -> str | None:
-        """The filter for what lies below; None when nothing there is let through."""
+        """The filter for the export; None when no exported page is selected."""
         masked = self.reader.masked
         if selection is None:
             return schema.within(None, masked)
@@ -102,7 +102,7 @@ class MilvusIndex:
         return schema.within(None, self.reader.below.paths.keys() - chosen)
 
     def _over(self, selection: NDArray[np.bool_] | None) -> list[int]:
-        """The documents above that are let through."""
+        """The selected documents of the overlay."""
         if self.reader.above is None:
             return []
         ids = self._ids if selection is None else self._ids[selection]
@@ -134,7 +134,7 @@ class MilvusIndex:
         return self._frequencies[word]
 
     def _without_masked(self) -> None:
-        """Take what is masked out of the words' numbers, and what lies above into the mean length."""
+        """Subtract masked pages from the word frequencies, and add the overlay to the mean length."""
         reader, masked = self.reader, self.reader.masked
         if reader.above is None or len(masked) > COUNTED:
             return
@@ -288,7 +288,7 @@ class MilvusIndex:
         return {document: self._centroids[document] for document in documents if document in self._centroids}
 
     def _table_above(self) -> tuple[list[int], VectorIndex]:
-        """The rows of what lies above, and their vectors by these."""
+        """The rows of the overlay, and an index of their vectors."""
         if self._above is None:
             assert self.reader.above is not None
             rows = sorted(row for row, _ in self.reader.above.places())

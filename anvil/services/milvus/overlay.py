@@ -1,7 +1,7 @@
-"""An index on a server and, over it, the pages that moved on since: both as one, to whoever asks.
+"""An exported index and, above it, the pages that changed since the export, as one reader.
 
-A page that changed, or is gone, is masked: nothing of it is answered from the server any more. What the documents say
-now of the pages that changed or came lies in a small index in memory.
+A page that changed or was removed is masked: its rows on the server are not used. Changed and new pages are in a small
+index in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _OverlayReader(Reader):
 
 
 class Overlay(Writer):
-    """The pages that moved on. A page has the id that it has on the server, a new one an id that none has there."""
+    """The pages that changed since the export. A page has its id of the server; a new page has an unused id."""
 
     def __init__(self, below: MilvusReader) -> None:
         super().__init__(connection.open_scratch(":memory:"))
@@ -37,55 +37,55 @@ class Overlay(Writer):
         self._below = below
 
     def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
-        stands = self._below.pages.get(path)
-        return stands.id if stands else super().new_id(library, path, self._below.paths)
+        exported = self._below.pages.get(path)
+        return exported.id if exported else super().new_id(library, path, self._below.paths)
 
 
 @dataclass(frozen=True)
 class LayeredReader:
-    """What :class:`anvil.backends.store.reader_protocol.IndexReader` asks, of both."""
+    """An :class:`anvil.backends.store.reader_protocol.IndexReader` over the export below and the overlay above."""
 
     below: MilvusReader
     above: Reader | None = None
     masked: frozenset[int] = frozenset()
-    """Ids of the documents that are not answered from below."""
+    """Ids of the documents below that are not used."""
     _listed: list[tuple[str, int, int]] = field(default_factory=list)
 
     def close(self) -> None:
-        """Close what lies above."""
+        """Close the overlay."""
         if self.above is not None:
             self.above.close()
 
     def listed(self) -> list[tuple[str, int, int]]:
         """(path, document id, chunks) of all pages, by path."""
         if not self._listed:
-            found = [(path, e.id, e.chunks) for path, e in self.below.pages.items() if e.id not in self.masked]
+            rows = [(path, e.id, e.chunks) for path, e in self.below.pages.items() if e.id not in self.masked]
             if self.above is not None:
                 sizes = self.above.page_sizes()
-                found += [(d.file_path, d.id, sizes.get(d.id, (0, 0))[0]) for d in self.above.documents()]
-            self._listed.extend(sorted(found))
+                rows += [(d.file_path, d.id, sizes.get(d.id, (0, 0))[0]) for d in self.above.documents()]
+            self._listed.extend(sorted(rows))
         return self._listed
 
     def is_above(self, document: int) -> bool:
-        """Whether a document is answered from above."""
+        """Whether a document is in the overlay."""
         return self.above is not None and (document in self.masked or document not in self.below.paths)
 
     def _of_both(self, documents: Iterable[int], shift: int = 0) -> tuple[list[int], list[int]]:
-        """Document ids, or with ``shift`` what they are the upper bits of: those below, those above."""
+        """Document ids, or row ids with a document id above ``shift`` bits, as those below and those above."""
         below: list[int] = []
         above: list[int] = []
-        for each in map(int, documents):
-            (above if self.is_above(each >> shift) else below).append(each)
+        for id_ in map(int, documents):
+            (above if self.is_above(id_ >> shift) else below).append(id_)
         return below, above
 
-    # --- what it is ------------------------------------------------------------------------------------------
+    # --- the whole index -------------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, str]:
-        """The manifest of what lies below."""
+        """The manifest of the export."""
         return self.below.meta()
 
     def counts(self) -> dict[str, int]:
-        """Documents and chunks as they are answered from, the rest as it was exported."""
+        """Documents and chunks of both, the other counts of the export."""
         listed = self.listed()
         return {**self.below.counts(), "documents": len(listed), "chunks": sum(chunks for _, _, chunks in listed)}
 
@@ -93,38 +93,38 @@ class LayeredReader:
         return self.below.excluded_hashes()
 
     def average_length(self) -> float:
-        """Words a chunk, as exported: a few pages more or less do not change it."""
+        """Mean number of words per chunk, of the export: a few pages do not change it much."""
         return self.below.average_length()
 
     # --- documents -------------------------------------------------------------------------------------------
 
     def blob_ids(self) -> dict[str, str]:
-        found = {path: e.blob_id for path, e in self.below.pages.items() if e.blob_id and e.id not in self.masked}
+        blobs = {path: e.blob_id for path, e in self.below.pages.items() if e.blob_id and e.id not in self.masked}
         if self.above is None:
-            return found
-        return dict(sorted({**found, **self.above.blob_ids()}.items()))
+            return blobs
+        return dict(sorted({**blobs, **self.above.blob_ids()}.items()))
 
     def identities(self) -> dict[str, str]:
-        found = {path: e.blob_id for path, e in self.below.pages.items() if e.id not in self.masked}
-        return found if self.above is None else dict(sorted({**found, **self.above.identities()}.items()))
+        identities = {path: e.blob_id for path, e in self.below.pages.items() if e.id not in self.masked}
+        return identities if self.above is None else dict(sorted({**identities, **self.above.identities()}.items()))
 
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
         if self.above is None:
             yield from self.below.documents(prefix)
             return
         new = list(self.above.documents(prefix))
-        for each in self.below.documents(prefix):
-            if each.id not in self.masked:
-                while new and new[0].file_path < each.file_path:
+        for exported in self.below.documents(prefix):
+            if exported.id not in self.masked:
+                while new and new[0].file_path < exported.file_path:
                     yield new.pop(0)
-                yield each
+                yield exported
         yield from new
 
     def document(self, file_path: str) -> StoredDocument | None:
-        found = self.above.document(file_path) if self.above is not None else None
-        if found is None and (stands := self.below.pages.get(file_path)) and stands.id not in self.masked:
-            found = self.below.document(file_path)
-        return found
+        document = self.above.document(file_path) if self.above is not None else None
+        if document is None and (page := self.below.pages.get(file_path)) and page.id not in self.masked:
+            document = self.below.document(file_path)
+        return document
 
     def _of(self, document: int) -> MilvusReader | Reader:
         return self.above if self.above is not None and self.is_above(document) else self.below
@@ -136,41 +136,41 @@ class LayeredReader:
         return self._of(document_id).sections(document_id)
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
-        wanted = list(spans)
-        below = [span for span in wanted if not self.is_above(span[0])]
-        found = dict(zip(below, self.below.sections_in(below), strict=True))
-        if self.above is not None and len(below) < len(wanted):
-            above = [span for span in wanted if self.is_above(span[0])]
-            found |= zip(above, self.above.sections_in(above), strict=True)
-        return [found[span] for span in wanted]
+        requested = list(spans)
+        below = [span for span in requested if not self.is_above(span[0])]
+        places = dict(zip(below, self.below.sections_in(below), strict=True))
+        if self.above is not None and len(below) < len(requested):
+            above = [span for span in requested if self.is_above(span[0])]
+            places |= zip(above, self.above.sections_in(above), strict=True)
+        return [places[span] for span in requested]
 
     def page_sizes(self) -> dict[int, tuple[int, int]]:
         return {**self.below.page_sizes(), **(self.above.page_sizes() if self.above is not None else {})}
 
     def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:
         below, above = self._of_both(documents)
-        found = self.below.top_headings(below)
-        return found if self.above is None else {**found, **self.above.top_headings(above)}
+        headings = self.below.top_headings(below)
+        return headings if self.above is None else {**headings, **self.above.top_headings(above)}
 
     # --- search ----------------------------------------------------------------------------------------------
 
     def rows_of(self, documents: Iterable[int]) -> list[int]:
         """The chunk rows of some documents."""
         below, above = self._of_both(documents)
-        found = self.below.rows_of(below)
+        rows = self.below.rows_of(below)
         for document in above:
-            found += self.above.chunk_rows(document) if self.above is not None else []
-        return found
+            rows += self.above.chunk_rows(document) if self.above is not None else []
+        return rows
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
         below, above = self._of_both(rows, row_ids.CHUNK_BITS)
-        found = self.below.searched_text(below)
-        return found if self.above is None else {**found, **self.above.searched_text(above)}
+        texts = self.below.searched_text(below)
+        return texts if self.above is None else {**texts, **self.above.searched_text(above)}
 
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
         return self._of(row >> row_ids.CHUNK_BITS).windows_of(row)
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
         below, above = self._of_both(rows, row_ids.CHUNK_BITS)
-        found = self.below.chunks(below)
-        return found if self.above is None else {**found, **self.above.chunks(above)}
+        chunks = self.below.chunks(below)
+        return chunks if self.above is None else {**chunks, **self.above.chunks(above)}

@@ -1,7 +1,7 @@
-"""The index that questions are answered from when it lies in Milvus: what was exported, and over it what moved on.
+"""The index for queries when it is in Milvus: the export, and an overlay of the pages that changed since.
 
-Before each answer it is asked which generation is the one now, and the documents, where there are some, are compared
-with it by content. Pages that moved on are read into a small index in memory, and the exported ones masked.
+Before each query the current generation is read from the server. If there are documents, they are compared with it by
+content. Changed pages are read into a small index in memory, and their exported rows are masked.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class MilvusCollection(IndexLocation):
-    """One collection, and the reader of its generation now: the same object as long as it is the same generation."""
+    """One collection, and the reader of its current generation, which is kept until there is a newer one."""
 
     is_file = False
 
     def __init__(self, source: str, folder: Path) -> None:
-        """``folder``: where it is asked from, and the path of a Milvus Lite file starts."""
+        """``folder``: the start of the relative path of a Milvus Lite file."""
         address = index_url.milvus(source)
         super().__init__(folder / address.collection)
         self.client = Client(address, folder)
@@ -45,8 +45,8 @@ class MilvusCollection(IndexLocation):
         self._reader: MilvusReader | None = None
 
     def reader(self) -> MilvusReader:
-        """Raises :class:`ArtifactError` when there is none that can be used, :class:`FetchError` when it cannot be
-        asked."""
+        """The reader of the current generation. Raises :class:`ArtifactError` when there is none that can be used, and
+        :class:`FetchError` when the server cannot be reached."""
         generation = writer.pointed(self.client)
         if self._reader is None or self._reader.generation != generation:
             self._reader = None
@@ -65,13 +65,13 @@ class MilvusCollection(IndexLocation):
         return MilvusWorkingCopy(self, source, provider, progress, defer_vectors=defer_vectors)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._reader = None
         self.client.close()
 
 
 class MilvusWorkingCopy(WorkingCopy):
-    """One index in Milvus, kept in line with ``source``; see :class:`WorkingCopy`."""
+    """One index in Milvus that is updated from ``source``; see :class:`WorkingCopy`."""
 
     _artifact: MilvusReader | None  # type: ignore[assignment]
     _copy: Overlay | None
@@ -99,7 +99,7 @@ class MilvusWorkingCopy(WorkingCopy):
 
     @property
     def made_at(self) -> None:
-        """Not known: a collection does not say when it was written."""
+        """None: a collection has no time of its export."""
         return None
 
     @property
@@ -152,7 +152,7 @@ class MilvusWorkingCopy(WorkingCopy):
         return self._copy
 
     def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """None: vectors of pages that moved on are made."""
+        """Empty: the vectors of changed pages are made here."""
         return {}
 
     def close(self) -> None:

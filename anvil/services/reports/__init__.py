@@ -1,1 +1,1 @@
-"""What an index holds: health of the content, differences, a dump as text."""
+"""Reports on an index: health of its contents, differences between two, a dump as text."""

@@ -1,4 +1,4 @@
-"""What is worth mending in an indexed set of documents: values out, for whoever shows them."""
+"""The health of indexed documents: sizes, and findings such as duplicates and long sections, as values."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-WORTH_SAYING = 100
-"""Characters that a section's own text must have for its being there twice to be told: "See above." may repeat."""
-NEAR = 0.95
-"""The cosine from which two chunks count as saying the same. The title and breadcrumb above them are part of it."""
-COMPARED = 10_000
-"""Chunks compared with one another at most: their pairs grow with the square."""
-NEAREST = 20
-"""Pairs of near duplicates told at most."""
-EXTREMES = 10
-"""Largest, and smallest, pages told at most."""
+MIN_DUPLICATE_CHARS = 100
+"""A shorter text may be repeated: "See above." is not a finding."""
+MIN_DUPLICATE_COSINE = 0.95
+"""The cosine from which two chunks are near duplicates. Title and breadcrumb are part of the embedded text."""
+MAX_COMPARED_CHUNKS = 10_000
+"""Chunks of an index that is searched for near duplicates: the number of pairs grows with the square."""
+MAX_PAIRS = 20
+"""Near duplicates in a report."""
+MAX_EXTREMES = 10
+"""Largest pages, and smallest pages, in a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """How many chunks have more than the bar before's ``up_to`` characters, and no more than this one's."""
+    """The number of chunks with at most ``up_to`` characters, and more than the bar before."""
 
     up_to: int
     chunks: int
@@ -70,10 +70,11 @@ class Bar:
 class ContentHealth:
     """Sizes of an index, and pages and sections that need work.
 
-    ``limit`` is ``max_chunk_size``; ``long_sections`` have more characters of their own, longest first, as do the
-    groups of ``duplicates``: sections with one text under their headings. ``near_duplicates`` is None where they were
-    not looked for: no vectors, or more than ``COMPARED`` chunks. ``without_headings`` and ``empty_pages`` are paths.
-    ``largest_pages`` and ``smallest_pages``, without empty ones, are ``EXTREMES`` each at most, and share none.
+    ``limit`` is ``max_chunk_size``; ``long_sections`` have more characters of their own, longest first. ``duplicates``:
+    groups of sections with the same text under their headings, longest first. ``near_duplicates`` is None if they were
+    not searched: without vectors, or with more than ``MAX_COMPARED_CHUNKS`` chunks. ``without_headings`` and
+    ``empty_pages`` are paths. ``largest_pages`` and ``smallest_pages``: at most ``MAX_EXTREMES`` each, without empty
+    pages, and no page is in both.
     """
 
     pages: int
@@ -95,7 +96,7 @@ class ContentHealth:
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedReport:
-    """Health without near duplicates, and what their search needs; the index can be closed."""
+    """Health without near duplicates, and the data for their search. The index can be closed."""
 
     health: ContentHealth
     vectors: tuple[NDArray[np.int64], NDArray[np.int8], Mapping[int, StoredChunk]] | None = field(repr=False)
@@ -112,7 +113,7 @@ def examine(reader: Reader) -> ContentHealth:
 
 
 def read_index(reader: Reader) -> UnfinishedReport:
-    """Read all the text of an index once, and the vectors where chunks are to be compared by them."""
+    """Read the text of an index, and its vectors if near duplicates will be searched."""
     meta, counts = reader.meta(), reader.counts()
     limit = int(json.loads(meta["chunking"])["max_chunk_size"])
     long_sections: list[Spot] = []
@@ -136,11 +137,11 @@ def read_index(reader: Reader) -> UnfinishedReport:
             if len(own) > limit:
                 long_sections.append(spot)
             body = _body(own, section.heading_level)
-            if len(body) >= WORTH_SAYING:
+            if len(body) >= MIN_DUPLICATE_CHARS:
                 bodies.setdefault(_hash(body), []).append(spot)
     twice = [tuple(spots) for spots in bodies.values() if len(spots) > 1]
     pages.sort(key=lambda page: (-page.chars, page.file_path))
-    few = min(EXTREMES, len(pages) // 2)
+    few = min(MAX_EXTREMES, len(pages) // 2)
     health = ContentHealth(
         pages=counts["documents"],
         sections=counts["sections"],
@@ -155,20 +156,20 @@ def read_index(reader: Reader) -> UnfinishedReport:
         without_headings=tuple(without_headings),
         empty_pages=tuple(empty),
         chunk_sizes=tuple(_bars(reader.chunk_sizes(), limit)),
-        largest_pages=tuple(pages[: min(EXTREMES, len(pages) - few)]),
+        largest_pages=tuple(pages[: min(MAX_EXTREMES, len(pages) - few)]),
         smallest_pages=tuple(reversed(pages[len(pages) - few :])),
     )
-    if not counts["vectors"] or counts["chunks"] > COMPARED:
+    if not counts["vectors"] or counts["chunks"] > MAX_COMPARED_CHUNKS:
         return UnfinishedReport(health, None)
     owners, rows = reader.matrix()
     return UnfinishedReport(health, (owners, rows, reader.chunks(set(owners.tolist()))))
 
 
-def near_duplicates(reader: Reader, limit: int = NEAREST) -> tuple[Pair, ...] | None:
+def near_duplicates(reader: Reader, limit: int = MAX_PAIRS) -> tuple[Pair, ...] | None:
     """The ``limit`` nearest pairs of chunks of different pages, by their vectors, without those of equal text; None
-    where there are no vectors, or more than ``COMPARED`` chunks."""
+    where there are no vectors, or more than ``MAX_COMPARED_CHUNKS`` chunks."""
     counts = reader.counts()
-    if not counts["vectors"] or counts["chunks"] > COMPARED:
+    if not counts["vectors"] or counts["chunks"] > MAX_COMPARED_CHUNKS:
         return None
     owners, rows = reader.matrix()
     return _near_duplicates(owners, rows, reader.chunks(set(owners.tolist())), limit)
@@ -179,7 +180,7 @@ def _longest_first(spot: Spot) -> tuple[int, str, int]:
 
 
 def _body(text: str, level: int) -> str:
-    """What stands under a heading, white space aside."""
+    """The text under a heading, with white space collapsed."""
     return " ".join((text.partition("\n")[2] if level else text).split())
 
 
@@ -188,27 +189,31 @@ def _hash(body: str) -> bytes:
 
 
 def _near_duplicates(
-    owners: NDArray[np.int64], rows: NDArray[np.int8], chunks: Mapping[int, StoredChunk], limit: int = NEAREST
+    owners: NDArray[np.int64], rows: NDArray[np.int8], chunks: Mapping[int, StoredChunk], limit: int = MAX_PAIRS
 ) -> tuple[Pair, ...]:
     from anvil.core.search.vector_index import nearest_pairs
 
-    texts: dict[bytes, int] = {}  # chunks with one text are duplicates, and told as such
+    texts: dict[bytes, int] = {}  # chunks with equal text are duplicates, not near duplicates
     text = {
-        row: texts.setdefault(_hash(_body(each.content, each.metadata.heading_level)), len(texts))
-        for row, each in chunks.items()
+        row: texts.setdefault(_hash(_body(chunk.content, chunk.metadata.heading_level)), len(texts))
+        for row, chunk in chunks.items()
     }
-    page = {row: each.document_id for row, each in chunks.items()}  # sections of one page are alike by their nature
+    page = {row: chunk.document_id for row, chunk in chunks.items()}  # sections of one page are often similar
     spots = {
         row: Spot(
-            each.metadata.file_path, each.metadata.heading_path, each.metadata.start_line, len(each.content), each.title
+            chunk.metadata.file_path,
+            chunk.metadata.heading_path,
+            chunk.metadata.start_line,
+            len(chunk.content),
+            chunk.title,
         )
-        for row, each in chunks.items()
+        for row, chunk in chunks.items()
     }
-    found = []
-    for a, b, similarity in nearest_pairs(rows, owners, (text, page), NEAR, limit):
+    pairs = []
+    for a, b, similarity in nearest_pairs(rows, owners, (text, page), MIN_DUPLICATE_COSINE, limit):
         first, second = sorted((spots[a], spots[b]), key=lambda spot: (spot.file_path, spot.line))
-        found.append(Pair(first, second, round(similarity, 3)))
-    return tuple(sorted(found, key=lambda pair: (-pair.similarity, pair.first.file_path, pair.first.line)))
+        pairs.append(Pair(first, second, round(similarity, 3)))
+    return tuple(sorted(pairs, key=lambda pair: (-pair.similarity, pair.first.file_path, pair.first.line)))
 
 
 def _bars(sizes: Sequence[int], limit: int) -> Iterator[Bar]:

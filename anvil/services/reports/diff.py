@@ -1,4 +1,4 @@
-"""Two indexes side by side: which pages and sections were added, changed or removed, as values and as text."""
+"""The difference between two indexes: pages and sections that were added, changed or removed, as values and as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIGN: dict[Kind, str] = {"added": "+", "changed": "~", "removed": "-"}
 
 @dataclass(frozen=True, slots=True)
 class SectionChange:
-    """A section that differs, by its breadcrumb."""
+    """A different section, by its breadcrumb."""
 
     kind: Kind
     heading_path: str
@@ -25,7 +25,7 @@ class SectionChange:
 
 @dataclass(frozen=True, slots=True)
 class PageChange:
-    """A page that differs, with its sections that do."""
+    """A different page, with its different sections."""
 
     kind: Kind
     file_path: str
@@ -35,14 +35,14 @@ class PageChange:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Pages that differ, sorted by path, and settings of the index that do: (key, old, new)."""
+    """The different pages, sorted by path, and the different settings of the index: (key, old, new)."""
 
     pages: tuple[PageChange, ...]
     settings: tuple[tuple[str, str, str], ...]
 
 
 def difference(old: Reader, new: Reader) -> Difference:
-    """How ``new`` differs from ``old`` in what it says; vectors and times aside."""
+    """How the text, metadata and settings of ``new`` differ from ``old``. Vectors and times are not compared."""
     before, after = old.meta(), new.meta()
     settings = tuple((k, before[k], after[k]) for k in SETTINGS if before[k] != after[k])
     olds = {document.file_path: document for document in old.documents()}
@@ -68,22 +68,23 @@ def _sections(reader: Reader, document: StoredDocument | None) -> dict[str, str]
 
 
 def _changes(left: dict[str, str], right: dict[str, str]) -> tuple[SectionChange, ...]:
-    found = []
-    for heading in [*right, *(each for each in left if each not in right)]:
+    changes = []
+    for heading in [*right, *(removed for removed in left if removed not in right)]:
         if heading not in left:
-            found.append(SectionChange("added", heading))
+            changes.append(SectionChange("added", heading))
         elif heading not in right:
-            found.append(SectionChange("removed", heading))
+            changes.append(SectionChange("removed", heading))
         elif left[heading] != right[heading]:
-            found.append(SectionChange("changed", heading))
-    return tuple(found)
+            changes.append(SectionChange("changed", heading))
+    return tuple(changes)
 
 
-def rendered(found: Difference) -> str:
+def rendered(difference: Difference) -> str:
     """The difference as lines: ``+`` added, ``~`` changed, ``-`` removed."""
-    lines = [f"~ {key}: {old} -> {new}" for key, old, new in found.settings]
-    for page in found.pages:
+    lines = [f"~ {key}: {old} -> {new}" for key, old, new in difference.settings]
+    for page in difference.pages:
         lines.append(f"{_SIGN[page.kind]} {page.file_path}")
-        lines += [f"    {_SIGN[each.kind]} {full_heading(page.title, each.heading_path)}" for each in page.sections]
-    lines.append(f"{counted(len(found.pages), 'page', 'differ')}.")
+        for section in page.sections:
+            lines.append(f"    {_SIGN[section.kind]} {full_heading(page.title, section.heading_path)}")
+    lines.append(f"{counted(len(difference.pages), 'page', 'differ')}.")
     return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
-"""An index as text, short and the same for the same file: what ``git diff`` and ``git show`` compare line by line.
+"""An index as short text, for ``git diff`` and ``git show``, which compare it line by line.
 
-Pages and sections stand with a hash of their text, so that a line differs when what it stands for does. Line numbers
-and times are left out: an edit at the top of a page would change all that follow.
+Pages and sections are listed with a hash of their text, so that a line differs when the text does. Line numbers and
+times are left out: an edit at the top of a page would change all lines after it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def lines(reader: Reader) -> Iterator[str]:
     yield f"documents' folder  {_plain(meta['docs_root_path'])}"
     yield f"chunking  {_plain(meta['chunking'])}"
     model = [meta[f"embedding_{key}"] for key in ("provider", "model", "dimensions", "model_digest")]
-    yield _plain(f"embedding  {' '.join(each[:16] if len(each) == 64 else each for each in model)}")
+    yield _plain(f"embedding  {' '.join(value[:16] if len(value) == 64 else value for value in model)}")
     for document in reader.documents():
         text = page_text(reader.page_chunks(document.id))
         yield ""
         yield _plain(f"{document.file_path}  {document.blob_id[:10]}  {document.title}")
         for section in reader.sections(document.id):
-            said = text[section.start : section.end].encode("utf-8", "surrogatepass")
+            body = text[section.start : section.end].encode("utf-8", "surrogatepass")
             heading = section.heading_path if section.heading_level else document.title
-            yield _plain(f"    {hashlib.sha256(said).hexdigest()[:10]}  {heading}")
+            yield _plain(f"    {hashlib.sha256(body).hexdigest()[:10]}  {heading}")
 
 
 def _plain(line: str) -> str:
-    """A line without what a terminal would act on: an index may come from anywhere."""
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in line)
+    """A line without control characters for a terminal: the index may be untrusted."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line)

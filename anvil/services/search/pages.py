@@ -73,7 +73,7 @@ def _document(reader: IndexReader, file_path: str, docs_root: Path | None) -> St
             f"No page found at path: {_shown(file_path)}. It has {len(file_path):,} characters, and no path has more "
             f"than {LONGEST_PATH:,}. Use list_pages to discover available pages."
         )
-    document = _stored(reader, file_path)  # as listed, whatever the name looks like
+    document = _stored(reader, file_path)  # a listed path first, also if it looks like an absolute one
     path = file_path if document else normalize_path(file_path, docs_root)
     document = document or _stored(reader, path)
     if document is None:

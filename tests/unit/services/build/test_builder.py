@@ -282,7 +282,7 @@ def test_other_chunking_cuts_anew_and_reuses_what_it_can(docs: Path, tmp_path: P
     make(docs, tmp_path / "i.db", local)
     options = ChunkingOptions(min_chunk_size=0)
     report = make(docs, tmp_path / "i.db", local, options)
-    assert report.reasons == ("The chunking changed: all pages are cut anew.",) and report.reused > 0
+    assert report.reasons == ("The chunking changed: all pages are cut again.",) and report.reused > 0
     make(docs, tmp_path / "b.db", local, options)
     assert sha(tmp_path / "i.db") == sha(tmp_path / "b.db")
 

@@ -146,7 +146,7 @@ def test_a_configuration_leads_nowhere_else(place: str) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 def test_an_index_folder_that_is_a_link_out_is_refused(root: Path) -> None:
     (root / ".context").symlink_to(root.parent)
-    with pytest.raises(ConfigError, match="leads out"):
+    with pytest.raises(ConfigError, match="outside"):
         opened(root)
 
 
@@ -168,7 +168,7 @@ def test_a_repository_whose_link_is_set_to_another_revision(root: Path, tmp_path
         (tmp_path / "out/.context").symlink_to(tmp_path)
         (tmp_path / "next").symlink_to(tmp_path / "out")
         (tmp_path / "next").replace(tmp_path / "current")
-        with pytest.raises(ConfigError, match="leads out"):
+        with pytest.raises(ConfigError, match="outside"):
             context.ingest()
 
 
@@ -247,7 +247,7 @@ def test_a_box_that_is_ticked_is_done_at_once(root: Path) -> None:
         (None, None, "no context.json"),
         ('"' + "x" * 1_100_000 + '"', None, "larger than"),
         ("\udce9", None, "cannot be read"),
-        ("[NaN]", None, "NaN is no JSON"),
+        ("[NaN]", None, "NaN is not JSON"),
         (r'["\ud800"]', None, "cannot be read"),
         ("[" * 70 + "]" * 70, None, "deeper"),
         ("[" * 60 + "]" * 60, eval("[" * 60 + "]" * 60), ""),
@@ -270,7 +270,7 @@ def test_context_json_that_leads_out_is_not_read(root: Path) -> None:
     (root / "context.json").symlink_to(root.parent / "secret.json")
     with opened(root) as context:
         found = context.get()
-    assert found.context is None and "leads out" in found.notes[0]
+    assert found.context is None and "outside" in found.notes[0]
 
 
 # --- life ------------------------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def test_marks_that_are_known_and_those_that_are_not(tmp_path: Path) -> None:
         told = (
             "4 items of task lists without a known mark: specs/a/tasks.md:11, specs/a/tasks.md:12, "
             "specs/a/tasks.md:14, specs/a/tasks.md:21. "
-            "context.tasks.open and context.tasks.done say which marks are known."
+            "Set the known marks with context.tasks.open and context.tasks.done."
         )
         assert context.unmarked() == told and context.unmarked("specs/b") is None
         assert told in context.health().notes and context.health().status == "ok"

@@ -131,7 +131,7 @@ def test_a_document_of_many_slices_comes_back_exactly(library: Library, monkeypa
 def test_an_empty_document_says_so(library: Library, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("  \n")
     taken = library.ingest_file(str(tmp_path / "a.md"))
-    assert taken.chunk_count == 0 and "empty" in taken.notes[0]
+    assert taken.chunk_count == 0 and "no text" in taken.notes[0]
 
 
 def test_titles(library: Library, tmp_path: Path) -> None:
@@ -504,7 +504,9 @@ def test_another_model_is_named_and_the_library_stays_readable(meaning: Library,
         (tmp_path / "in").mkdir()
         (tmp_path / "in" / "b.md").write_text("new")
         for take in (lambda: other.ingest_content("new", "b.md"), lambda: other.ingest_folder(str(tmp_path / "in"))):
-            with pytest.raises(ConfigError, match=r"made with all-MiniLM-L6-v2, at hand is none.*--reembed"):
+            with pytest.raises(
+                ConfigError, match=r"made with all-MiniLM-L6-v2; the configured model is none.*--reembed"
+            ):
                 take()
         assert other.reembed() == 2
         assert other.ingest_content("new", "b.md").status == "indexed"
@@ -577,7 +579,7 @@ def test_no_model_is_adopted_once_there_is_a_document(meaning: Library, local: E
             taking = threads.submit(late.ingest_content, "text", "b.md")
             assert waiting.wait(30)
             other.store(stage, ready.info, ready.head)
-        with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2, at hand is namesake"):
+        with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2; the configured model is namesake"):
             taking.result(30)
     assert rows(meaning)["windows"] == 1 and is_semantic(meaning)
 
@@ -886,7 +888,7 @@ def test_server_info_explains_a_missing_file(library: Library, tmp_path: Path) -
     assert info.index_path == str(library.path) and info.cwd == os.getcwd() and "md" in info.formats
     missing = library.server_info(str(tmp_path / "away" / "a.md")).path_check
     assert missing is not None and not missing.readable
-    assert missing.error == f"There is no such file: {tmp_path} is there, what follows is not."
+    assert missing.error == f"There is no such file: {tmp_path} exists, the rest of the path does not."
     folder = library.server_info(str(tmp_path)).path_check
     assert folder is not None and folder.error is not None and "ingest_folder" in folder.error
     assert library.server_info("\0").path_check is not None and library.server_info().path_check is None

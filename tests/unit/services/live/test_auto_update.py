@@ -149,7 +149,7 @@ def test_an_odd_redirect_is_a_failure_and_the_server_is_asked_again(
     one.ensure_fetched(True)
     server.answers["/anvil/index.json"] = Answer(b"", 302, {"Location": target})
     assert within(20, lambda: bool(one.notes()))
-    assert "redirects to something that is no address" in one.notes()[0]
+    assert "redirects to an invalid address" in one.notes()[0]
     rebuilt(docs, built, server)
     assert moved.wait(20) and one.path.read_bytes() == built.read_bytes() and within(20, lambda: not one.notes())
 
