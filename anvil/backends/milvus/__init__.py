@@ -1,5 +1,5 @@
-"""An index in Milvus: its collections, written whole and read by the same questions as a file.
+"""An index in Milvus: exported to collections, and searched by the same queries as a file.
 
-One outside thing: pymilvus is imported here, late, and nowhere else. ``client`` asks and translates what goes wrong,
-``layout`` says which collections there are, ``writing`` makes a generation of them, ``reading`` answers from one.
+pymilvus is imported here only, and late. :mod:`client` sends requests and translates errors, :mod:`schema` defines the
+collections, :mod:`writer` writes a generation of them, and :mod:`reader` has the queries.
 """

@@ -1,6 +1,6 @@
-"""The connection to a Milvus server, or to a Milvus Lite file: every call is bounded in time, every failure a sentence.
+"""The client of a Milvus server or a Milvus Lite file. Each request has a timeout, and each error a message.
 
-pymilvus writes its failures to stderr beside raising them; here they are raised only.
+pymilvus also prints its errors to stderr. This client turns that off.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 CONNECT_TIMEOUT_S = 5.0
-"""Seconds that a first connection may take."""
+"""Of the connection."""
 QUERY_TIMEOUT_S = 10.0
-"""Seconds that a question may take."""
+"""Of a query."""
 READ_TIMEOUT_S = 120.0
-"""Seconds that the first question to a collection may take whose server was started anew, or is this process."""
+"""Of the first query after a collection was loaded, and of all queries to Milvus Lite."""
 WRITE_TIMEOUT_S = 300.0
-"""Seconds that a step of an export may take,"""
+"""Of a step of an export."""
 INDEX_TIMEOUT_S = 4 * 3600.0
-"""and the making of an index, or its loading, which take long for millions of vectors."""
+"""Of building or loading an index of millions of vectors."""
 QUIET = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
-"""Of the channel. Some servers hang up on who asks more often whether they are there; questions have limits anyway."""
+"""gRPC options. Some servers close connections with frequent keepalive pings. Requests have timeouts anyway."""
 _GONE = re.compile(r"(collection|alias)\b.*\b(not exist|not found|can't find)", re.IGNORECASE | re.DOTALL)
 _GONE_CODES = (100, 1600)
 _RELEASED = 101
@@ -41,23 +41,23 @@ _AWAY = re.compile(
 _REFUSED = re.compile(r"UNAUTHENTICATED|auth check failure|PermissionDenied|permission deny", re.IGNORECASE)
 
 _lite: dict[str, int] = {}
-"""Milvus Lite files that are open in this process: by how many clients."""
+"""Milvus Lite file -> number of clients in this process."""
 _lite_lock = threading.Lock()
 
 
 class Gone(FetchError):
-    """A collection or an alias that was asked for is not there."""
+    """A collection or an alias does not exist."""
 
 
 class Released(FetchError):
-    """A collection is not in the server's memory: it was started anew."""
+    """A collection is not loaded, because the server was restarted."""
 
 
 class Client:
-    """One server, asked with :meth:`ask`. It connects when first asked; usable from any thread."""
+    """A client for one server. It connects at the first request. Thread-safe."""
 
     def __init__(self, address: MilvusAddress, folder: Path) -> None:
-        """``folder``: where the path of a Milvus Lite file starts."""
+        """``folder``: the base of a relative path of a Milvus Lite file."""
         self.address = address
         self._uri = str(folder / address.uri) if address.lite else address.uri
         self._token = "" if address.lite else os.environ.get(MILVUS_TOKEN, "")
@@ -66,23 +66,20 @@ class Client:
 
     @property
     def shown(self) -> str:
-        """The address as it may be printed."""
+        """The printable address."""
         return self.address.shown
 
     def ask(self, name: str, *args: Any, timeout: float = QUERY_TIMEOUT_S, **more: Any) -> Any:
-        """Call a method of pymilvus' client.
-
-        Raises :class:`Gone`, :class:`Unreachable`, or :class:`FetchError` for whatever else the server says.
-        """
+        """Call a method of pymilvus' client. Raises :class:`Gone`, :class:`Unreachable` or :class:`FetchError`."""
         client = self._connected()
         timeout_s = max(timeout, READ_TIMEOUT_S) if self.address.lite else timeout
         try:
             return getattr(client, name)(*args, timeout=timeout_s, **more)
-        except Exception as error:  # pymilvus and gRPC have no common ancestor but this
+        except Exception as error:  # the errors of pymilvus and gRPC have no other common base class
             raise self._translated(error) from error
 
     def close(self) -> None:
-        """Let go of the connection, and of a Milvus Lite file; the next question opens both again."""
+        """Close the connection and a Milvus Lite file. The next request opens them again."""
         with self._lock:
             client, self._client = self._client, None
         if client is not None:
@@ -99,13 +96,13 @@ class Client:
             return self._client
 
     def _connect(self) -> MilvusClient:
-        made = _library()
+        client_class = _library()
         if self.address.lite:
             if not Path(self._uri).parent.is_dir():
                 raise ConfigError(f"There is no folder for {self._uri}. Make it, or name another file.")
             _acquire(self._uri, self.shown)
         try:
-            client: MilvusClient = made(
+            client: MilvusClient = client_class(
                 uri=self._uri,
                 token=self._token,
                 db_name=self.address.database,
@@ -116,36 +113,34 @@ class Client:
             if self.address.lite:
                 _release(self._uri)
                 raise Unreachable(
-                    f"The Milvus Lite file {self._uri} cannot be opened: another process may hold it, for it is open "
-                    "to one at a time. End that one, or serve the file with 'milvus-lite server'."
+                    f"The Milvus Lite file {self._uri} cannot be opened. Only one process can open it at a time: end "
+                    "the other one, or serve the file with 'milvus-lite server'."
                 ) from error
             raise self._translated(error) from error
         return client
 
     def _translated(self, error: Exception) -> FetchError:
-        said = " ".join(str(getattr(error, "message", None) or error).split())
+        message = " ".join(str(getattr(error, "message", None) or error).split())
         if self._token:
-            said = said.replace(self._token, "...")
+            message = message.replace(self._token, "...")
         if getattr(error, "code", None) == _RELEASED:
-            return Released(f"{self.shown} is not loaded ({said[:120]}).")
-        if getattr(error, "code", None) in _GONE_CODES or _GONE.search(said):
-            return Gone(f"{self.shown} is not there any more, or not yet ({said[:120]}).")
-        if _REFUSED.search(said):
-            return FetchError(
-                f"Milvus refuses who asks for {self.shown}. Set {MILVUS_TOKEN} to USER:PASSWORD or a key."
-            )
-        if _AWAY.search(said) or type(error).__module__.startswith("grpc"):
+            return Released(f"{self.shown} is not loaded ({message[:120]}).")
+        if getattr(error, "code", None) in _GONE_CODES or _GONE.search(message):
+            return Gone(f"{self.shown} does not exist ({message[:120]}).")
+        if _REFUSED.search(message):
+            return FetchError(f"Milvus refuses access to {self.shown}. Set {MILVUS_TOKEN} to USER:PASSWORD or a key.")
+        if _AWAY.search(message) or type(error).__module__.startswith("grpc"):
             return Unreachable(
-                f"Milvus does not answer for {self.shown} ({said[:120]}). Start it, or mend the address; "
-                "it is asked anew by the next question."
+                f"Milvus does not respond for {self.shown} ({message[:120]}). Start it, or correct the address. "
+                "The next query tries again."
             )
-        return FetchError(f"Milvus did not do what {self.shown} was asked for: {said[:300]}")
+        return FetchError(f"Milvus failed for {self.shown}: {message[:300]}")
 
 
 def _library() -> type[MilvusClient]:
-    """pymilvus' client, quiet."""
+    """pymilvus' client class, with its loggers turned off."""
     try:
-        from pymilvus import MilvusClient as made
+        from pymilvus import MilvusClient as client_class
     except ImportError as error:
         raise ConfigError(
             "An index in Milvus needs pymilvus. Install it with: pip install 'anvil-docs[milvus]'"
@@ -155,13 +150,13 @@ def _library() -> type[MilvusClient]:
         logger.handlers.clear()
         logger.propagate = True
         logger.setLevel(logging.CRITICAL)
-    library: type[MilvusClient] = made
+    library: type[MilvusClient] = client_class
     return library
 
 
 def _acquire(file: str, shown: str) -> None:
     try:
-        import milvus_lite  # noqa: F401 - whether it is there
+        import milvus_lite  # noqa: F401 - is it installed?
     except ImportError as error:
         raise ConfigError(f"{shown} needs Milvus Lite. Install it with: pip install milvus-lite") from error
     with _lite_lock:
@@ -169,7 +164,7 @@ def _acquire(file: str, shown: str) -> None:
 
 
 def _release(file: str) -> None:
-    """pymilvus leaves the server of a Milvus Lite file running, and the file locked, until the process ends."""
+    """Stop the server of a Milvus Lite file after its last client. pymilvus keeps it running and the file locked."""
     from milvus_lite.server_manager import server_manager_instance
 
     with _lite_lock:

@@ -1,8 +1,8 @@
-"""Reads one generation in Milvus: what :class:`anvil.backends.store.reader_protocol.IndexReader` names, and what
-a search asks.
+"""Queries against a generation in Milvus: those of :class:`anvil.backends.store.reader_protocol.IndexReader`, and those
+of a search.
 
-Held in memory are the pages (path, id, blob id and sizes of each) and the last few chunks that were asked for; no
-text, no vector and no row of the others. It is not thread-safe: whoever shares one holds a lock around each call.
+The list of pages and the last chunks are in memory. A reader is not thread-safe: threads that share one need a lock
+around each call.
 """
 
 from __future__ import annotations
@@ -28,34 +28,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BATCH_ROWS = 500
-"""Rows asked for at once."""
+"""Rows of one request."""
 MAX_CACHED_CHUNKS = 2048
-"""Chunks, and of each kind of vector as many, that are kept."""
-_FIELDS = [
-    "document",
-    "ordinal",
-    "heading_level",
-    "start",
-    "start_line",
-    "end_line",
-    "char_count",
-    "length",
-    "windows",
-    "long",
-    "path",
-    "title",
-    "heading_path",
-    "url",
-    "last_modified",
-    "content",
-    "hidden",
-    "terms",
-]
+"""Entries of each cache."""
+_FIELDS = [*schema.INTEGER_FIELDS, *schema.TEXT_FIELDS]
 _WORDS = ["words", "length"]
 
 
 class PageEntry(NamedTuple):
-    """A page in the list of pages. ``chunks`` and ``characters`` are its sizes."""
+    """An entry of the list of pages, with the numbers of chunks and characters."""
 
     id: int
     blob_id: str
@@ -65,8 +46,8 @@ class PageEntry(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The tokens of a chunk's title, breadcrumb, content and derived terms, each column between blanks, and how many
-    they are."""
+    """The tokens of a chunk: title, breadcrumb, content and derived terms, each as a text with spaces around every
+    token. ``length``: their number."""
 
     columns: tuple[str, ...]
     length: int
@@ -74,11 +55,12 @@ class Words(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What an index in Milvus says of itself. ``rows``: of each kind of collection, those that say this not among them.
+    """The manifest and the statistics of an exported index. ``rows``: kind -> number of rows, without these.
 
-    The mean nearness of a question to all chunks is its product with ``mean``, and, for the ``several`` (a share) that
-    have more windows than one, how far the best of them is above their mean, as in the ``sample`` (chunk rows), less
-    the share ``lacking`` vectors."""
+    The mean similarity of a query to all chunks is its product with ``mean``, plus a correction for chunks with several
+    windows, minus the share ``lacking`` vectors. The correction is the mean distance of the best window from the mean
+    window, estimated on the chunks of ``sample`` (rows) and weighted by the share ``several``.
+    """
 
     meta: dict[str, str]
     counts: dict[str, int]
@@ -92,10 +74,10 @@ class About:
 
 
 class MilvusReader:
-    """Questions to one generation."""
+    """Queries against one generation."""
 
     def __init__(self, client: Client, generation: str) -> None:
-        """Raises :class:`ArtifactRejected` or :class:`FormatTooNew` when it is not one that can be read."""
+        """Raises :class:`ArtifactRejected` or :class:`FormatTooNew`."""
         self.client, self.generation = client, generation
         self.about = self._about()
         self._chunks: dict[int, dict[str, Any]] = {}
@@ -104,10 +86,10 @@ class MilvusReader:
         self._sections: dict[int, list[SectionPlace]] = {}
 
     def close(self) -> None:
-        """Nothing is held; the client is its owner's."""
+        """Does nothing. The owner of the client closes it."""
 
     def _ask(self, name: str, kind: str, **more: Any) -> Any:
-        """Ask a collection, having it loaded first where it is not: a server that was started anew has none."""
+        """Send a request to a collection. It is loaded first if needed, because a restarted server has none."""
         collection = f"{self.generation}_{kind}"
         try:
             return self.client.ask(name, collection, **more)
@@ -118,22 +100,22 @@ class MilvusReader:
     # --- rows and texts ------------------------------------------------------------------------------------
 
     def _rows(self, kind: str, ids: Iterable[int], fields: Sequence[str]) -> dict[int, dict[str, Any]]:
-        """Row -> its fields, of those that are there."""
-        wanted, found = list(dict.fromkeys(map(int, ids))), {}
-        for first in range(0, len(wanted), BATCH_ROWS):
-            some = self._ask("query", kind, ids=wanted[first : first + BATCH_ROWS], output_fields=list(fields))
-            found.update({int(row["id"]): row for row in some})
-        return found
+        """Row id -> fields; missing rows are left out."""
+        row_list, rows = list(dict.fromkeys(map(int, ids))), {}
+        for first in range(0, len(row_list), BATCH_ROWS):
+            batch = self._ask("query", kind, ids=row_list[first : first + BATCH_ROWS], output_fields=list(fields))
+            rows.update({int(row["id"]): row for row in batch})
+        return rows
 
     def _texts(self, kind: int, numbers: Iterable[int]) -> dict[int, str]:
-        """Number -> its text, of those that are there."""
+        """Number -> text; missing texts are left out."""
         firsts = {schema.part(kind, number): number for number in numbers}
         begun, more = {}, []
         for row, fields in self._rows("parts", firsts, ["text"]).items():
             count, _, text = fields["text"].partition("\n")
             begun[firsts[row]] = [text] + [""] * (int(count) - 1)
             more += [(firsts[row], piece) for piece in range(1, int(count))]
-        rest = self._rows("parts", (schema.part(kind, *each) for each in more), ["text"])
+        rest = self._rows("parts", (schema.part(kind, number, piece) for number, piece in more), ["text"])
         for number, piece in more:
             begun[number][piece] = rest[schema.part(kind, number, piece)]["text"]
         return {number: "".join(texts) for number, texts in begun.items()}
@@ -141,31 +123,31 @@ class MilvusReader:
     def _about(self) -> About:
         shown = self.client.shown
         try:
-            said = json.loads(self._texts(schema.ABOUT, [0])[0])
-            if said["layout"] > schema.LAYOUT:
+            about = json.loads(self._texts(schema.ABOUT, [0])[0])
+            if about["layout"] > schema.LAYOUT:
                 raise FormatTooNew(
-                    f"{shown} was exported by a newer Anvil (layout {said['layout']}). Upgrade with "
+                    f"{shown} was exported by a newer Anvil (layout {about['layout']}). Upgrade with "
                     "'pip install -U anvil-docs'."
                 )
-            if said["layout"] != schema.LAYOUT:
-                raise ArtifactRejected(f"{shown} has the old layout {said['layout']}. Export it again.")
+            if about["layout"] != schema.LAYOUT:
+                raise ArtifactRejected(f"{shown} has the old layout {about['layout']}. Export it again.")
             return About(
-                meta={str(key): str(value) for key, value in said["meta"].items()},
-                counts={str(key): int(value) for key, value in said["counts"].items()},
-                rows={str(kind): int(said["rows"][kind]) for kind in schema.KINDS},
-                average=float(said["average"]),
-                buckets=int(said["buckets"]),
-                mean=tuple(map(float, said["mean"])),
-                several=float(said["several"]),
-                sample=tuple(map(int, said["sample"])),
-                lacking=float(said["lacking"]),
+                meta={str(key): str(value) for key, value in about["meta"].items()},
+                counts={str(key): int(value) for key, value in about["counts"].items()},
+                rows={str(kind): int(about["rows"][kind]) for kind in schema.KINDS},
+                average=float(about["average"]),
+                buckets=int(about["buckets"]),
+                mean=tuple(map(float, about["mean"])),
+                several=float(about["several"]),
+                sample=tuple(map(int, about["sample"])),
+                lacking=float(about["lacking"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError, Gone) as error:
             raise ArtifactRejected(
-                f"{shown} is not an index, or not a whole one. Export it again with 'anvil export'."
+                f"{shown} is not an index, or an incomplete one. Export it again with 'anvil export'."
             ) from error
 
-    # --- what it is ------------------------------------------------------------------------------------------
+    # --- manifest and counts ------------------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, str]:
         """The manifest's keys and values."""
@@ -176,19 +158,19 @@ class MilvusReader:
         return dict(self.about.counts)
 
     def excluded_hashes(self) -> frozenset[str] | None:
-        """Files that the site of this index leaves out, their paths hashed; None when it was made with no site."""
-        written = self.about.meta.get("left_out")
-        return None if written is None else frozenset(json.loads(written))
+        """Hashed paths of the files that the site leaves out; None when the index was built without a site."""
+        hashes = self.about.meta.get("left_out")
+        return None if hashes is None else frozenset(json.loads(hashes))
 
     def whole(self) -> bool:
-        """Whether all rows are there that were written. Milvus counts them."""
-        said = f"id >= {schema.part(schema.ABOUT + 1, 0)}"
+        """Whether all rows exist, by Milvus' own count."""
+        counted_parts = f"id >= {schema.part(schema.ABOUT + 1, 0)}"
         try:
-            found = {
+            row_counts = {
                 kind: self._ask(
                     "query",
                     kind,
-                    filter=said if kind == "parts" else "",
+                    filter=counted_parts if kind == "parts" else "",
                     output_fields=["count(*)"],
                     consistency_level="Strong",
                 )[0]["count(*)"]
@@ -196,13 +178,13 @@ class MilvusReader:
             }
         except Gone:
             return False
-        return found == self.about.rows
+        return row_counts == self.about.rows
 
     # --- documents -------------------------------------------------------------------------------------------
 
     @cached_property
     def pages(self) -> Mapping[str, PageEntry]:
-        """All pages by their paths, in this order."""
+        """Path -> page, by path."""
         rows = json.loads(self._texts(schema.CATALOGUE, [0])[0])
         return {path: PageEntry(*entry) for path, *entry in rows}
 
@@ -231,8 +213,8 @@ class MilvusReader:
         folder = f"{prefix}/"
         chosen = [e.id for path, e in self.pages.items() if not prefix or path == prefix or path.startswith(folder)]
         for first in range(0, len(chosen), BATCH_ROWS):
-            some = self._records(chosen[first : first + BATCH_ROWS])
-            yield from (StoredDocument(id_, *some[id_]["document"]) for id_ in chosen[first : first + BATCH_ROWS])
+            records = self._records(chosen[first : first + BATCH_ROWS])
+            yield from (StoredDocument(id_, *records[id_]["document"]) for id_ in chosen[first : first + BATCH_ROWS])
 
     def document(self, file_path: str) -> StoredDocument | None:
         """The document at a path."""
@@ -240,7 +222,7 @@ class MilvusReader:
         return StoredDocument(entry.id, *self._records([entry.id])[entry.id]["document"]) if entry else None
 
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
-        """A document's chunks in its own order."""
+        """A document's chunks in order."""
         rows = self.rows_of([document_id])
         chunks = self.entities(rows)
         return tuple(
@@ -255,17 +237,17 @@ class MilvusReader:
         )
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
-        """A document's sections in its own order."""
-        return tuple(Section(*each) for each in json.loads(self._texts(schema.SECTIONS, [document_id])[document_id]))
+        """A document's sections in order."""
+        return tuple(Section(*row) for row in json.loads(self._texts(schema.SECTIONS, [document_id])[document_id]))
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
-        """For each (document id, start, end): as :meth:`anvil.backends.store.reader.Reader.sections_in`."""
-        wanted = list(spans)
-        documents = {document for document, _, _ in wanted}
+        """As :meth:`anvil.backends.store.reader.Reader.sections_in`."""
+        span_list = list(spans)
+        documents = {document for document, _, _ in span_list}
         if len(self._sections) + len(documents) > BATCH_ROWS:
             self._sections.clear()
         for id_, text in self._texts(schema.SECTIONS, documents - self._sections.keys()).items():
-            places = (Section(*each) for each in json.loads(text))
+            places = (Section(*row) for row in json.loads(text))
             self._sections[id_] = [
                 SectionPlace(
                     heading_path=s.heading_path,
@@ -280,7 +262,7 @@ class MilvusReader:
             ]
         return [
             tuple(s for s in self._sections[document] if s.start < end and s.end > start)
-            for document, start, end in wanted
+            for document, start, end in span_list
         ]
 
     def page_sizes(self) -> dict[int, tuple[int, int]]:
@@ -289,21 +271,21 @@ class MilvusReader:
 
     def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """Document id -> its h1 and h2 texts in order."""
-        return {id_: tuple(each["headings"]) for id_, each in self._records(documents).items()}
+        return {id_: tuple(record["headings"]) for id_, record in self._records(documents).items()}
 
     # --- search ----------------------------------------------------------------------------------------------
 
     def rows_of(self, documents: Iterable[int]) -> list[int]:
-        """The chunk rows of some documents, each in its own order."""
+        """The chunk rows of documents, in order within each."""
         records = self._records(documents)
-        return [row_ids.chunk_range(id_)[0] + slot for id_, each in records.items() for slot in each["slots"]]
+        return [row_ids.chunk_range(id_)[0] + slot for id_, record in records.items() for slot in record["slots"]]
 
     def average_length(self) -> float:
-        """Words a chunk."""
+        """Mean number of words in a chunk."""
         return self.about.average
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
-        """Token -> how many chunks hold it."""
+        """Token -> number of chunks with it."""
         places = {token: schema.bucket(token, self.about.buckets) for token in tokens}
         if len(self._frequencies) > MAX_CACHED_CHUNKS:
             self._frequencies.clear()
@@ -313,8 +295,8 @@ class MilvusReader:
         return {token: self._frequencies.get(number, {}).get(token, 0) for token, number in places.items()}
 
     def matching(self, tokens: Iterable[str], limit: int, within: str) -> list[int]:
-        """Rows of the chunks that Milvus' BM25 finds to fit some tokens best."""
-        found = self._ask(
+        """Rows of the best chunks for some tokens, by Milvus' BM25."""
+        hits = self._ask(
             "search",
             "chunks",
             data=[" ".join(tokens)],
@@ -324,20 +306,20 @@ class MilvusReader:
             output_fields=_WORDS,
             search_params={"metric_type": "BM25"},
         )[0]
-        _keep(self._words, {int(hit["id"]): _words(hit["entity"]) for hit in found})
-        return [int(hit["id"]) for hit in found]
+        _add_to_cache(self._words, {int(hit["id"]): _words(hit["entity"]) for hit in hits})
+        return [int(hit["id"]) for hit in hits]
 
     def nearest(self, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
-        """(chunk row, cosine) of the windows nearest to ``vector`` as Milvus' index finds them; a chunk may come
-        more than once."""
+        """(chunk row, cosine) of the windows nearest to ``vector``, by Milvus' approximate index. A chunk can be in the
+        result several times."""
         return [(id_ >> row_ids.WINDOW_BITS, cosine) for id_, cosine in self._near("windows", vector, limit, within)]
 
     def nearest_pages(self, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
-        """(document, cosine) of the pages whose mean is nearest to ``vector``."""
+        """(document, cosine) of the pages whose mean vectors are nearest to ``vector``."""
         return self._near("pages", vector, limit, within)
 
     def _near(self, kind: str, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
-        found = self._ask(
+        hits = self._ask(
             "search",
             kind,
             data=[vector],
@@ -347,23 +329,23 @@ class MilvusReader:
             output_fields=["document"],
             search_params={"metric_type": "COSINE", "params": {"ef": max(2 * limit, 128)}},
         )[0]
-        return [(int(hit["id"]), float(hit["distance"])) for hit in found]
+        return [(int(hit["id"]), float(hit["distance"])) for hit in hits]
 
     def vectors(self, rows: Collection[int]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-        """The windows' vectors of some chunks, as :meth:`anvil.backends.store.reader.Reader.matrix` gives them."""
+        """The vectors of some chunks' windows, as :meth:`anvil.backends.store.reader.Reader.matrix`."""
         import numpy as np
 
         chunks = self.entities(rows)
-        wanted = [row_ids.window_row(row, number) for row in rows for number in range(chunks[row]["windows"])]
-        found = self._rows("windows", wanted, ["vector"])
-        ids = sorted(found)
+        windows = [row_ids.window_row(row, number) for row in rows for number in range(chunks[row]["windows"])]
+        window_rows = self._rows("windows", windows, ["vector"])
+        ids = sorted(window_rows)
         dimensions = int(self.about.meta["embedding_dimensions"])
-        vectors = np.array([found[id_]["vector"] for id_ in ids], np.float32).reshape(-1, dimensions)
+        vectors = np.array([window_rows[id_]["vector"] for id_ in ids], np.float32).reshape(-1, dimensions)
         return np.array(ids, np.int64) >> row_ids.WINDOW_BITS, np.rint(vectors).astype(np.int8)
 
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
-        """As :meth:`anvil.backends.store.reader.Reader.windows_of`. Spans are not exported: windows are of about one
-        size, so each is given its share of the text."""
+        """As :meth:`anvil.backends.store.reader.Reader.windows_of`. Spans are not exported. Windows have about the same
+        size, so each gets an equal share of the text."""
         _, vectors = self.vectors([row])
         size, count = len(self.entities([row])[row]["content"]), len(vectors)
         return [
@@ -372,37 +354,37 @@ class MilvusReader:
         ]
 
     def centroids(self, documents: Iterable[int]) -> dict[int, NDArray[np.float32]]:
-        """Document id -> the mean vector of its page, of those that have one."""
+        """Document id -> mean vector; documents without one are left out."""
         import numpy as np
 
-        found = self._rows("pages", documents, ["vector"])
-        return {id_: np.array(row["vector"], np.float32) for id_, row in found.items()}
+        page_rows = self._rows("pages", documents, ["vector"])
+        return {id_: np.array(row["vector"], np.float32) for id_, row in page_rows.items()}
 
     def entities(self, rows: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """Row -> the fields of a chunk."""
-        wanted = list(map(int, rows))
-        found = {row: self._chunks[row] for row in wanted if row in self._chunks}
-        new = self._rows("chunks", (row for row in wanted if row not in found), _FIELDS)
+        """Row id -> fields of the chunk."""
+        row_list = list(map(int, rows))
+        fields_of = {row: self._chunks[row] for row in row_list if row in self._chunks}
+        new = self._rows("chunks", (row for row in row_list if row not in fields_of), _FIELDS)
         long = [row for row, fields in new.items() if fields["long"]]
         for row, text in self._texts(schema.TEXT, long).items():
             new[row]["content"], new[row]["hidden"], new[row]["terms"] = json.loads(text)
-        _keep(self._chunks, new)
-        found |= new
-        if len(found) < len(set(wanted)):
-            raise ArtifactRejected(f"{self.client.shown} lacks some of its rows. Export it again.")
-        return {row: found[row] for row in wanted}
+        _add_to_cache(self._chunks, new)
+        fields_of |= new
+        if len(fields_of) < len(set(row_list)):
+            raise ArtifactRejected(f"{self.client.shown} has missing rows. Export it again.")
+        return {row: fields_of[row] for row in row_list}
 
     def words(self, rows: Iterable[int]) -> dict[int, Words]:
-        """Row -> its words, of those that are there."""
-        wanted = list(rows)
-        found = {row: self._words[row] for row in wanted if row in self._words}
-        lacking = self._rows("chunks", (row for row in wanted if row not in found), _WORDS)
-        new = {row: _words(fields) for row, fields in lacking.items()}
-        _keep(self._words, new)
-        return {**found, **new}
+        """Row id -> words; missing rows are left out."""
+        row_list = list(rows)
+        words_of = {row: self._words[row] for row in row_list if row in self._words}
+        missing_rows = self._rows("chunks", (row for row in row_list if row not in words_of), _WORDS)
+        new = {row: _words(fields) for row, fields in missing_rows.items()}
+        _add_to_cache(self._words, new)
+        return {**words_of, **new}
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
-        """Row -> what of it is searched; the length is the keyword index's own count."""
+        """Row id -> searched texts."""
         return {
             row: SearchedText(
                 title=c["title"],
@@ -416,7 +398,7 @@ class MilvusReader:
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
         """Row id -> chunk."""
-        found = {}
+        chunks = {}
         for row, c in self.entities(rows).items():
             place = ChunkMetadata(
                 file_path=c["path"],
@@ -428,7 +410,7 @@ class MilvusReader:
                 end_line=c["end_line"],
                 url=c["url"] or None,
             )
-            found[row] = StoredChunk(
+            chunks[row] = StoredChunk(
                 row=row,
                 document_id=c["document"],
                 ordinal=c["ordinal"],
@@ -437,7 +419,7 @@ class MilvusReader:
                 start=c["start"],
                 metadata=place,
             )
-        return found
+        return chunks
 
 
 def _words(fields: Mapping[str, Any]) -> Words:
@@ -445,15 +427,15 @@ def _words(fields: Mapping[str, Any]) -> Words:
     return Words(tuple(f" {column.strip()} " for column in columns), int(fields["length"]))
 
 
-def _keep(cache: dict[int, T], new: Mapping[int, T]) -> None:
-    """Keep what was fetched; when it is much, forget the rest."""
+def _add_to_cache(cache: dict[int, T], new: Mapping[int, T]) -> None:
+    """Add entries to a cache, which is emptied first when it is full."""
     if len(cache) + len(new) > MAX_CACHED_CHUNKS:
         cache.clear()
     cache.update(islice(new.items(), MAX_CACHED_CHUNKS))
 
 
 def whole(client: Client, generation: str) -> bool:
-    """Whether all of a generation is there, so that it can be asked."""
+    """Whether a generation is complete."""
     try:
         return MilvusReader(client, generation).whole()
     except ArtifactRejected:
@@ -461,7 +443,7 @@ def whole(client: Client, generation: str) -> bool:
 
 
 def opened(client: Client) -> MilvusReader:
-    """What the alias points at now. Raises :class:`ArtifactMissing` when there is nothing."""
+    """A reader of the current generation. Raises :class:`ArtifactMissing` without one."""
     generation = writer.pointed(client)
     if generation is None:
         raise ArtifactMissing(f"There is no index {client.shown}. Write it with 'anvil export --to {client.shown}'.")

@@ -1,13 +1,14 @@
-"""The collections that an index is made of in Milvus, and the numbers of their rows.
+"""The collections of an index in Milvus, and their row ids.
 
-A generation is four collections whose names begin alike: the collection that was asked for, and twelve digits of what
-the generation says. An alias, the collection's name, points at its ``chunks``: moving it moves all readers at once.
+A generation is four collections. Their names begin with the name of the exported collection and twelve digits of a hash
+of the content. An alias with the exported name points at ``chunks`` of the current generation, so all readers change at
+once.
 
-``chunks``: a row a chunk, by the row id it has in the file; its text, where it stands, and its words, of which Milvus
-makes the BM25 vector. ``windows``: a row a vector. ``pages``: a row a page, its vector the mean of its windows'.
-``parts``: texts of any length in pieces, by what they are of: what the index is, its pages, sections and vocabulary.
+``chunks``: a row for each chunk, with its row id in the file, its text, its position, and its words, from which Milvus
+makes the BM25 vector. ``windows``: a row for each vector. ``pages``: a row for each page, with the mean of its vectors.
+``parts``: texts of any length in pieces: the manifest, the page list, sections and the vocabulary.
 
-A filter never holds a string: rows are asked for by numbers, so that no name of a page is ever syntax.
+A filter contains numbers only, never a string, so the name of a page cannot become syntax.
 """
 
 from __future__ import annotations
@@ -21,119 +22,125 @@ if TYPE_CHECKING:
     from pymilvus import CollectionSchema
 
 LAYOUT = 2
-"""Counted up when an older Anvil could not read what is written."""
+"""Increase it for a change that older versions cannot read."""
 KINDS = ("chunks", "windows", "pages", "parts")
 MAX_TEXT_BYTES = 65_535
 """Bytes that a text field of Milvus holds."""
 PART_CHARACTERS = 15_000
-"""Characters of a piece: in UTF-8 they fit into a field, whatever they are."""
+"""Characters of a piece. In UTF-8 they always fit into a field."""
 COLUMN_SEPARATOR = " | "
-"""Between the words of a chunk's title, breadcrumb, content and derived terms: no word, so that no phrase spans two."""
+"""Separates the words of title, breadcrumb, content and derived terms, so that no phrase spans two of them."""
+
+INTEGER_FIELDS = (
+    "document",
+    "ordinal",
+    "heading_level",
+    "start",
+    "start_line",
+    "end_line",
+    "char_count",
+    "length",
+    "windows",
+    "long",
+)
+TEXT_FIELDS = ("path", "title", "heading_path", "url", "last_modified", "content", "hidden", "terms")
+"""The fields of a chunk, without its id and its words."""
 
 ABOUT, CATALOGUE, PAGE, SECTIONS, WORDS, TEXT = range(6)
-"""What a part is of: the index; the list of pages; a page's record; its sections; some words; a long chunk's text."""
-_PIECES = 16
-_NUMBER = 34
+"""Kinds of parts: the index, the list of pages, a page's record, its sections, some words, a long chunk's text."""
+_PIECE_BITS = 16
+_NUMBER_BITS = 34
 _GENERATION = re.compile(r"(.+)_[0-9a-f]{12}")
 
 
 def generation(collection: str, digest: str, checksum: str) -> str:
-    """The name of the generation that an artifact makes: the same bytes, the same name."""
-    said = hashlib.sha256(f"{LAYOUT}\0{digest}\0{checksum}".encode()).hexdigest()
-    return f"{collection}_{said[:12]}"
+    """The name of an index's generation. The same index has the same name."""
+    content_hash = hashlib.sha256(f"{LAYOUT}\0{digest}\0{checksum}".encode()).hexdigest()
+    return f"{collection}_{content_hash[:12]}"
 
 
 def generation_of(name: str, collection: str) -> str | None:
-    """The generation that a collection called ``name`` belongs to, if it is one of ``collection``'s."""
+    """The generation of the collection ``name``; None when it is not one of ``collection``."""
     stem, _, kind = name.rpartition("_")
-    found = _GENERATION.fullmatch(stem)
-    return stem if kind in KINDS and found and found[1] == collection else None
+    match = _GENERATION.fullmatch(stem)
+    return stem if kind in KINDS and match and match[1] == collection else None
 
 
 def part(kind: int, number: int, piece: int = 0) -> int:
-    """The row of a piece of a text."""
-    return (kind << _NUMBER | number) << _PIECES | piece
+    """The row id of a piece of a text."""
+    return (kind << _NUMBER_BITS | number) << _PIECE_BITS | piece
 
 
 def pieces(kind: int, number: int, text: str) -> Iterator[tuple[int, str]]:
-    """A text as rows (row, piece); the first begins with how many there are."""
-    cut = [text[i : i + PART_CHARACTERS] for i in range(0, len(text), PART_CHARACTERS)] or [""]
-    for each, piece in enumerate(cut):
-        yield part(kind, number, each), piece if each else f"{len(cut)}\n{piece}"
+    """(row id, piece) of a text. The first piece begins with their number."""
+    texts = [text[i : i + PART_CHARACTERS] for i in range(0, len(text), PART_CHARACTERS)] or [""]
+    for index, piece in enumerate(texts):
+        yield part(kind, number, index), piece if index else f"{len(texts)}\n{piece}"
 
 
 def bucket(token: str, buckets: int) -> int:
-    """Which of the vocabulary's buckets a token is in."""
+    """The bucket of a token in the vocabulary."""
     return int.from_bytes(hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()[:8], "big") % buckets
 
 
 def within(documents: Iterable[int] | None, without: Iterable[int]) -> str:
-    """A filter: rows of these documents (None: all) but of those ``without``."""
+    """A filter: rows of these documents (None: all), except those of ``without``."""
     terms = []
     if documents is not None:
         terms.append(f"document in {sorted(map(int, documents))}")
-    if besides := sorted(map(int, without)):
-        terms.append(f"document not in {besides}")
+    if excluded := sorted(map(int, without)):
+        terms.append(f"document not in {excluded}")
     return " and ".join(terms)
 
 
 def schema(kind: str, dimensions: int) -> CollectionSchema:
-    """The fields of a collection. One without vectors of its own has one of two zeros: Milvus wants one."""
+    """The fields of a collection. Milvus requires a vector, so a collection without one has two zeros."""
     from pymilvus import DataType, Function, FunctionType, MilvusClient
 
-    made = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-    made.add_field("id", DataType.INT64, is_primary=True)
+    collection_schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+    collection_schema.add_field("id", DataType.INT64, is_primary=True)
     if kind == "chunks":
-        for name in (
-            "document",
-            "ordinal",
-            "heading_level",
-            "start",
-            "start_line",
-            "end_line",
-            "char_count",
-            "length",
-            "windows",
-            "long",
-        ):
-            made.add_field(name, DataType.INT64)
-        for name in ("path", "title", "heading_path", "url", "last_modified", "content", "hidden", "terms"):
-            made.add_field(name, DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
-        made.add_field(
+        for name in INTEGER_FIELDS:
+            collection_schema.add_field(name, DataType.INT64)
+        for name in TEXT_FIELDS:
+            collection_schema.add_field(name, DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
+        collection_schema.add_field(
             "words",
             DataType.VARCHAR,
             max_length=MAX_TEXT_BYTES,
             enable_analyzer=True,
             analyzer_params={"tokenizer": "standard", "filter": ["lowercase"]},
         )
-        made.add_field("bm25", DataType.SPARSE_FLOAT_VECTOR)
-        made.add_function(
+        collection_schema.add_field("bm25", DataType.SPARSE_FLOAT_VECTOR)
+        collection_schema.add_function(
             Function(
                 name="bm25", function_type=FunctionType.BM25, input_field_names=["words"], output_field_names=["bm25"]
             )
         )
     elif kind in ("windows", "pages"):
-        made.add_field("document", DataType.INT64)
-        made.add_field("vector", DataType.FLOAT_VECTOR, dim=max(dimensions, 2))
+        collection_schema.add_field("document", DataType.INT64)
+        collection_schema.add_field("vector", DataType.FLOAT_VECTOR, dim=max(dimensions, 2))
     else:
-        made.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
-        made.add_field("vector", DataType.FLOAT_VECTOR, dim=2)
-    return made
+        collection_schema.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
+        collection_schema.add_field("vector", DataType.FLOAT_VECTOR, dim=2)
+    return collection_schema
 
 
 def indexes(kind: str) -> Any:
-    """What Milvus is to index of a collection."""
+    """The indexes of a collection."""
     from pymilvus import MilvusClient
 
-    made = MilvusClient.prepare_index_params()
+    index_params = MilvusClient.prepare_index_params()
     if kind == "chunks":
-        made.add_index(
+        index_params.add_index(
             "bm25", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params={"bm25_k1": 1.2, "bm25_b": 0.75}
         )
     elif kind == "parts":
-        made.add_index("vector", index_type="FLAT", metric_type="L2")
+        index_params.add_index("vector", index_type="FLAT", metric_type="L2")
     else:
-        made.add_index("vector", index_type="HNSW", metric_type="COSINE", params={"M": 32, "efConstruction": 200})
+        index_params.add_index(
+            "vector", index_type="HNSW", metric_type="COSINE", params={"M": 32, "efConstruction": 200}
+        )
     if kind != "parts":
-        made.add_index("document", index_type="INVERTED")
-    return made
+        index_params.add_index("document", index_type="INVERTED")
+    return index_params

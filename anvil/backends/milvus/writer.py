@@ -1,6 +1,6 @@
-"""A generation of collections, written whole before anybody is pointed at it.
+"""Writing a generation of collections. The alias is changed after it is complete.
 
-What is half-written has no alias, so no reader sees it; the next export takes it away.
+An incomplete generation has no alias, so no reader uses it. The next export removes it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from anvil.backends.milvus.client import INDEX_TIMEOUT_S, WRITE_TIMEOUT_S, Clien
 from anvil.errors import ArtifactRejected, FetchError
 
 MAX_INSERT_ROWS = 500
-"""Rows of one insert at most."""
+"""Rows of one insert."""
 MAX_INSERT_BYTES = 8_000_000
-"""And, of texts, bytes: a server takes 64 MB by default."""
+"""Bytes of the texts of one insert. The default limit of a server is 64 MB."""
 
 
 def pointed(client: Client) -> str | None:
-    """The generation that the alias points at; None where there is no alias.
+    """The generation that the alias points at; None without an alias.
 
-    Raises :class:`ArtifactRejected` when the name is not ours.
+    Raises :class:`ArtifactRejected` for a collection or an alias that Anvil did not create.
     """
     alias = client.address.collection
     try:
@@ -29,32 +29,32 @@ def pointed(client: Client) -> str | None:
     except Gone:
         if client.ask("has_collection", alias):
             raise ArtifactRejected(
-                f"{client.shown} is a collection that Anvil did not make. Choose another name."
+                f"{client.shown} is a collection that Anvil did not create. Choose another name."
             ) from None
         return None
-    found = schema.generation_of(target, alias)
-    if found is None or not target.endswith("_chunks"):
-        raise ArtifactRejected(f"{client.shown} is an alias that Anvil did not make. Choose another name.")
-    return found
+    generation = schema.generation_of(target, alias)
+    if generation is None or not target.endswith("_chunks"):
+        raise ArtifactRejected(f"{client.shown} is an alias that Anvil did not create. Choose another name.")
+    return generation
 
 
 def generations(client: Client) -> set[str]:
-    """The generations of which there is at least one collection, whole or not."""
-    found = (schema.generation_of(name, client.address.collection) for name in client.ask("list_collections"))
-    return {name for name in found if name}
+    """All generations with at least one collection, also incomplete ones."""
+    names = (schema.generation_of(name, client.address.collection) for name in client.ask("list_collections"))
+    return {name for name in names if name}
 
 
 def drop(client: Client, generation: str) -> None:
-    """Take a generation away. First the collection that the alias would point at: a server refuses to drop it then, and
-    whoever pointed the alias there a moment ago has lost nothing."""
-    standing = set(client.ask("list_collections"))
+    """Remove a generation, first its ``chunks``. The server refuses that when an alias points at it, so a generation
+    that another export just selected stays complete."""
+    existing = set(client.ask("list_collections"))
     for kind in schema.KINDS:
-        if f"{generation}_{kind}" in standing:
+        if f"{generation}_{kind}" in existing:
             client.ask("drop_collection", f"{generation}_{kind}", timeout=WRITE_TIMEOUT_S)
 
 
 class Generation:
-    """One generation in the making."""
+    """A generation that is being written."""
 
     def __init__(self, client: Client, name: str, dimensions: int) -> None:
         self.client, self.name = client, name
@@ -67,7 +67,7 @@ class Generation:
             )
 
     def put(self, kind: str, row: Mapping[str, Any]) -> None:
-        """Write a row, some time before :meth:`finish` returns. Texts longer than a field raise."""
+        """Add a row. It is written before :meth:`finish` returns. Raises :class:`FetchError` for too long texts."""
         for field, value in row.items():
             if isinstance(value, str):
                 size = len(value) if value.isascii() else len(value.encode("utf-8", "replace"))
@@ -82,12 +82,12 @@ class Generation:
             self._send(kind)
 
     def put_text(self, kind: int, number: int, text: str) -> None:
-        """Write a text of any length."""
+        """Add a text of any length."""
         for row, piece in schema.pieces(kind, number, text):
             self.put("parts", {"id": row, "text": piece, "vector": [0.0, 0.0]})
 
     def rows(self) -> dict[str, int]:
-        """How many rows of each kind there are so far."""
+        """Number of rows of each kind so far."""
         return {kind: self.written[kind] + len(self._rows[kind]) for kind in schema.KINDS}
 
     def _send(self, kind: str) -> None:
@@ -98,7 +98,8 @@ class Generation:
             self._rows[kind], self._bytes[kind] = [], 0
 
     def finish(self) -> None:
-        """Write what is left, have Milvus index it, and count it. Raises :class:`FetchError` when rows lack."""
+        """Write the rest, build the indexes, and compare the row counts. Raises :class:`FetchError` for missing
+        rows."""
         for kind in schema.KINDS:
             self._send(kind)
             name = f"{self.name}_{kind}"
@@ -113,15 +114,15 @@ class Generation:
                 consistency_level="Strong",
                 timeout=WRITE_TIMEOUT_S,
             )
-            found = int(counted[0]["count(*)"])
-            if found != self.written[kind]:
+            row_count = int(counted[0]["count(*)"])
+            if row_count != self.written[kind]:
                 raise FetchError(
-                    f"Milvus holds {found:,} rows of {name}, written were {self.written[kind]:,}. Export again."
+                    f"Milvus has {row_count:,} rows of {name}, but {self.written[kind]:,} were written. Export again."
                 )
 
 
 def point(client: Client, generation: str) -> str | None:
-    """Point the alias at a generation: from now on readers ask it. Returns the one that it pointed at before."""
+    """Point the alias at a generation, so that readers use it; the generation that it pointed at before."""
     before = pointed(client)
     step = "create_alias" if before is None else "alter_alias"
     client.ask(step, f"{generation}_chunks", client.address.collection, timeout=WRITE_TIMEOUT_S)
@@ -129,12 +130,12 @@ def point(client: Client, generation: str) -> str | None:
 
 
 def unpoint(client: Client) -> None:
-    """Take the alias away: from now on there is no index."""
+    """Remove the alias. Then there is no index."""
     client.ask("drop_alias", client.address.collection, timeout=WRITE_TIMEOUT_S)
 
 
-def without_others(client: Client, kept: str | None) -> None:
-    """Take away all generations but this one and the one that readers ask, which another export may have changed."""
-    for each in sorted(generations(client) - {kept}):
-        if each != pointed(client):
-            drop(client, each)
+def without_others(client: Client, current: str | None) -> None:
+    """Remove all generations except ``kept`` and the current one, which another export can have changed."""
+    for generation in sorted(generations(client) - {current}):
+        if generation != pointed(client):
+            drop(client, generation)

@@ -25,7 +25,7 @@ def test_nobody_at_the_port_is_a_sentence_and_soon(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, not listening: nobody else gets it
         began = time.monotonic()
-        with pytest.raises(Unreachable, match=r"does not answer for milvus://127.0.0.1:\d+/docs"):
+        with pytest.raises(Unreachable, match=r"does not respond for milvus://127.0.0.1:\d+/docs"):
             client(f"milvus://127.0.0.1:{taken.getsockname()[1]}/docs", tmp_path).ask("list_collections")
         assert time.monotonic() - began < 15
 

@@ -192,12 +192,12 @@ def test_rows_that_did_not_arrive_are_missed(tmp_path: Path, client: Client, mon
 def test_a_name_that_is_somebody_elses_is_left_alone(tmp_path: Path, client: Client) -> None:
     index = built(tmp_path, PAGES)
     client.ask("create_collection", "docs", schema=schema.schema("parts", 0))
-    with pytest.raises(ArtifactRejected, match="Anvil did not make"):
+    with pytest.raises(ArtifactRejected, match="Anvil did not create"):
         export(index, client)
     client.ask("drop_collection", "docs")
     client.ask("create_collection", "theirs", schema=schema.schema("parts", 0))
     client.ask("create_alias", "theirs", "docs")
-    with pytest.raises(ArtifactRejected, match="Anvil did not make"):
+    with pytest.raises(ArtifactRejected, match="Anvil did not create"):
         export(index, client)
     assert client.ask("list_collections") == ["theirs"]
 
@@ -210,15 +210,15 @@ def test_what_is_not_there_not_whole_or_too_new_is_one_sentence_each(tmp_path: P
     for said, error, words in (
         ({"layout": schema.LAYOUT + 1}, FormatTooNew, "newer Anvil"),
         ({"layout": 0}, ArtifactRejected, "old layout"),
-        ({"layout": schema.LAYOUT, "meta": []}, ArtifactRejected, "not a whole one"),
-        ([], ArtifactRejected, "not a whole one"),
+        ({"layout": schema.LAYOUT, "meta": []}, ArtifactRejected, "an incomplete one"),
+        ([], ArtifactRejected, "an incomplete one"),
     ):
         about = {"id": row, "text": f"1\n{json.dumps(said)}", "vector": [0.0, 0.0]}
         client.ask("upsert", f"{made.generation}_parts", [about])
         with pytest.raises(error, match=words):
             reader.opened(client)
     client.ask("drop_collection", f"{made.generation}_parts")
-    with pytest.raises(ArtifactRejected, match="not a whole one"):
+    with pytest.raises(ArtifactRejected, match="an incomplete one"):
         reader.opened(client)
 
 
