@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO
 
 
 def write_message(pipe: IO[bytes], message: Mapping[str, Any], data: bytes | None = None) -> None:
-    """Send a message, with data after it. Raises :class:`OSError` when nobody reads."""
+    """Send a message, with data after it. Raises :class:`OSError` when the pipe is closed."""
     if data is not None:
         message = {**message, "bytes": len(data)}
     pipe.write(json.dumps(message).encode() + b"\n" + (data or b""))
@@ -27,7 +27,7 @@ def write_message(pipe: IO[bytes], message: Mapping[str, Any], data: bytes | Non
 
 
 def take_over_pipes() -> tuple[Iterator[dict[str, Any]], BinaryIO]:
-    """In the child: the parent's messages, and the pipe for answers. What libraries print from now on goes nowhere."""
+    """In the child: the parent's messages, and the pipe for answers. Output of libraries is discarded from now on."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):

@@ -1,4 +1,4 @@
-"""Where the configuration is read from: ``anvil.toml``, or ``[tool.anvil]`` in ``pyproject.toml``."""
+"""Reading the configuration: ``anvil.toml``, or ``[tool.anvil]`` in ``pyproject.toml``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anvil.errors import ConfigError
 
 CONFIG_NAME = "anvil.toml"
 CONTEXT_NAME = "mcp.config.json"
-"""A file of keys for the context surface that many repositories have; other servers read it too."""
+"""A file with keys for the context surface. Other MCP servers read it too."""
 
 
 def load_config(
@@ -26,30 +26,30 @@ def load_config(
     environment: Mapping[str, str] | None = None,
     start: Path | None = None,
 ) -> tuple[Config, Path]:
-    """The configuration, and the folder that its relative paths start from.
+    """The configuration, and the base folder of its relative paths.
 
-    Reads ``path``, or the nearest ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]`` from ``start`` (the
-    working folder), or from the folder that ``path`` is, up to the repository's root. A file that was merely found is
-    believed less than one that was named: see :func:`_refuse_unsaid`. Raises :class:`ConfigError`.
+    Reads ``path``, or the nearest ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]``, from ``start`` (the
+    working folder) or from the folder ``path`` up to the repository's root. A file that the user did not name is
+    trusted less: see :func:`_refuse_untrusted`. Raises :class:`ConfigError`.
     """
-    found, named = _chosen(path, start or Path.cwd())
-    said = _Said(flags or {}, os.environ if environment is None else environment)
-    base = _home(found) if found else Path.cwd()
-    config = configure(_table(found), said.environment, said.flags, origin=str(found or "the configuration"))
-    if found and not named:
-        _refuse_unsaid(config, found, said)
-    for key in ("docs", "index"):  # what is said on the command line is meant from where it is said
-        if key in said and not index_url.is_remote(getattr(config, key)):
+    file, named = _chosen(path, start or Path.cwd())
+    settings = _UserSettings(flags or {}, os.environ if environment is None else environment)
+    base = _home(file) if file else Path.cwd()
+    config = configure(_table(file), settings.environment, settings.flags, origin=str(file or "the configuration"))
+    if file and not named:
+        _refuse_untrusted(config, file, settings)
+    for key in ("docs", "index"):  # paths of options start from the working folder
+        if key in settings and not index_url.is_remote(getattr(config, key)):
             moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
             config = replace(config, **moved)
-    if config.library.index and "library.index" in said:
+    if config.library.index and "library.index" in settings:
         library = replace(config.library, index=str(Path.cwd() / config.library.index))
         config = replace(config, library=library)
     return config, base
 
 
 def _home(file: Path) -> Path:
-    """The folder that a file lies in. Links of folders stay what they are: they may be set to another revision."""
+    """The folder of a file. Links to folders are not resolved, because deployments change them."""
     file = file.absolute()
     while file.is_symlink():
         file = file.parent / os.readlink(file)
@@ -62,46 +62,46 @@ def load_context(
     path: str | os.PathLike[str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> tuple[Config, Path, tuple[str, ...]]:
-    """The configuration of a repository's context, the repository's root, and notes on what was not understood.
+    """The configuration of a repository's context, the repository's root, and notes on ignored keys.
 
-    The root is ``root``; else the nearest folder, from the working folder up, with ``mcp.config.json`` or a
-    configuration of ours, or that is a repository's; else the working folder. Our own configuration (``path``, or what
-    is found from the root up) goes before ``mcp.config.json``. Raises :class:`ConfigError`.
+    The root is ``root``; else the nearest folder, from the working folder up, with ``mcp.config.json``, ``anvil.toml``
+    or ``.git``; else the working folder. Anvil's own configuration (``path``, or the nearest one from the root up)
+    overrides ``mcp.config.json``. Raises :class:`ConfigError`.
     """
     if root is not None and not str(root).strip():
         raise ConfigError("The repository's folder is empty. Name it with --root; '.' is the working folder.")
     folder = Path(os.path.abspath(root)) if root is not None else _nearest_root(Path.cwd())
     if not folder.is_dir():
         raise ConfigError(f"There is no folder {folder}. Name the repository with --root.")
-    found, named = _chosen(path, folder)
+    file, named = _chosen(path, folder)
     beneath, notes = _context_table(folder / CONTEXT_NAME)
     config = configure(
-        _table(found),
+        _table(file),
         os.environ,
         flags,
-        origin=str(found or "the configuration"),
+        origin=str(file or "the configuration"),
         beneath=({"context": beneath}, CONTEXT_NAME),
     )
-    if found and not named:
-        _refuse_unsaid(config, found, _Said(flags or {}, os.environ))
+    if file and not named:
+        _refuse_untrusted(config, file, _UserSettings(flags or {}, os.environ))
     return config, folder, notes
 
 
 def _chosen(path: str | os.PathLike[str] | None, start: Path) -> tuple[Path | None, bool]:
-    """The configuration file, if there is one, and whether it was named rather than found from a folder on."""
+    """The configuration file or None, and whether the user named it."""
     if not path:
         return nearest_config(start), False
     if not Path(path).is_dir():
         return Path(path), True
-    found = nearest_config(Path(os.path.abspath(path)))
-    if found is None:
+    file = nearest_config(Path(os.path.abspath(path)))
+    if file is None:
         raise ConfigError(f"There is no configuration in {path}, nor above it in its repository. Name another folder.")
-    return found, False
+    return file, False
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """What the user says outside any file."""
+class _UserSettings:
+    """Settings of the user that are not in a file; ``in`` tells whether a key is set."""
 
     flags: Mapping[str, Any]
     environment: Mapping[str, str]
@@ -114,36 +114,43 @@ _LIFTS = {
     "library.allow_private_urls": "start Anvil with --allow-private-urls",
     "library.transcribe_audio": "set ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true",
 }
-"""Keys that lift a guard, and how the user does."""
+"""Keys that turn off a protection, and how the user does it."""
 
 
-def _refuse_unsaid(config: Config, found: Path, said: _Said) -> None:
-    """Raise :class:`ConfigError` for what only the user may say, when the file ``found`` is what says it.
+def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> None:
+    """Raise :class:`ConfigError` for settings that a file may contain only if the user named it.
 
-    A file that lies in a folder is its author's, who may be a stranger: it lifts no guard, and does not name who is
-    sent the user's keys.
+    A file in a cloned repository is untrusted. It can turn off no protection, and choose no server that gets the user's
+    keys.
     """
-    way_out = "or name the file with --config, if you trust whoever wrote it"
+    way_out = "or name the file with --config, if you trust its author"
     for key, instead in _LIFTS.items():
-        if getattr(config.library, key.partition(".")[2]) and key not in said:
+        if getattr(config.library, key.partition(".")[2]) and key not in settings:
             raise ConfigError(
-                f"{found} sets {key}, which lifts a guard, and nobody named that file. Take the key out and {instead}, "
+                f"{file} sets {key}, which turns off a protection, and that file was not named. Remove the key and "
+                f"{instead}, "
                 f"{way_out}."
             )
     url = config.embedding.base_url
-    asked = "openai" in (config.embedding.provider, config.context.embeddings.provider)
-    confirmed = url is not None and _bare(url) == _bare(said.environment.get(BASE_URL, ""))
-    if asked and url and "embedding.base_url" not in said and not confirmed and not index_url.is_loopback(url):
+    uses_openai = "openai" in (config.embedding.provider, config.context.embeddings.provider)
+    confirmed = url is not None and _bare(url) == _bare(settings.environment.get(BASE_URL, ""))
+    if (
+        uses_openai
+        and url
+        and "embedding.base_url" not in settings
+        and not confirmed
+        and not index_url.is_loopback(url)
+    ):
         raise ConfigError(
-            f"{found} sets embedding.base_url to {index_url.without_secrets(url)}: {KEY} and the text would be sent "
-            f"there, and nobody named that file. Set {BASE_URL} to the same address, {way_out}."
+            f"{file} sets embedding.base_url to {index_url.without_secrets(url)}: {KEY} and the text would be sent "
+            f"there, and that file was not named. Set {BASE_URL} to the same address, {way_out}."
         )
-    if index_url.is_milvus(config.index or "") and "index" not in said and said.environment.get(MILVUS_TOKEN):
+    if index_url.is_milvus(config.index or "") and "index" not in settings and settings.environment.get(MILVUS_TOKEN):
         server = index_url.milvus(config.index or "")
         if not server.lite and not index_url.is_loopback(server.uri):
             raise ConfigError(
-                f"{found} sets index to {server.shown}: {MILVUS_TOKEN} would be sent there, and nobody named that "
-                f"file. Say the same with --index, {way_out}."
+                f"{file} sets index to {server.shown}: {MILVUS_TOKEN} would be sent there, and that file was "
+                f"not named. Give the same address with --index, {way_out}."
             )
 
 
@@ -159,7 +166,7 @@ def _nearest_root(start: Path) -> Path:
 
 
 def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The keys of an ``mcp.config.json`` that are ours, and a note that names the others."""
+    """Anvil's keys of an ``mcp.config.json``, and a note on the others."""
     try:
         table = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -168,31 +175,31 @@ def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
         raise ConfigError(f"{path} cannot be read: {error}. Correct the file.") from None
     if not isinstance(table, dict):
         raise ConfigError(f"{path} must hold a JSON object. Correct the file.")
-    ours = {each.name for each in fields(ContextOptions)}
-    known = {key: value for key, value in table.items() if key_of(key) in ours}
-    ignored = sorted(str(key) for key in table.keys() - known.keys() if not str(key).startswith("$"))
-    embeddings = known.get("embeddings")
-    if isinstance(embeddings, dict):  # of another server's: model, key, address
+    ours = {field.name for field in fields(ContextOptions)}
+    own_keys = {key: value for key, value in table.items() if key_of(key) in ours}
+    ignored = sorted(str(key) for key in table.keys() - own_keys.keys() if not str(key).startswith("$"))
+    embeddings = own_keys.get("embeddings")
+    if isinstance(embeddings, dict):  # other servers have keys for model and address
         ignored += sorted(f"embeddings.{key}" for key in embeddings if key_of(str(key)) != "provider")
-        known["embeddings"] = {key: value for key, value in embeddings.items() if key_of(str(key)) == "provider"}
-    return known, (f"{CONTEXT_NAME}: not used here: {', '.join(ignored)}.",) if ignored else ()
+        own_keys["embeddings"] = {key: value for key, value in embeddings.items() if key_of(str(key)) == "provider"}
+    return own_keys, (f"{CONTEXT_NAME}: not used here: {', '.join(ignored)}.",) if ignored else ()
 
 
-def _table(found: Path | None) -> Mapping[str, Any]:
-    """What a configuration file of ours says; nothing where there is none."""
-    if found is None:
+def _table(file: Path | None) -> Mapping[str, Any]:
+    """The table of a configuration file; empty without a file."""
+    if file is None:
         return {}
-    table = _read_toml(found)
-    return (_own_table(table, found) or {}) if found.name == "pyproject.toml" else table
+    table = _read_toml(file)
+    return (_own_table(table, file) or {}) if file.name == "pyproject.toml" else table
 
 
 def index_file(config: Config, base: Path) -> Path:
-    """Where the index of a configuration lies that names no address; ``base`` as :func:`load_config` gives it."""
+    """The index file of a configuration without a remote index. ``base``: as from :func:`load_config`."""
     return base / config.index if config.index else base / config.docs / INDEX_FOLDER / INDEX_NAME
 
 
 def nearest_config(start: Path) -> Path | None:
-    """The configuration file that holds for a folder: its own, or one further up within the repository."""
+    """The configuration file of a folder: its own, or the nearest one above it in the repository."""
     for folder in (start, *start.parents):
         own = folder / CONFIG_NAME
         if own.is_file():

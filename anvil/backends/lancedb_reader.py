@@ -20,7 +20,7 @@ OPTIONAL_COLUMNS = ("file_type", "last_modified")
 MAX_OVERLAP_CHARACTERS = 4000
 """Text that two neighbouring chunks can share."""
 MIN_OVERLAP_CHARACTERS = 16
-"""Shorter equal text is taken for chance."""
+"""Shorter equal text is not an overlap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def documents(path: str, table: str) -> list[LanceDocument]:
         missing = [name for name in COLUMNS if name not in columns]
         if missing:
             raise SourceError(
-                f"The table {name!r} of {folder} has no column {', '.join(missing)}: mcpvectordb did not make it. "
+                f"The table {name!r} of {folder} has no column {', '.join(missing)}: mcpvectordb did not create it. "
                 "Name another with --table."
             )
         selected = [*COLUMNS, *(name for name in OPTIONAL_COLUMNS if name in columns)]
@@ -129,7 +129,7 @@ def joined(chunks: list[str]) -> str:
 
 
 def _overlap(before: str, chunk: str) -> int:
-    """How many characters at the start of ``chunk`` are also the end of ``before``, from the start of a word on."""
+    """Number of characters at the start of ``chunk`` that are also the end of ``before``, from the start of a word."""
     head = chunk[:MIN_OVERLAP_CHARACTERS]
     at = before.find(head) if len(head) == MIN_OVERLAP_CHARACTERS else -1
     while at >= 0:

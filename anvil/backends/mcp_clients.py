@@ -1,8 +1,8 @@
-"""The configuration files of programs that speak MCP: where each keeps its servers, and how one is put in.
+"""Adding Anvil to the configuration files of MCP clients.
 
-A file that exists is changed as text, so that comments, order and other entries stay as they are. It may hold
-comments and trailing commas, as these programs allow. A file that cannot be parsed, and an entry that starts another
-server, are never changed.
+A file is changed as text, so comments, order and other entries stay the same. It can contain comments and trailing
+commas, as these programs allow. No library for JSON with comments does this. A file that cannot be parsed, and an entry
+that starts another server, are never changed.
 
 To add a client, add a line to :data:`CLIENTS`.
 """
@@ -26,16 +26,15 @@ from anvil.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A program: its name for people, the key above its servers, and what an entry needs beside the command."""
+    """An MCP client: its name, the key of its servers, and further values of an entry."""
 
     title: str
     key: str
     extra: Mapping[str, Any]
     file: Callable[[Path, Path, str, Mapping[str, str]], Path]
-    """(project, home, ``sys.platform``, environment) -> its file."""
+    """(project, home, ``sys.platform``, environment) -> path of its file."""
     project: str | None
-    """What its file says for the project's folder, with a slash if it needs one; None: a file of the user's, with
-    absolute paths."""
+    """The project's folder in its file, with a slash if needed; None for a user's file, which has absolute paths."""
 
 
 def _claude_desktop(project: Path, home: Path, platform: str, environment: Mapping[str, str]) -> Path:
@@ -62,7 +61,7 @@ def _in_project(*parts: str) -> Callable[[Path, Path, str, Mapping[str, str]], P
 SERVER = "docs"
 """The default name of the server in a project's file."""
 FOLDER = "${workspaceFolder}/"
-"""The editors start a server in a folder of their own choice, and put the project's in here."""
+"""Editors start servers in any folder, and replace this by the project's."""
 PATHS = ("--docs", "--config", "--index", "--root")
 """Options of ``anvil serve`` that name something on disk."""
 
@@ -71,7 +70,7 @@ CLIENTS = {
     "claude-desktop": Client("Claude Desktop", "mcpServers", {}, _claude_desktop, None),
     "cursor": Client("Cursor", "mcpServers", {}, _in_project(".cursor", "mcp.json"), FOLDER),
     "vscode": Client("VS Code", "servers", {"type": "stdio"}, _in_project(".vscode", "mcp.json"), FOLDER),
-    # Older versions of Zed want the source named; newer ones do not mind it.
+    # Older versions of Zed require the source; newer ones ignore it.
     "zed": Client("Zed", "context_servers", {"source": "custom"}, _zed, None),
 }
 """Name on the command line -> program."""
@@ -107,14 +106,14 @@ def entry(
 
 
 def _spelled(client: Client, project: Path, path: Path) -> str:
-    """A path as the client understands it."""
+    """A path in the form of the client."""
     if client.project is None:
         return str(path)
     return client.project + path.relative_to(project).as_posix() if path.is_relative_to(project) else path.as_posix()
 
 
 def _command(client: Client, project: Path) -> list[str]:
-    """The words that start ``anvil`` where no virtual environment is active."""
+    """The command for ``anvil`` without an active virtual environment."""
     if client.project is not None and installation.outside_environments("anvil"):
         return ["anvil"]
     words = installation.lasting(shared=client.project is not None)
@@ -123,14 +122,14 @@ def _command(client: Client, project: Path) -> list[str]:
 
 
 def is_ours(server: Any) -> bool:
-    """Whether an entry starts Anvil: as a program, as a module, or through a program that fetches it."""
+    """Whether an entry starts Anvil: as a program, as a module, or through uvx."""
     words = _words(server)
     names = {Path(word.replace("\\", "/")).stem for word in words[:1]} | set(words[1:])
     return bool(names & {"anvil", "anvil-docs"})
 
 
 def paths_of(server: Any) -> Iterator[tuple[str, str]]:
-    """(option, value) of an entry's arguments that name something on disk."""
+    """(option, value) of an entry's arguments that are local paths."""
     words = _words(server)[1:]
     for at, word in enumerate(words):
         option, equals, value = word.partition("=")
@@ -141,29 +140,29 @@ def paths_of(server: Any) -> Iterator[tuple[str, str]]:
 
 
 def other_project(client: Client, project: Path, server: Any) -> Path | None:
-    """The other project's path that an entry in a user's file serves; None when it serves this one."""
+    """The path of another project that an entry in a user's file serves; None for this project."""
     if client.project is not None:
         return None
     here = Path(os.path.realpath(project))
     paths = [project / value for _, value in paths_of(server) if "${" not in value]
-    return next((each for each in paths if not Path(os.path.realpath(each)).is_relative_to(here)), None)
+    return next((path for path in paths if not Path(os.path.realpath(path)).is_relative_to(here)), None)
 
 
 def _words(server: Any) -> list[str]:
     if not isinstance(server, Mapping):
         return []
     arguments = server.get("args", [])
-    given = arguments if isinstance(arguments, list) else []
-    return [each for each in (server.get("command"), *given) if isinstance(each, str)]
+    words = [server.get("command"), *(arguments if isinstance(arguments, list) else [])]
+    return [word for word in words if isinstance(word, str)]
 
 
 def _replaceable(client: Client, project: Path, old: Any, server: Mapping[str, Any]) -> bool:
-    """Whether ``old`` may give way to ``server``: it starts Anvil for this project, or for a folder that is gone."""
+    """Whether ``server`` can replace ``old``, which starts Anvil for this project or for a missing folder."""
     if not is_ours(old):
         return False
     away = other_project(client, project, old)
     if away is None and client.project is None and not [*paths_of(old)]:
-        return _words(old)[1:] == _words(server)[1:]  # a published index: nothing else says whose entry it is
+        return _words(old)[1:] == _words(server)[1:]  # a published index: compare the arguments
     return away is None or not away.exists()
 
 
@@ -171,33 +170,32 @@ def _replaceable(client: Client, project: Path, old: Any, server: Mapping[str, A
 
 
 def merged(text: str | None, client: Client, name: str, server: Mapping[str, Any], project: Path) -> str:
-    """The file's new text with ``server`` under ``name``; the same text when it is there already.
+    """The file's new text with ``server`` under ``name``; the same text when it has it already.
 
-    ``text``: the file's text, None when there is no file. An entry of ``name`` for this project is replaced, but for
-    keys that ``server`` does not have, such as ``env``. Raises :class:`ConfigError` when the name is another server's,
-    and for what is not an object of JSON, with or without comments.
+    ``text``: the file's text, None without a file. An entry of ``name`` for this project is replaced; its other keys,
+    such as ``env``, are kept. Raises :class:`ConfigError` when the name is another server's, and for invalid JSON.
     """
     if text is None or not text.strip("\ufeff \t\r\n"):
         return json.dumps({client.key: {name: server}}, indent=2) + "\n"
     body = text.removeprefix("\ufeff")
     try:
         servers = _servers(body, client)
-        wanted = dict(server)
+        entry = dict(server)
         if servers is not None and name in servers:
             old = servers[name]
             if old == server:
                 return text
             if not _replaceable(client, project, old, server):
                 raise ConfigError(f"The name {name!r} is taken by another server, which is left as it is.")
-            wanted = {**old, **server}
-            if old == wanted:
+            entry = {**old, **server}
+            if old == entry:
                 return text
         start = _start(body)
         if servers is None:
-            new = _put(body, start, client.key, {name: wanted})
+            new = _put(body, start, client.key, {name: entry})
         else:
-            new = _put(body, _members(_plain(body), start)[0][client.key][1], name, wanted)
-        if _servers(new, client) != {**(servers or {}), name: wanted}:
+            new = _put(body, _members(_plain(body), start)[0][client.key][1], name, entry)
+        if _servers(new, client) != {**(servers or {}), name: entry}:
             raise ValueError("its commas or comments are not those of JSON")
     except (ValueError, RecursionError) as error:
         pasted = json.dumps({client.key: {name: server}}, indent=2)
@@ -208,7 +206,7 @@ def merged(text: str | None, client: Client, name: str, server: Mapping[str, Any
 
 
 def listed(text: str, client: Client) -> dict[str, Any]:
-    """The servers of a client's file, by name. Raises :class:`ConfigError` for what the client cannot read either."""
+    """Name -> server of a client's file. Raises :class:`ConfigError` for a file that the client cannot read either."""
     body = text.removeprefix("\ufeff")
     if not body.strip():
         return {}
@@ -219,19 +217,19 @@ def listed(text: str, client: Client) -> dict[str, Any]:
 
 
 def difference(old: str | None, new: str, name: str) -> str:
-    """A unified diff of a file called ``name``; empty when nothing changes."""
+    """A unified diff of the file ``name``; empty without a change."""
     before = name if old is not None else "/dev/null"
     lines = difflib.unified_diff((old or "").splitlines(keepends=True), new.splitlines(keepends=True), before, name)
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
 def _servers(body: str, client: Client) -> dict[str, Any] | None:
-    """The servers in a file's text; None when it has no key for them. ValueError for anything but objects."""
-    found = json.loads(_plain(body))
-    servers = found.get(client.key) if isinstance(found, dict) else found
-    if isinstance(servers, dict) or (isinstance(found, dict) and client.key not in found):
+    """The servers of a file's text; None without their key. Raises ValueError for values that are not objects."""
+    table = json.loads(_plain(body))
+    servers = table.get(client.key) if isinstance(table, dict) else table
+    if isinstance(servers, dict) or (isinstance(table, dict) and client.key not in table):
         return servers
-    raise ValueError(f"{client.key if isinstance(found, dict) else 'the file'} is not an object")
+    raise ValueError(f"{client.key if isinstance(table, dict) else 'the file'} is not an object")
 
 
 def _reason(error: Exception) -> str:
@@ -248,19 +246,19 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
-    """``text`` with blanks in place of what ``pattern`` matches outside strings: every position stays."""
+    """``text`` with spaces for matches of ``pattern`` outside of strings, so that positions do not change."""
     return pattern.sub(lambda match: match[1] or re.sub(r"[^\r\n]", " ", match[0]), text)
 
 
 def _plain(text: str) -> str:
-    """The JSON of ``text`` without comments and trailing commas, each value at its position."""
+    """``text`` without comments and trailing commas, with the same positions."""
     return _blanked(_LAST_COMMA, _blanked(_COMMENT, text))
 
 
 def _skip(plain: str, at: int) -> int:
-    """Past white space."""
-    found = _SPACE.match(plain, at)
-    return found.end() if found else at
+    """The position after white space."""
+    match = _SPACE.match(plain, at)
+    return match.end() if match else at
 
 
 def _start(body: str) -> int:
@@ -269,7 +267,7 @@ def _start(body: str) -> int:
 
 
 def _members(plain: str, start: int) -> tuple[dict[str, tuple[int, int, int]], int]:
-    """Key -> (start of the key, start and end of the value) of the valid object at ``start``; where its brace is."""
+    """Key -> (start of the key, start and end of the value) of the object at ``start``; the position of its ``}``."""
     decode = json.JSONDecoder().raw_decode
     members: dict[str, tuple[int, int, int]] = {}
     at = _skip(plain, start + 1)
@@ -286,7 +284,7 @@ def _members(plain: str, start: int) -> tuple[dict[str, tuple[int, int, int]], i
 
 
 def _put(text: str, start: int, key: str, value: Any) -> str:
-    """The text with ``value`` under ``key`` of the object at ``start``, the rest as it is."""
+    """The text with ``value`` under ``key`` of the object at ``start``."""
     members, brace = _members(_plain(text), start)
     newline = "\r\n" if "\r\n" in text else "\n"
     outer = re.match(r"[ \t]*", text[text.rfind("\n", 0, start) + 1 :])[0]  # type: ignore[index]

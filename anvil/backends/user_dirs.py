@@ -1,4 +1,4 @@
-"""The user's own folders, by each system's conventions, and platformdirs' only door. None is made here."""
+"""The user's folders, by the conventions of each system. They are not created here."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 
 def cache() -> Path:
-    """For what can be had again: checked indexes, fetched ones."""
+    """The cache folder: fetched indexes, and names of checked ones."""
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("anvil", appauthor=False))
 
 
 def data() -> Path:
-    """For what is the user's own: the library."""
+    """The data folder: the library."""
     import platformdirs
 
     return Path(platformdirs.user_data_dir("anvil", appauthor=False))

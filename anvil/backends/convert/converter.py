@@ -18,7 +18,7 @@ from anvil.errors import DocumentRejected, DocumentTooLarge
 
 
 class Converter:
-    """Files to parts of Markdown. Usable from several threads; each running conversion has a process."""
+    """Files to parts of Markdown. Thread-safe; each running conversion has a process."""
 
     def __init__(self, options: LibraryOptions, processes: int) -> None:
         self._options = options

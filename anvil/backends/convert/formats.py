@@ -27,7 +27,7 @@ class Format:
     when_empty: str = ""
 
     def is_installed(self) -> bool:
-        """Whether all that it needs is installed."""
+        """Whether its modules and programs are installed."""
         return all(importlib.util.find_spec(module) for module in ("markitdown", *self.modules)) and all(
             shutil.which(program) for program in self.programs
         )

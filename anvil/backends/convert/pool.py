@@ -19,7 +19,7 @@ from anvil.core.config.schema import LibraryOptions
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 
 MAX_FILES_PER_PROCESS = 500
-"""A process is replaced after so many files, so that memory leaks of libraries do not add up."""
+"""A process is replaced after this number of files, so that memory leaks of libraries do not add up."""
 MAX_LINE_BYTES = 4096
 MAX_ERROR_CHARACTERS = 1000
 START_TIMEOUT_S = 60.0
@@ -33,7 +33,7 @@ _ERRORS = {"large": DocumentTooLarge, "unsupported": UnsupportedFormat}
 
 
 class Pool:
-    """At most ``processes`` converter processes at work; more conversions wait. Usable from several threads."""
+    """At most ``processes`` converter processes at work; more conversions wait. Thread-safe."""
 
     def __init__(self, options: LibraryOptions, processes: int) -> None:
         self._options = options
@@ -49,11 +49,11 @@ class Pool:
             process = self._take()
             try:
                 yield from process.convert(path, file_type, name)
-            finally:  # parts that were not read would be taken for those of the next file
+            finally:  # unread parts would be read as those of the next file
                 self._give_back(process)
 
     def close(self) -> None:
-        """Kill all processes, also those at work."""
+        """Kill all processes, also running ones."""
         with self._lock:
             self._closed = True
             processes = [*self._idle, *self._busy]
@@ -146,7 +146,7 @@ class _Process:
             self._raise_broken(watchdog)
 
     def _raise_broken(self, watchdog: Watchdog) -> NoReturn:
-        """Raise for a process that stopped, or sends what is not the protocol."""
+        """Raise for a process that stopped or violates the protocol."""
         options, code = self._options, self._process.wait(EXIT_TIMEOUT_S)
         self._process.kill()
         if watchdog.expired or code == -getattr(signal, "SIGXCPU", 0):
@@ -154,7 +154,7 @@ class _Process:
                 f"Converting it took longer than {options.convert_seconds:g} s (library.convert_seconds). "
                 "Split it, or allow more."
             )
-        reason = f"code {code}" if code is not None else "no sound answer"
+        reason = f"code {code}" if code is not None else "an invalid answer"
         raise DocumentRejected(
             f"Converting it broke the converter ({reason}): it is damaged, or needs more than "
             f"{options.convert_memory_bytes / 1e6:,.0f} MB of memory (library.convert_memory_bytes)."

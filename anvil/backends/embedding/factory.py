@@ -15,8 +15,8 @@ def create_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider
     Raises ConfigError for a name that is not in ``PROVIDERS``.
     """
     if name not in PROVIDERS:
-        known = ", ".join(sorted(PROVIDERS))
-        raise ConfigError(f"Unknown embedding provider {name!r}. Set embedding.provider to one of: {known}.")
+        names = ", ".join(sorted(PROVIDERS))
+        raise ConfigError(f"Unknown embedding provider {name!r}. Set embedding.provider to one of: {names}.")
     return PROVIDERS[name](settings)
 
 
@@ -40,7 +40,7 @@ def explain_mismatch(meta: Mapping[str, str], current: EmbeddingProvider) -> str
     both = f"set embedding.provider to {name!r} and {which}"
     if current.name == "none":
         return f"keywords only were asked for (embedding provider none). To use the index's vectors of {model}, {both}."
-    models = f"the index was built with {model}, at hand is {current.model}."
+    models = f"the index was built with {model}, and the current model is {current.model}."
     if current.name != name:
         return f"{models} Rebuild the index, or {both}."
     if model == BUNDLED_MODEL != current.model:

@@ -98,7 +98,7 @@ class LocalProvider:
             pieces = [text]
         result = self._embed(pieces, self._directory.settings.query_prefix)
         for reason in result.failed.values():
-            raise ModelError(f"The question could not be embedded: {reason}")
+            raise ModelError(f"The query could not be embedded: {reason}")
         weights = [len(spans[start : start + budget]) or 1 for start in starts]
         return _unit(np.asarray(weights, np.float32) @ result.vectors) if len(pieces) > 1 else result.vectors[0]
 

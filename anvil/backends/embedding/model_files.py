@@ -55,7 +55,7 @@ def open_directory(model: str) -> ModelDirectory:
     """The folder behind a model setting: "" for the bundled model, else a folder's path or a hub id.
 
     The bundled folder's digest is read from its model.json, any other is computed (about 0.1 s for 100 MB).
-    Raises ModelError when files are missing or model.json makes no sense.
+    Raises ModelError when files are missing or model.json is invalid.
     """
     path = Path(model).expanduser() if model else BUNDLED
     if model and not path.is_dir():
@@ -116,7 +116,7 @@ def _download(model: str) -> Path:
     if not looks_like_id:
         raise ModelError(f"There is no model folder {model}. {ways_out}")
     if find_spec("huggingface_hub") is None:
-        raise ModelError(f"{model} is no folder here and huggingface_hub is not installed. {ways_out}")
+        raise ModelError(f"{model} is not a folder and huggingface_hub is not installed. {ways_out}")
     from huggingface_hub import snapshot_download
 
     patterns = ["model.onnx", "onnx/model.onnx", "tokenizer.json", "model.json"]
@@ -124,7 +124,7 @@ def _download(model: str) -> Path:
         root = Path(snapshot_download(model, allow_patterns=patterns))
     except Exception as error:  # the hub's library raises its own, its HTTP client's and the system's errors
         raise ModelError(
-            f"{model} is no folder here and the model hub did not give it ({_brief(error)}). {ways_out}"
+            f"{model} is not a folder, and the model hub did not provide it ({_brief(error)}). {ways_out}"
         ) from error
     if not (root / "model.onnx").is_file() and (root / "onnx" / "model.onnx").is_file():
         return _collected(root)

@@ -31,7 +31,7 @@ SCHEME = "openai-embeddings/1"
 
 MAX_INPUTS = 2048
 MAX_REQUEST_TOKENS = 200_000
-"""The API accepts about 300,000. The count is an estimate, and a rejected request is split in two."""
+"""The API accepts about 300,000. The count is an estimate; a rejected request is split in two."""
 
 MAX_ATTEMPTS = 3
 BACKOFF_S = 1.0
@@ -58,14 +58,14 @@ class OpenAIProvider:
         url = settings.base_url or os.environ.get(BASE_URL, "").strip()
         self._url = index_url.service(url, "embedding.base_url" if settings.base_url else BASE_URL) if url else None
         self.model = settings.model or DEFAULT_MODEL
-        known = DIMENSIONS.get(self.model)
-        dimensions = settings.dimensions or known
+        model_dimensions = DIMENSIONS.get(self.model)
+        dimensions = settings.dimensions or model_dimensions
         if dimensions is None:
             raise ConfigError(f"The dimensions of {self.model} are not known. Set embedding.dimensions.")
         self.dimensions = dimensions
         self.digest = hashlib.sha256(f"{SCHEME}\n{self.model}\n{dimensions}".encode()).hexdigest()
         # Models of other servers have their own size and may refuse the parameter.
-        self._shortened = known is not None and dimensions != known
+        self._shortened = model_dimensions is not None and dimensions != model_dimensions
         self._settings = settings
         self._sleep = sleep
         self._lock = threading.Lock()
@@ -110,7 +110,7 @@ class OpenAIProvider:
         """The (dimensions,) unit vector of a query. Raises ProviderError with the reason if it failed."""
         result = self.embed([text])
         for reason in result.failed.values():
-            raise ProviderError(f"The question could not be embedded: {reason}")
+            raise ProviderError(f"The query could not be embedded: {reason}")
         vector: Vector = result.vectors[0]
         return vector
 
@@ -166,8 +166,8 @@ class OpenAIProvider:
                     raise ProviderError(self._reason(error)) from None
                 if attempt == MAX_ATTEMPTS or not (error.status_code == 429 or error.status_code >= 500):
                     raise
-                asked = retry_after(error.response.headers.get("retry-after"))
-                wait = BACKOFF_S * 2 ** (attempt - 1) if asked is None else asked
+                header_wait_s = retry_after(error.response.headers.get("retry-after"))
+                wait = BACKOFF_S * 2 ** (attempt - 1) if header_wait_s is None else header_wait_s
             self._sleep(wait)
         raise AssertionError("the last try returns or raises")
 
@@ -208,9 +208,9 @@ class OpenAIProvider:
             where = index_url.without_secrets(str(self._client().base_url)).rstrip("/")
             return f"No connection to {where}: {type(error).__name__}."
         body = error.body if isinstance(error.body, dict) else {}
-        said = " ".join(str(body.get("message") or "").split())[:300]
-        said = _KEY_LIKE.sub("[key]", said.replace(self._key, "[key]"))
-        return f"OpenAI answered HTTP {status}" + (f": {said}" if said else "")
+        message = " ".join(str(body.get("message") or "").split())[:300]
+        message = _KEY_LIKE.sub("[key]", message.replace(self._key, "[key]"))
+        return f"OpenAI answered HTTP {status}" + (f": {message}" if message else "")
 
 
 def api_key(settings: EmbeddingSettings) -> str:

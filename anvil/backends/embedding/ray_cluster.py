@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from anvil.core.config.schema import EmbeddingSettings
 
 MAX_LOCAL_TEXTS = 512
-"""Up to so many texts are embedded on this machine, which takes less time than to connect to a cluster."""
+"""Up to this number, texts are embedded on this machine, which takes less time than to connect to a cluster."""
 DIAL_TIMEOUT_S = 10.0
 START_TIMEOUT_S = 150.0
 """For the connection. Ray gives a busy head 40 seconds, and there are three attempts."""
@@ -47,13 +47,13 @@ _SECRET_VARIABLES = ("ANVIL_", "OPENAI_", "PYTHONWARNINGS")
 def executor(address: str, provider: EmbeddingProvider, settings: EmbeddingSettings) -> Executor:
     """The executor at ``address``: ``ray://HOST:PORT``, ``ray://auto`` or ``ray://local``. Nothing is started yet.
 
-    Raises :class:`ConfigError` for an address that makes no sense, a provider whose work cannot be spread, and
-    where Ray is not installed.
+    Raises :class:`ConfigError` for an invalid address, for a provider that cannot run on a cluster, and when Ray
+    is not installed.
     """
     if not re.fullmatch(r"ray://(local|auto|([\w.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5})", address):
         raise ConfigError(
-            f"{address!r} is no executor. Name a cluster as ray://HOST:10001, as ray://auto where RAY_ADDRESS or this "
-            "machine says which, or start one on this machine with ray://local."
+            f"{address!r} is not an executor. Name a cluster as ray://HOST:10001, as ray://auto where RAY_ADDRESS or "
+            "this machine says which, or start one on this machine with ray://local."
         )
     if provider.name == "none":
         return LocalExecutor(provider)  # no vectors: nothing to spread
@@ -203,7 +203,7 @@ class _Driver:
                 f"The Ray cluster at {self._address} does not answer within {START_TIMEOUT_S:.0f} seconds. {unchanged}"
             )
         if connected:
-            return f"The Ray cluster at {self._address} went away during the build ({reason}). {unchanged}"
+            return f"The Ray cluster at {self._address} was lost during the build ({reason}). {unchanged}"
         return (
             f"The Ray cluster at {self._address} cannot be used ({reason.rstrip('.')}). {unchanged} See that it runs "
             "the Ray and Python of this machine, and set RAY_AUTH_TOKEN if it asks for a token."

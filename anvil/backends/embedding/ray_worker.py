@@ -38,7 +38,7 @@ def work(request: dict[str, Any], texts: list[str]) -> dict[str, Any]:
     try:
         provider, digest, probe_fingerprint = _provider(request["model"], request["dimensions"])
     except AnvilError as error:
-        return {"refused": f"the model is not to be had there: {error}"}
+        return {"refused": f"the model is not available there: {error}"}
     if digest != request["digest"]:
         return {"refused": f"the model there is another ({digest[:12]}) than the one here ({request['digest'][:12]})"}
     embedded = provider.embed(texts)

@@ -1,7 +1,7 @@
-"""Front matter: the YAML (``---``) or TOML (``+++``) block at the very start of a page, and nowhere else.
+"""Front matter: the YAML (``---``) or TOML (``+++``) block at the start of a page.
 
-``split`` takes it off the text and gives plain JSON values. What is unbalanced, invalid, too large or
-hostile is not front matter: it stays in the text, so that nothing is ever lost, and nothing is raised.
+:func:`split` returns it as plain JSON values. A block that is incomplete, invalid, too large or malicious is not front
+matter. It stays in the text, and nothing is raised.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MAX_CHARS = 65_536
 MAX_DEPTH = 32
 MAX_NODES = 10_000
 MAX_ALIASES = 16
-"""Aliases and merge keys multiply ("billion laughs"); with 16 of them at most a few hundred fold."""
+"""Aliases and merge keys multiply nodes ("billion laughs"). With 16 it is a factor of a few hundred."""
 MAX_DOTS = 1000
-"""Of a line of TOML: a dotted key of 15,000 parts takes its reader seconds."""
+"""Of a line of TOML. A dotted key of 15,000 parts takes seconds to parse."""
 MAX_BITS = 2048
-"""Of a whole number: 617 digits. Python writes at most 4,300, or 640 where it is told so, but reads more in hex."""
+"""Of a whole number: 617 digits. Python writes 4,300 at most (640 if configured), but reads more in hex."""
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
@@ -39,7 +39,7 @@ _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Refused(Exception):
-    """Front matter that is well formed but not worth the risk."""
+    """Valid front matter that is over a limit."""
 
 
 def split(text: str) -> tuple[Mapping[str, Any], int]:
@@ -62,7 +62,7 @@ def split(text: str) -> tuple[Mapping[str, Any], int]:
 
 
 def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
-    """Metadata that another program read, as JSON knows it; a value that JSON has no word for is left out."""
+    """Metadata from another program as JSON values; other values are left out."""
     found: dict[str, Any] = {}
     for key, value in metadata.items():
         with contextlib.suppress(_Refused):
@@ -71,7 +71,7 @@ def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _line(text: str, position: int) -> int:
-    """Offset just behind the line that begins at ``position``."""
+    """Offset after the line that begins at ``position``."""
     found = _LINE.match(text, position)
     return found.end() if found else len(text)
 
@@ -90,7 +90,7 @@ def _parse(source: str, fence: str) -> dict[str, Any] | None:
         if not isinstance(loaded, Mapping):
             return None
         plain = _plain(loaded, 0, [MAX_NODES])
-    except Exception:  # PyYAML lets ValueError, TypeError, OverflowError and more through on odd scalars
+    except Exception:  # PyYAML raises ValueError, TypeError, OverflowError and others for some scalars
         return None
     return plain if isinstance(plain, dict) else None
 
@@ -113,7 +113,7 @@ def refuse_hostile_yaml(source: str) -> None:
 
 
 def _plain(value: Any, depth: int, budget: list[int]) -> Any:
-    """``value`` as JSON knows it; ``budget`` counts down the nodes that may still be made."""
+    """``value`` as a JSON value. ``budget``: number of nodes that are still allowed."""
     budget[0] -= 1
     if depth > MAX_DEPTH or budget[0] < 0:
         raise _Refused
@@ -157,6 +157,6 @@ def _whole(number: int) -> int:
 
 
 def _text(text: str) -> str:
-    if not is_unicode(text):  # half a surrogate pair, by an escape
+    if not is_unicode(text):  # a lone surrogate, from an escape
         raise _Refused
     return text

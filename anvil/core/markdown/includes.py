@@ -1,9 +1,9 @@
-"""Text that a page includes from other files of its repository, put in place as readers of the site see it.
+"""Expanding text that a page includes from other files of its repository, as readers of the site see it.
 
-The line that names a file stays, and what it includes follows it; nothing else of the page is changed, and each
-inserted line counts as the line that names the file. Known are ``{* path ln[1:5] *}`` and ``{! path !}`` (FastAPI,
-mdx_include), ``--8<-- "path:section"`` (pymdownx), ``<<< @/path#region`` (VitePress), ``{{< readfile "path" >}}``
-(Docsy) and ``literalinclude`` (Sphinx, MyST). Pure: files are read through a function of the caller's.
+The line that names a file stays, and the included lines follow it. Each of them has the line number of that line.
+Nothing else of the page is changed. Supported are ``{* path ln[1:5] *}`` and ``{! path !}`` (FastAPI, mdx_include),
+``--8<-- "path:section"`` (pymdownx), ``<<< @/path#region`` (VitePress), ``{{< readfile "path" >}}`` (Docsy) and
+``literalinclude`` (Sphinx, MyST). Files are read by a function of the caller.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import NamedTuple
 from anvil.core.file_selection import is_private
 
 VERSION = "1"
-"""Goes up whenever the same files give other text: pages that include something are read again."""
+"""Increase it when the same files give other text. Then pages with included files are read again."""
 NOT_FOLLOWED = "+0{}"
 """The fingerprint of a page that may include files, made while ``source.includes`` was off. It differs from any that is
 made with it, so the page is read again when it is switched on."""
 MAX_FILE_BYTES = 200_000
 """A larger file is not included."""
 MAX_PAGE_CHARACTERS = 400_000
-"""What one page may include altogether."""
+"""Included text of one page."""
 MAX_INCLUDES = 200
-"""Lines of a page that are followed."""
+"""Lines of a page that include a file."""
 MAX_INCLUDE_DEPTH = 2
-"""A Markdown file that is included may include others; those include nothing more."""
+"""An included Markdown file can include others, which include nothing more."""
 MAX_LINE_CHARACTERS = 400
-"""A longer line names no file, and marks nothing in one: it need not be looked at."""
+"""Longer lines are not parsed."""
 MAX_PARENT_FOLDERS = 4
-"""Folders above the documentation folder in which a path may begin."""
+"""Folders above the documentation folder that a path can start from."""
 
 _MARKS = (b"{*", b"{!", b"8<-", b"<<<", b"readfile", b"literalinclude")
 _HINT = re.compile(r"\{[*!]|8<-|<<<|readfile|literalinclude|```|~~~|:::")
@@ -80,7 +80,7 @@ class Found(NamedTuple):
 
 
 Look = Callable[[str], Found]
-"""A file by its path from the repository's root."""
+"""Path from the repository's root -> file."""
 
 
 class Missing(NamedTuple):
@@ -105,8 +105,8 @@ class Expanded:
 
 
 def may_include(data: bytes) -> bool:
-    """Whether a page's bytes hold anything that may include a file."""
-    return any(mark in data for mark in _MARKS)  # a tenth of the time of one regular expression
+    """Whether a page can include a file, by its bytes."""
+    return any(mark in data for mark in _MARKS)  # ten times as fast as a regular expression
 
 
 def expand(text: str, page: str, root: str, look: Look) -> Expanded:
@@ -116,14 +116,14 @@ def expand(text: str, page: str, root: str, look: Look) -> Expanded:
 
 
 def fingerprint(files: Mapping[str, str]) -> str:
-    """What an index keeps of the files that a page was made with; empty for a page that names none."""
+    """The fingerprint of included files, for the index; empty without them."""
     if not files:
         return ""
     return f"+{VERSION}" + json.dumps(files, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def files(fingerprint: str) -> dict[str, str] | None:
-    """The files of a fingerprint, by path; None when it is none of this version."""
+    """Path -> blob id of a fingerprint; None for another version."""
     head = f"+{VERSION}" + "{"
     if not fingerprint.startswith(head):
         return None
@@ -219,7 +219,7 @@ class _Expansion:
         return out, inserted
 
     def _one(self, line: str, depth: int, prose: bool) -> list[str] | None:
-        """What a single line includes; ``prose``: it is in no fence."""
+        """The lines that a line includes. ``prose``: it is not in a fence."""
         if prose and (found := _VARIANT.fullmatch(line)):
             lines = self._read(found[2], _chosen(found[3]))
             return _fenced(lines, found[2], found[1])
@@ -302,7 +302,7 @@ def _option(line: str) -> re.Match[str] | None:
 
 
 def _closing(lines: Sequence[str], start: int) -> int | None:
-    """Where a block of snippets ends that begins before ``start``; None when it does not."""
+    """The line of the end of a snippet block that begins before ``start``; None without an end."""
     for at in range(start, min(start + MAX_INCLUDES, len(lines))):
         if len(lines[at]) <= MAX_LINE_CHARACTERS and _BLOCK.fullmatch(lines[at]):
             return at
@@ -310,7 +310,7 @@ def _closing(lines: Sequence[str], start: int) -> int | None:
 
 
 def _fenced(lines: list[str] | None, path: str, indent: str) -> list[str] | None:
-    """Code under marks longer than any it holds; its language is the ending of ``path``."""
+    """Code in a fence that is longer than any in it. The language is the ending of ``path``."""
     if not lines:
         return None
     ticked = [line for line in lines if "```" in line]
@@ -325,7 +325,7 @@ def _indented(lines: list[str] | None, indent: str) -> list[str] | None:
 
 
 def _chosen(options: str) -> Callable[[list[str]], list[str] | None]:
-    """By ``ln[1:5,9]`` or ``[ln:1-5,9]``; all lines without it."""
+    """A function that selects the lines of ``ln[1:5,9]`` or ``[ln:1-5,9]``; all lines without it."""
     found = _LINES.search(options)
     return (lambda lines: _ranges(lines, found[1])) if found else list
 
@@ -343,7 +343,7 @@ def _ranges(lines: list[str], said: str) -> list[str] | None:
 
 
 def _section(lines: list[str], part: str) -> list[str] | None:
-    """What pymdownx's ``file:part`` means: lines, or a section between its marks. The marks themselves are no text."""
+    """The part of pymdownx's ``file:part``: lines, or a section between its marks, without the marks."""
     if part and re.fullmatch(r"[\d:,]+", part):
         return _ranges(lines, part)
     name = part
@@ -385,7 +385,7 @@ def _dedented(lines: list[str]) -> list[str]:
 
 
 def _literal_lines(lines: list[str], said: Mapping[str, str]) -> list[str] | None:
-    """What Sphinx's ``literalinclude`` takes of a file."""
+    """The lines that Sphinx's ``literalinclude`` selects."""
     if "lines" in said:
         chosen = _ranges(lines, said["lines"])
         if chosen is None:

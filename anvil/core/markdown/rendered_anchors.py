@@ -1,9 +1,9 @@
-"""Anchors as the published page has them: its headings decide, not a rule about their text.
+"""Anchors of the published page, from the headings of its HTML.
 
-The sections of a page's Markdown and the headings of its HTML tell the same story in the same order, yet neither has
-all of the other's: headings inside admonitions or lists are none of our sections, a line that looks like a heading may
-be none in the HTML, and icons, links or macros change a heading's text. They are laid side by side like two versions
-of a text. A section without a heading of its own gets the anchor of the section around it.
+The sections of the Markdown and the headings of the HTML have the same order, but neither has all of the other's:
+headings inside admonitions or lists are not sections, a line that looks like a heading may be none in the HTML, and
+icons, links or macros change the text of a heading. They are matched like two versions of a text. A section without a
+heading gets the anchor of the section around it.
 """
 
 from __future__ import annotations

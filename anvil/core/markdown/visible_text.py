@@ -1,7 +1,7 @@
-"""What readers see of a Markdown page: its text without comments, tags, styles, scripts, drawings and definitions.
+"""The text of a Markdown page that readers see: without comments, tags, styles, scripts, drawings and definitions.
 
-Pure. One pass over the text, linear, never raising, whatever the text. Fenced, indented and inline code is not touched.
-What is hidden is masked, one character for one, line ends kept: offsets and line numbers stay those of the source.
+It takes one pass, linear time, and raises for no text. Code is not changed. Hidden characters are masked one by one,
+and line ends are kept, so offsets and line numbers stay those of the source.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from anvil.core.markdown.lines import LINE_END
 from anvil.models.documents import Block, ParsedPage
 
 MASK = "\x7f"
-"""Stands for a hidden character. No tokenizer takes it for a part of a word."""
+"""In place of a hidden character. For tokenizers it is not part of a word."""
 GAP = "\x1f"
-"""The same where readers see a space or a new line, such as between two cells of a table."""
+"""In place of a hidden character where readers see a space or a line break, as between two cells of a table."""
 
 _MASKS = re.compile(f"[{MASK}{GAP}]")
 _HIDDEN_LINE = re.compile(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
@@ -55,7 +55,7 @@ APART = frozenset(
     tfoot th thead tr ul video
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
-"""Elements whose tags part words."""
+"""Elements whose tags separate words."""
 _ELEMENTS = APART | frozenset(
     """
     a abbr acronym area b base bdi bdo big body button canvas caption cite code col colgroup data datalist del dfn em
@@ -64,7 +64,7 @@ _ELEMENTS = APART | frozenset(
     template textarea time title track tt u var wbr
     """.split()  # noqa: SIM905
 )
-"""HTML's own; other names in angle brackets, such as ``<path>`` or a component, stay what they are: text."""
+"""HTML's own elements. Other names in angle brackets, such as ``<path>`` or a component, are text."""
 
 
 Kind = Literal["comment", "tag", "block tag", "definition", "look", "code", "fence", "open fence"]
@@ -101,22 +101,22 @@ def masked(text: str, site: bool = False) -> str:
 
 
 def shown(text: str) -> str:
-    """What is left of a masked text for people and models to read."""
+    """The visible text of a masked one."""
     return text.replace(MASK, "").replace(GAP, " ") if MASK in text or GAP in text else text
 
 
 def without_hidden_lines(mask: str) -> str:
-    """The same, also without the lines of which nothing is left."""
+    """The visible text, without lines that are hidden as a whole."""
     return shown(_HIDDEN_LINE.sub("", mask))
 
 
 def taken(text: str, mask: str) -> str:
-    """The characters of ``text`` that ``mask``, the same masked, lacks."""
+    """The hidden characters of ``text``. ``mask``: the same text masked."""
     return "".join(text[found.start()] for found in _MASKS.finditer(mask)) if mask != text else ""
 
 
 def restored(mask: str, characters: str) -> str:
-    """The text again, from the same masked and the characters :func:`taken` from it."""
+    """The whole text, from its masked form and the characters of :func:`taken`."""
     if not characters:
         return mask
     left = iter(characters)
@@ -124,7 +124,7 @@ def restored(mask: str, characters: str) -> str:
 
 
 def cleaned(page: ParsedPage) -> ParsedPage:
-    """The page without what readers do not see. Sections, blocks and lines are those that it had before."""
+    """The page without hidden text. Its sections, blocks and lines are the same."""
     mask = masked(page.text, site=True)
     if mask == page.text:
         return page
@@ -241,7 +241,7 @@ def _after(text: str, at: int, mark: str, without_end: set[str]) -> int:
 
 
 def _code_spans(text: str) -> dict[int, int]:
-    """Where inline code begins -> where it ends; a run of ticks is closed by the next as long in its paragraph."""
+    """Start -> end of inline code. A run of backticks ends at the next one of the same length in its paragraph."""
     spans: dict[int, int] = {}
     runs: list[tuple[int, int]] = []
 

@@ -165,7 +165,7 @@ def test_a_cluster_that_goes_away_leaves_the_old_index(
             os.kill(pid, signal.SIGKILL)
 
     began = time.monotonic()
-    with pytest.raises(BuildError, match=r"ray://local went away during the build \(.*\)\. The index is what it was\."):
+    with pytest.raises(BuildError, match=r"ray://local was lost during the build \(.*\)\. The index is what it was\."):
         build(few, "index.db", "ray://local", progress=Once(kill))
     assert time.monotonic() - began < 90
     assert (tmp_path / "index.db").read_bytes() == before

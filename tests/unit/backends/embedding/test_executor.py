@@ -108,7 +108,7 @@ def test_here_takes_one_batch_after_the_other(local: EmbeddingProvider) -> None:
     "address", ["", "ray", "ray://", "ray://host", "ray://host:port", "http://host:10001", "ray://a b:1", "ray://h:1/x"]
 )
 def test_addresses_that_make_no_sense_are_refused(address: str, local: EmbeddingProvider) -> None:
-    with pytest.raises(ConfigError, match=r"is no executor\. Name a cluster as ray://HOST:10001"):
+    with pytest.raises(ConfigError, match=r"is not an executor\. Name a cluster as ray://HOST:10001"):
         ray_cluster.executor(address, local, EmbeddingSettings())
 
 
@@ -238,7 +238,7 @@ def test_a_worker_on_one_thread_makes_the_same_bits(local: EmbeddingProvider, mo
     [
         ({"version": "9.9"}, f"Anvil {anvil.__version__} is installed there and 9.9 here"),
         ({"digest": "f" * 64}, "the model there is another (1a2b) than the one here (ffffffffffff)"),
-        ({"model": "./nowhere"}, "the model is not to be had there: There is no model folder ./nowhere."),
+        ({"model": "./nowhere"}, "the model is not available there: There is no model folder ./nowhere."),
     ],
 )
 def test_a_worker_that_is_not_what_was_asked_for_says_so(

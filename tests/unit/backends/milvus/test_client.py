@@ -73,7 +73,7 @@ def test_a_file_that_another_process_holds_is_said_to_be(tmp_path: Path) -> None
         [sys.executable, "-c", script], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout is not None and other.stdout.readline() == "open\n"
-        with pytest.raises(Unreachable, match="another process"):
+        with pytest.raises(Unreachable, match="Only one process"):
             client("milvus+lite:lite.db/docs", tmp_path).ask("list_collections")
         other.communicate("\n")
 

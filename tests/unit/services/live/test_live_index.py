@@ -311,7 +311,7 @@ def test_another_model_searches_by_words_and_says_so(built: Path, held: Held, lo
         write(built, {"new.md": "# Quagga\n"})
         result = found.search("quagga")
         assert result.results[0].metadata.file_path == "new.md" and result.freshness.pending_vectors == 0
-        assert "built with all-MiniLM-L6-v2, at hand is another-model" in result.freshness.notes[0]
+        assert "built with all-MiniLM-L6-v2, and the current model is another-model" in result.freshness.notes[0]
         assert found.search("quagga", mode="keyword").freshness.notes == ()
         with pytest.raises(ConfigError, match="another-model"):
             found.search("quagga", mode="semantic")
@@ -334,12 +334,12 @@ def test_vectors_that_are_not_used_say_what_to_set(docs: Path, tmp_path: Path, m
     way = "set embedding.provider to 'local' and leave embedding.model empty."
     assert told(Config(embedding=EmbeddingSettings(provider="none"))) == f"{asked}all-MiniLM-L6-v2, {way}"
     other = told(Config(embedding=EmbeddingSettings(provider="openai", api_key="k")))
-    assert other == f"{off}{built_with}, at hand is text-embedding-3-small. Rebuild the index, or {way}"
+    assert other == f"{off}{built_with}, and the current model is text-embedding-3-small. Rebuild the index, or {way}"
     model = shutil.copytree(Path(anvil.__file__).parent / "backends/embedding/model", tmp_path / "other")
     about = json.loads((model / "model.json").read_text("utf-8"))
     (model / "model.json").write_text(json.dumps(about | {"name": "mine", "query_prefix": "q: "}), "utf-8")
     mine = Config(embedding=EmbeddingSettings(model=str(model)))
-    assert told(mine).endswith("at hand is mine. Rebuild the index, or leave embedding.model empty.")
+    assert told(mine).endswith("the current model is mine. Rebuild the index, or leave embedding.model empty.")
     with anvil.open(docs, tmp_path / "i.db", config=mine) as built:
         built.index()
     assert told(Config()).endswith("is all-MiniLM-L6-v2. Rebuild the index, or set embedding.model to that model.")
