@@ -83,6 +83,23 @@ def fresh(work: Path) -> bool:
         return not opened.check(git_tree.commit_tree(work / "docs", "HEAD"), index)
 
 
+# --- anvil-test ------------------------------------------------------------------------------------------------
+
+
+def test_a_commit_after_which_the_pages_do_not_answer_is_refused(tmp_path: Path) -> None:
+    work = repository(tmp_path / "work", "anvil-test")
+    question = '[[question]]\nask = "quiet window at night"\nwithin = 1\nexpect = "guides/alerts.md#silence-at-night"\n'
+    write(work, {"anvil-tests.toml": question})
+    run(work, "add", "-A")
+    call(work, "git", "commit", "-q", "-m", "a question")
+    write(work / "docs", {"guides/alerts.md": PAGES["guides/alerts.md"].replace("quiet window", "pause")})
+    write(work / "docs", {"index.md": f"{PAGES['index.md']}\n## A quiet window at night\n\nA quiet window at night.\n"})
+    run(work, "add", "docs/index.md")
+    said = call(work, "git", "commit", "-q", "-m", "both", code=None)
+    assert "0 of 1 question is answered as expected" in said
+    assert "came instead  1. index.md" in said
+
+
 # --- anvil-check -----------------------------------------------------------------------------------------------
 
 
