@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LARGE = 50_000
+MIN_CHARACTERS = 50_000
 """Characters of a text from which on the collector pauses."""
 
 _lock = threading.Lock()
@@ -21,9 +21,10 @@ _enabled = True
 
 @contextmanager
 def paused(size: int) -> Iterator[None]:
-    """No garbage collection within the ``with`` block, in any thread, if ``size`` is at least :data:`LARGE`."""
+    """No garbage collection within the ``with`` block, in any thread, if ``size`` is at least
+    :data:`MIN_CHARACTERS`."""
     global _pauses, _enabled
-    if size < LARGE:
+    if size < MIN_CHARACTERS:
         yield
         return
     with _lock:

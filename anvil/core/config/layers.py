@@ -131,8 +131,8 @@ def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
     if plain is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
-        wanted = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}[plain]
-        raise ConfigError(f"{dotted} in {origin} must be {wanted}, not {_named(value)}.")
+        expected = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}[plain]
+        raise ConfigError(f"{dotted} in {origin} must be {expected}, not {_named(value)}.")
     return value
 
 
@@ -149,8 +149,8 @@ def _from_text(text: str, kind: Any, variable: str) -> Any:
         try:
             return plain(text)
         except ValueError:
-            wanted = "a whole number" if plain is int else "a number"
-            raise ConfigError(f"{variable} must be {wanted}, not {text!r}.") from None
+            expected = "a whole number" if plain is int else "a number"
+            raise ConfigError(f"{variable} must be {expected}, not {text!r}.") from None
     return text
 
 

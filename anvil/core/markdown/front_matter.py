@@ -63,17 +63,17 @@ def split(text: str) -> tuple[Mapping[str, Any], int]:
 
 def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     """Metadata from another program as JSON values; other values are left out."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in metadata.items():
         with contextlib.suppress(_Refused):
-            found[_key(key)] = _plain(value, 0, [MAX_NODES])
-    return found
+            values[_key(key)] = _plain(value, 0, [MAX_NODES])
+    return values
 
 
 def _line(text: str, position: int) -> int:
     """Offset after the line that begins at ``position``."""
-    found = _LINE.match(text, position)
-    return found.end() if found else len(text)
+    match = _LINE.match(text, position)
+    return match.end() if match else len(text)
 
 
 def _parse(source: str, fence: str) -> dict[str, Any] | None:

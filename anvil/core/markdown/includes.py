@@ -128,10 +128,10 @@ def files(fingerprint: str) -> dict[str, str] | None:
     if not fingerprint.startswith(head):
         return None
     try:
-        found = json.loads(fingerprint[len(head) - 1 :])
+        values = json.loads(fingerprint[len(head) - 1 :])
     except ValueError:
         return None
-    return found if isinstance(found, dict) and all(isinstance(each, str) for each in found.values()) else None
+    return values if isinstance(values, dict) and all(isinstance(value, str) for value in values.values()) else None
 
 
 def source_line(line: int, inserted: Sequence[tuple[int, int]]) -> int:
@@ -180,69 +180,69 @@ class _Expansion:
             if not self.left or not self.room or len(line) > MAX_LINE_CHARACTERS or not _HINT.search(line):
                 continue
             bare = line.rstrip("\r")
-            made: list[str] | None = None
-            if found := _FENCE.match(bare):
-                marks, info = found[1], found[2].strip()
+            included: list[str] | None = None
+            if match := _FENCE.match(bare):
+                marks, info = match[1], match[2].strip()
                 if fence is None:
                     fence, opened = (marks, info), at
                 elif marks.startswith(fence[0]) and not info:
                     directive = _MYST.fullmatch(fence[1])
                     fence = None
                     if directive:
-                        made = self._literal(directive[1], lines[opened : at - 1], bare[: found.start(1)], True)
+                        included = self._literal(directive[1], lines[opened : at - 1], bare[: match.start(1)], True)
             elif "8<-" in bare and _BLOCK.fullmatch(bare) and (end := _closing(lines, at)):
                 indent = bare[: len(bare) - len(bare.lstrip())]
-                made = []
-                for each in lines[at:end]:
-                    if each.strip() and not each.strip().startswith(";"):
-                        made += self._snippet(each.strip(), indent, depth, fence is None) or []
+                included = []
+                for included_line in lines[at:end]:
+                    if included_line.strip() and not included_line.strip().startswith(";"):
+                        included += self._snippet(included_line.strip(), indent, depth, fence is None) or []
                 out += lines[at : end + 1]
                 at = end + 1
-            elif found := _RST.fullmatch(bare):
+            elif match := _RST.fullmatch(bare):
                 end = at
                 while end < len(lines) and _option(lines[end]):
                     end += 1
-                made = self._literal(found[2], lines[at:end], found[1] + "   ", False) if fence else None
+                included = self._literal(match[2], lines[at:end], match[1] + "   ", False) if fence else None
                 out += lines[at:end]
                 at = end
             else:
-                made = self._one(bare, depth, fence is None)
+                included = self._one(bare, depth, fence is None)
             if not depth:
                 self.missing += (Missing(at, *absent) for absent in self._absent)
                 self._absent.clear()
-            if made:
+            if included:
                 self.left -= 1
-                self.room -= min(self.room, sum(map(len, made)) + len(made))
+                self.room -= min(self.room, sum(map(len, included)) + len(included))
                 end_of_line = "\r" if line.endswith("\r") else ""
-                out += [each + end_of_line for each in made]
-                inserted.append((at, len(made)))
+                out += [included_line + end_of_line for included_line in included]
+                inserted.append((at, len(included)))
         return out, inserted
 
     def _one(self, line: str, depth: int, prose: bool) -> list[str] | None:
         """The lines that a line includes. ``prose``: it is not in a fence."""
-        if prose and (found := _VARIANT.fullmatch(line)):
-            lines = self._read(found[2], _chosen(found[3]))
-            return _fenced(lines, found[2], found[1])
-        if found := _BRACED.fullmatch(line):
-            return _indented(self._read(found[2], _chosen(found[3])), found[1])
-        if "8<-" in line and (found := _SNIPPET.fullmatch(line)):
-            return self._snippet(found[2] or found[3], found[1], depth, prose)
-        if prose and (found := _VITEPRESS.fullmatch(line)):
-            region = found[3]
-            lines = self._read(found[2], lambda all_: _region(all_, region) if region else all_)
-            return _fenced(lines, found[2], found[1])
-        if "readfile" in line and (found := _READFILE.fullmatch(line)):
-            said = {key or "file": a or b or c for key, a, b, c in _ARGUMENT.findall(found[2])}
-            if "file" not in said:
+        if prose and (match := _VARIANT.fullmatch(line)):
+            lines = self._read(match[2], _chosen(match[3]))
+            return _fenced(lines, match[2], match[1])
+        if match := _BRACED.fullmatch(line):
+            return _indented(self._read(match[2], _chosen(match[3])), match[1])
+        if "8<-" in line and (match := _SNIPPET.fullmatch(line)):
+            return self._snippet(match[2] or match[3], match[1], depth, prose)
+        if prose and (match := _VITEPRESS.fullmatch(line)):
+            region = match[3]
+            lines = self._read(match[2], lambda all_: _region(all_, region) if region else all_)
+            return _fenced(lines, match[2], match[1])
+        if "readfile" in line and (match := _READFILE.fullmatch(line)):
+            arguments = {key or "file": a or b or c for key, a, b, c in _ARGUMENT.findall(match[2])}
+            if "file" not in arguments:
                 return None
-            lines = self._read(said["file"], list)
-            if said.get("code") == "true":
-                return _fenced(lines, f".{said['lang']}" if said.get("lang") else said["file"], found[1])
-            return self._nested(lines, said["file"], found[1], depth, prose)
+            lines = self._read(arguments["file"], list)
+            if arguments.get("code") == "true":
+                return _fenced(lines, f".{arguments['lang']}" if arguments.get("lang") else arguments["file"], match[1])
+            return self._nested(lines, arguments["file"], match[1], depth, prose)
         return None
 
-    def _snippet(self, said: str, indent: str, depth: int, prose: bool) -> list[str] | None:
-        path, _, part = said.partition(":")
+    def _snippet(self, reference: str, indent: str, depth: int, prose: bool) -> list[str] | None:
+        path, _, part = reference.partition(":")
         if part.startswith("//"):
             return None  # an address
         lines = self._read(path, lambda all_: _section(all_, part))
@@ -255,22 +255,22 @@ class _Expansion:
         return _indented(lines, indent)
 
     def _literal(self, path: str, options: Sequence[str], indent: str, fenced: bool) -> list[str] | None:
-        said = {found[1]: found[2] for each in options if (found := _option(each))}
-        if said.keys() - _LITERAL - _LOOKS:
+        options_by_name = {option[1]: option[2] for line in options if (option := _option(line))}
+        if options_by_name.keys() - _LITERAL - _LOOKS:
             return None  # such as pyobject: what it takes is not plain
-        lines = self._read(path, lambda all_: _literal_lines(all_, said))
-        language = said.get("language")
+        lines = self._read(path, lambda all_: _literal_lines(all_, options_by_name))
+        language = options_by_name.get("language")
         return _fenced(lines, f".{language}" if language else path, indent) if fenced else _indented(lines, indent)
 
     def _read(self, path: str, choose: Callable[[list[str]], list[str] | None]) -> list[str] | None:
         candidates = tuple(self._candidates(path))
-        for each in candidates:
-            found = self.look(each)
-            self.files[each] = found.id
-            if found.id:
-                if found.text is None or len(found.text) > self.room:
+        for candidate in candidates:
+            file = self.look(candidate)
+            self.files[candidate] = file.id
+            if file.id:
+                if file.text is None or len(file.text) > self.room:
                     return None
-                lines = [line.rstrip("\r") for line in found.text.removesuffix("\n").split("\n")]
+                lines = [line.rstrip("\r") for line in file.text.removesuffix("\n").split("\n")]
                 return choose(lines)
         self._absent.append((path, candidates))
         return None
@@ -290,11 +290,11 @@ class _Expansion:
             bases = [*above[1:], above[0], own]
         seen: set[str] = set()
         for base in bases:
-            each = posixpath.normpath(posixpath.join(base, path))
-            inside = not each.startswith(("../", "/")) and each not in ("..", ".")
-            if inside and each not in seen and not is_private(each):
-                seen.add(each)
-                yield each
+            candidate = posixpath.normpath(posixpath.join(base, path))
+            inside = not candidate.startswith(("../", "/")) and candidate not in ("..", ".")
+            if inside and candidate not in seen and not is_private(candidate):
+                seen.add(candidate)
+                yield candidate
 
 
 def _option(line: str) -> re.Match[str] | None:
@@ -314,7 +314,7 @@ def _fenced(lines: list[str] | None, path: str, indent: str) -> list[str] | None
     if not lines:
         return None
     ticked = [line for line in lines if "```" in line]
-    longest = max((len(found) for line in ticked for found in re.findall(r"`{3,}", line)), default=2)
+    longest = max((len(ticks) for line in ticked for ticks in re.findall(r"`{3,}", line)), default=2)
     marks = "`" * (longest + 1)
     language = posixpath.splitext("x" + path if path.startswith(".") else path)[1][1:]
     return _indented([marks + language, *lines, marks], indent)
@@ -326,14 +326,14 @@ def _indented(lines: list[str] | None, indent: str) -> list[str] | None:
 
 def _chosen(options: str) -> Callable[[list[str]], list[str] | None]:
     """A function that selects the lines of ``ln[1:5,9]`` or ``[ln:1-5,9]``; all lines without it."""
-    found = _LINES.search(options)
-    return (lambda lines: _ranges(lines, found[1])) if found else list
+    match = _LINES.search(options)
+    return (lambda lines: _ranges(lines, match[1])) if match else list
 
 
-def _ranges(lines: list[str], said: str) -> list[str] | None:
+def _ranges(lines: list[str], ranges: str) -> list[str] | None:
     """The lines of ``1:5``, ``1-5``, ``3:``, ``:3`` or ``7``, 1-based, inclusive, several with commas."""
     chosen: list[str] = []
-    for part in said.split(","):
+    for part in ranges.split(","):
         first, dash, last = re.sub(r"\s", "", part).replace("-", ":").partition(":")
         if not (first or last) or not (first + last).isdecimal() or max(len(first), len(last)) > 9:
             return None
@@ -384,21 +384,21 @@ def _dedented(lines: list[str]) -> list[str]:
     return [line[common:] for line in lines]
 
 
-def _literal_lines(lines: list[str], said: Mapping[str, str]) -> list[str] | None:
+def _literal_lines(lines: list[str], options: Mapping[str, str]) -> list[str] | None:
     """The lines that Sphinx's ``literalinclude`` selects."""
-    if "lines" in said:
-        chosen = _ranges(lines, said["lines"])
+    if "lines" in options:
+        chosen = _ranges(lines, options["lines"])
         if chosen is None:
             return None
         lines = chosen
     for key in ("end-line", "start-line"):
-        if key in said:
-            if not said[key].isdecimal() or len(said[key]) > 9:
+        if key in options:
+            if not options[key].isdecimal() or len(options[key]) > 9:
                 return None
-            lines = lines[: int(said[key])] if key == "end-line" else lines[int(said[key]) :]
+            lines = lines[: int(options[key])] if key == "end-line" else lines[int(options[key]) :]
     for key in ("start-after", "start-at", "end-before", "end-at"):
-        if said.get(key):
-            at = next((n for n, line in enumerate(lines) if said[key] in line), None)
+        if options.get(key):
+            at = next((n for n, line in enumerate(lines) if options[key] in line), None)
             if at is None:
                 return None
             begins = key.startswith("start")

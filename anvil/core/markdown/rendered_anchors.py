@@ -40,13 +40,13 @@ class Heading(NamedTuple):
 
 def landed(page: ParsedPage, rendered: Iterable[tuple[int, str, str]]) -> ParsedPage:
     """``page`` with the anchors that the headings of its HTML (level, id, text) have, in the order of that HTML."""
-    found = _pairs([s for s in page.sections if s.heading_level], [Heading(*each) for each in rendered])
+    headings = _pairs([s for s in page.sections if s.heading_level], [Heading(*values) for values in rendered])
     sections: list[Section] = []
     around: list[tuple[int, str]] = []
     for section in page.sections:
         while around and around[-1][0] >= section.heading_level:
             around.pop()
-        heading = found.get(section.ordinal)
+        heading = headings.get(section.ordinal)
         anchor = heading.id if heading and heading.id else around[-1][1] if around else ""
         sections.append(section._replace(anchor=anchor))
         if section.heading_level:
@@ -103,16 +103,16 @@ def _best(sections: Sequence[Section], rendered: Sequence[Heading]) -> list[tupl
         for j in range(columns - 1, -1, -1):
             paired = best[i + 1][j + 1] + alike[i][j] if alike[i][j] else 0.0
             best[i][j] = max(best[i + 1][j], best[i][j + 1], paired)
-    found, i, j = [], 0, 0
+    pairs, i, j = [], 0, 0
     while i < rows and j < columns:
         if alike[i][j] and best[i][j] == best[i + 1][j + 1] + alike[i][j]:
-            found.append((i, j))
+            pairs.append((i, j))
             i, j = i + 1, j + 1
         elif best[i][j] == best[i + 1][j]:
             i += 1
         else:
             j += 1
-    return found
+    return pairs
 
 
 def _alike(section: Section, heading: Heading) -> float:

@@ -89,15 +89,15 @@ def masked(text: str, site: bool = False) -> str:
     """
     if not site and not _SUSPECT.search(text):
         return text
-    made, at = [], 0
+    pieces, at = [], 0
     for start, end, kind in spans(text, site):
         if kind in _CODE:
             continue
-        made.append(text[at:start])
+        pieces.append(text[at:start])
         mask = _NOT_LINE_END.sub(MASK, text[start:end])
-        made.append(GAP + mask[1:] if kind == "block tag" and mask.startswith(MASK) else mask)
+        pieces.append(GAP + mask[1:] if kind == "block tag" and mask.startswith(MASK) else mask)
         at = end
-    return "".join([*made, text[at:]]) if made else text
+    return "".join([*pieces, text[at:]]) if pieces else text
 
 
 def shown(text: str) -> str:
@@ -112,7 +112,7 @@ def without_hidden_lines(mask: str) -> str:
 
 def taken(text: str, mask: str) -> str:
     """The hidden characters of ``text``. ``mask``: the same text masked."""
-    return "".join(text[found.start()] for found in _MASKS.finditer(mask)) if mask != text else ""
+    return "".join(text[mark.start()] for mark in _MASKS.finditer(mask)) if mask != text else ""
 
 
 def restored(mask: str, characters: str) -> str:
@@ -120,7 +120,7 @@ def restored(mask: str, characters: str) -> str:
     if not characters:
         return mask
     left = iter(characters)
-    return _MASKS.sub(lambda found: next(left, found[0]), mask)
+    return _MASKS.sub(lambda mark: next(left, mark[0]), mask)
 
 
 def cleaned(page: ParsedPage) -> ParsedPage:
@@ -128,7 +128,7 @@ def cleaned(page: ParsedPage) -> ParsedPage:
     mask = masked(page.text, site=True)
     if mask == page.text:
         return page
-    gone = [found.start() for found in re.finditer(MASK, mask)]
+    gone = [mark.start() for mark in re.finditer(MASK, mask)]
 
     def moved(offset: int) -> int:
         return offset - bisect_right(gone, offset - 1)
@@ -136,8 +136,8 @@ def cleaned(page: ParsedPage) -> ParsedPage:
     return replace(
         page,
         text=shown(mask),
-        sections=tuple(each._replace(start=moved(each.start), end=moved(each.end)) for each in page.sections),
-        blocks=tuple(Block(moved(each.start), moved(each.end), each.atomic) for each in page.blocks),
+        sections=tuple(part._replace(start=moved(part.start), end=moved(part.end)) for part in page.sections),
+        blocks=tuple(Block(moved(part.start), moved(part.end), part.atomic) for part in page.blocks),
     )
 
 
@@ -196,16 +196,16 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
 
 
 def _end_of_line(text: str, at: int) -> str:
-    found = LINE_END.match(text, at)
-    return found[0] if found else ""
+    match = LINE_END.match(text, at)
+    return match[0] if match else ""
 
 
 def _inline(
     pieces: re.Pattern[str], text: str, at: int, code: dict[int, int], without_end: set[str]
 ) -> Generator[Span, None, int]:
     """The same from ``at`` to the end of a line, as a generator that returns where the next line begins."""
-    while found := pieces.search(text, at):
-        start, at, piece = found.start(), found.end(), found[0]
+    while match := pieces.search(text, at):
+        start, at, piece = match.start(), match.end(), match[0]
         if piece in "\r\n":
             return start + len(_end_of_line(text, start))
         if piece[0] == "`":
@@ -233,11 +233,11 @@ def _inline(
 
 def _after(text: str, at: int, mark: str, without_end: set[str]) -> int:
     """Where the next ``mark`` ends; 0 when there is none, which is looked for once."""
-    found = -1 if mark in without_end else text.find(mark, at)
-    if found < 0:
+    position = -1 if mark in without_end else text.find(mark, at)
+    if position < 0:
         without_end.add(mark)
         return 0
-    return found + len(mark)
+    return position + len(mark)
 
 
 def _code_spans(text: str) -> dict[int, int]:
@@ -253,9 +253,9 @@ def _code_spans(text: str) -> dict[int, int]:
             following[end - start] = end
         runs.clear()
 
-    for found in _TICKS.finditer(text):
-        if found["end"] is None:
-            runs.append(found.span())
+    for match in _TICKS.finditer(text):
+        if match["end"] is None:
+            runs.append(match.span())
         else:
             pair()
     pair()

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-WIDE = 100
+MAX_WORD_MATCHES = 100
 """Chunks that Milvus names by words, of which the best are candidates."""
-PHRASED = 200
+MAX_PHRASE_CANDIDATES = 200
 """Chunks that are looked through for a phrase, best first by its words."""
-NEAR = 200
+MAX_NEAR_WINDOWS = 200
 """Windows that Milvus names by a question's vector,"""
 PAGES, IN_PAGES = 20, 100
 """and pages by their means, with so many windows in them."""
@@ -149,9 +149,11 @@ class MilvusIndex:
         return self._holders
 
     def _phrase_holders(self, text: str) -> _Holders:
-        named = self.reader.below.matching(self._tokens([text]), PHRASED, schema.within(None, self.reader.masked))
+        named = self.reader.below.matching(
+            self._tokens([text]), MAX_PHRASE_CANDIDATES, schema.within(None, self.reader.masked)
+        )
         if self.reader.above is not None:
-            named += self.reader.above.holding(lexicon.literal(text), PHRASED)
+            named += self.reader.above.holding(lexicon.literal(text), MAX_PHRASE_CANDIDATES)
         return _Holders(self._words, self.stem(text), named)
 
     def _tokens(self, wanted: Iterable[str]) -> list[str]:
@@ -159,9 +161,9 @@ class MilvusIndex:
 
     def matching(self, words: Sequence[str], count: int, selection: NDArray[np.bool_] | None) -> list[int]:
         within, over = self._within(selection), self._over(selection)
-        named = [] if within is None else self.reader.below.matching(self._tokens(words), WIDE, within)
+        named = [] if within is None else self.reader.below.matching(self._tokens(words), MAX_WORD_MATCHES, within)
         if over and self.reader.above is not None:
-            named += self.reader.above.matching(lexicon.any_of(words), scoring.FIELD_WEIGHTS, WIDE, over)
+            named += self.reader.above.matching(lexicon.any_of(words), scoring.FIELD_WEIGHTS, MAX_WORD_MATCHES, over)
         scores = self._keyword_scores(named, words)
         return sorted(named, key=lambda row: (-scores[row], row))[:count]
 
@@ -223,7 +225,7 @@ class MilvusIndex:
         below, within = self.reader.below, self._within(selection)
         cosines: dict[int, float] = {}
         if within is not None:
-            found = below.nearest(vector, NEAR, within)
+            found = below.nearest(vector, MAX_NEAR_WINDOWS, within)
             if pages:
                 chosen = [document for document, _ in below.nearest_pages(vector, PAGES, within)]
                 found += below.nearest(vector, IN_PAGES, schema.within(chosen, ())) if chosen else []
