@@ -13,10 +13,12 @@ five chunks is in the first page given and is the section of that heading or one
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import statistics
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +37,7 @@ def main() -> None:
     """Index, ask, print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("eval", type=Path)
-    parser.add_argument("--work", type=Path, default=Path("retrieval-work"), help="where the indexes are kept")
+    parser.add_argument("--work", type=Path, help="where the indexes are kept; by default a temporary folder")
     parser.add_argument("--details", action="store_true", help="print each question and the rank of its page")
     given = parser.parse_args()
     questions = [json.loads(line) for line in (given.eval / "dev.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -44,26 +46,28 @@ def main() -> None:
         by_corpus[question["corpus"]].append(question)
 
     scores: dict[str, list[tuple[Question, dict[str, float]]]] = defaultdict(list)
-    for corpus, asked in sorted(by_corpus.items()):
-        docs = given.eval / "corpora" / corpus
-        with anvil.open(docs, given.work / f"{corpus}.db") as opened:
-            print(corpus, opened.index().outcome, file=sys.stderr)
-            ways: dict[str, Callable[[str], list[tuple[str, str]]]] = {
-                "grep": lambda text, docs=docs: grep(docs, text),
-                **{
-                    mode: lambda text, opened=opened, mode=mode: [
-                        place(hit) for hit in opened.search(text, top_k=20, mode=mode).results
-                    ]
-                    for mode in ("keyword", "semantic", "hybrid")
-                },
-            }
-            for name, ask in ways.items():
-                for question in asked:
-                    measured = measure(question, ask(str(question["query"])))
-                    scores[name].append((question, measured))
-                    if given.details and name == "hybrid":
-                        told = f"{measured['MRR@10']:.2f} {measured.get('section hit@5', '-')}"
-                        print(told, f"{corpus}: {question['query']}")
+    with contextlib.ExitStack() as opened_folder:
+        work = given.work or Path(opened_folder.enter_context(tempfile.TemporaryDirectory()))
+        for corpus, asked in sorted(by_corpus.items()):
+            docs = given.eval / "corpora" / corpus
+            with anvil.open(docs, work / f"{corpus}.db") as opened:
+                print(corpus, opened.index().outcome, file=sys.stderr)
+                ways: dict[str, Callable[[str], list[tuple[str, str]]]] = {
+                    "grep": lambda text, docs=docs: grep(docs, text),
+                    **{
+                        mode: lambda text, opened=opened, mode=mode: [
+                            place(hit) for hit in opened.search(text, top_k=20, mode=mode).results
+                        ]
+                        for mode in ("keyword", "semantic", "hybrid")
+                    },
+                }
+                for name, ask in ways.items():
+                    for question in asked:
+                        measured = measure(question, ask(str(question["query"])))
+                        scores[name].append((question, measured))
+                        if given.details and name == "hybrid":
+                            told = f"{measured['MRR@10']:.2f} {measured.get('section hit@5', '-')}"
+                            print(told, f"{corpus}: {question['query']}")
 
     print(heading())
     print("| set | method | n | hit@1 | hit@5 | hit@10 | MRR@10 | section hit@5 (n) |")

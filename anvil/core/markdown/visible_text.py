@@ -40,7 +40,8 @@ _INLINE = re.compile(r"\\.|`+|<!--|</?[A-Za-z]|\{\{?/\*|[\r\n]")
 _ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
 _ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
 _ICON = r":(?:fontawesome|material|octicons|simple)-[a-z0-9-]+:"
-_SITE_INLINE = re.compile(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}")
+_SPACE = r"&(?:nbsp|ensp|emsp|thinsp);"
+_SITE_INLINE = re.compile(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}|{_SPACE}")
 _SITE_BLOCK = re.compile(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
 _OPTION = re.compile(r"[\w-]+=(?=[\"'])")
 _TICKS = re.compile(r"(?P<end>(?:\r\n?|\n)[ \t>]*(?:(?=[\r\n])|\Z|`{3,}|~{3,}))|`+")
@@ -85,7 +86,8 @@ class Span(NamedTuple):
 def masked(text: str, site: bool = False) -> str:
     """``text`` with :data:`MASK` or :data:`GAP` for each character that readers do not see, but for line ends.
 
-    ``site``: nor what Python-Markdown's usual extensions turn into looks: attribute lists, icons, names of options.
+    ``site``: nor what Python-Markdown's usual extensions turn into looks: attribute lists, icons, names of options,
+    spaces spelled as entities.
     """
     if not site and not _SUSPECT.search(text):
         return text
@@ -212,6 +214,8 @@ def _inline(
             if start in code:
                 at = code[start]
                 yield Span(start, at, "code")
+        elif piece[0] == "&":
+            yield start, at, True
         elif piece[0] == ":" or (piece[0] == "{" and piece[-1] == "}"):
             yield Span(start, at, "look")
         elif piece == "<!--" or piece[0] == "{":

@@ -139,17 +139,18 @@ def search(
     from anvil.interfaces.cli.search import MAX_SNIPPET_CHARS
 
     with output.progress() as progress, opened(root, config, provider, progress) as context:
-        hits = context.search(query, top_k, type_)
+        hits, spans = context.search_with_spans(query, top_k, type_)
     if as_json:
         output.print_json(hits)
         return
     stems = snippets.query_stems(query)
-    for number, hit in enumerate(hits, 1):
-        start, end = snippets.best_snippet(hit.content, stems, MAX_SNIPPET_CHARS)
-        line = hit.startLine + snippets.lines_before(hit.content, start)
+    for number, (hit, span) in enumerate(zip(hits, spans, strict=True), 1):
+        section = hit.content[span.start : span.end]
+        start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
+        line = span.line + snippets.lines_before(section, start)
         output.say(f"{number}. {hit.artifactPath}:{line}  {hit.score:.3f}")
         output.say(f"   {full_heading(hit.title, hit.heading)}")
-        for text in hit.content[start:end].splitlines():
+        for text in section[start:end].splitlines():
             if text.strip():
                 output.say(f"   | {text}")
 

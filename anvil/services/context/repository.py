@@ -31,6 +31,7 @@ from anvil.services.live.live_index import LiveIndex
 if TYPE_CHECKING:
     from anvil.services.context.inventory import Contents
     from anvil.services.live.working_copy import WorkingCopy
+    from anvil.services.search.section_match import Span
 
 FIRST_READING_S = 60.0
 """How long a server without an index reads files before its first answer: a partial list would look complete."""
@@ -133,6 +134,12 @@ class Context:
 
         ``top_k`` is clamped to 1..20. Raises :class:`ConfigError` for a blank query or an unknown type.
         """
+        return self.search_with_spans(query, top_k, type)[0]
+
+    def search_with_spans(
+        self, query: str, top_k: int = 5, type: str | None = None
+    ) -> tuple[tuple[Match, ...], tuple[Span, ...]]:
+        """The same, and for each the span of the section in its ``content``, with the line on which it begins."""
         _ensure_known(type)
         question = self._live.embed_query(query, "hybrid")
         with self._query(SearchRequest(query, "hybrid")) as (contents, copy):
@@ -140,7 +147,7 @@ class Context:
             paths = None if type is None else [path for path, artifact in artifacts.items() if artifact.type == type]
             found = copy.searcher.search(query, top_k, None, MAX_CHARS, "hybrid", 0.0, question, paths)
             keys = copy.reader.chunk_keys(found.rows)
-            return tuple(
+            matches = tuple(
                 Match(
                     chunkId=f"chunk-{keys[row].hex()}",
                     artifactPath=hit.metadata.file_path,
@@ -154,6 +161,7 @@ class Context:
                 )
                 for row, hit, span in zip(found.rows, found.hits, found.spans, strict=True)
             )
+            return matches, found.spans
 
     def tasks(self, status: str = "open", path: str | None = None) -> tuple[TaskItem, ...]:
         """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder."""

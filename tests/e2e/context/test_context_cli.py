@@ -53,6 +53,14 @@ def test_a_day_with_the_context(root: Path) -> None:
     assert len(hits) == 1 and hits[0]["type"] == "spec"
 
 
+def test_a_result_shows_lines_of_the_section_that_it_names(root: Path) -> None:
+    short = "# Fleet\n\n## Tug\n\nThe tug pulls the narwhal ship.\n\n## Narwhal\n\nIt is white.\n\n## Barge\n\nFlat.\n"
+    write(root, {"specs/fleet.md": short})
+    text = in_process.program("context", "search", "narwhal white", "-k", "1", cwd=root).stdout
+    assert "Fleet > Narwhal" in text and "| It is white." in text
+    assert "tug" not in text and "Flat" not in text
+
+
 def test_what_cannot_be_done_is_told_in_a_sentence(root: Path) -> None:
     assert "Use one of spec" in in_process.complaint("context", "search", "x", "--type", "novel", cwd=root)
     assert "question" in in_process.complaint("context", "search", " ", cwd=root)

@@ -55,6 +55,12 @@ def test_of_a_site_what_its_extensions_take_for_looks_is_hidden_too() -> None:
     )
 
 
+def test_spaces_spelled_as_entities_part_words_on_a_site() -> None:
+    text = "one&nbsp;two &emsp; `a&nbsp;b`\n"
+    assert visible_text.shown(visible_text.masked(text, site=True)).split() == ["one", "two", "`a&nbsp;b`"]
+    assert visible_text.masked(text) == text
+
+
 @pytest.mark.parametrize(
     "text",
     [
