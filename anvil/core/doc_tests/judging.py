@@ -86,31 +86,13 @@ def _standing(outcome: Outcome) -> tuple[bool, float]:
     return outcome.status == "pass", 1 / outcome.rank if outcome.rank else 0.0
 
 
-def smallest_set(items: Sequence[Item], suffices: Callable[[Sequence[Item]], bool], limit: int) -> tuple[Item, ...]:
+def smallest_set(items: Sequence[Item], suffices: Callable[[Sequence[Item]], bool]) -> tuple[Item, ...]:
     """A smallest set of ``items`` that suffices: without any one of its members it does not.
 
-    The first single item that suffices, in the order given; else the whole is halved as in delta debugging (Zeller and
-    Hildebrandt 2002, ddmin). Empty when even all do not suffice, or when this needs more than ``limit`` calls of
-    ``suffices``.
+    The whole is halved again and again, as in delta debugging (Zeller and Hildebrandt 2002, ddmin). Empty when even all
+    do not suffice. What ``suffices`` raises is passed on.
     """
-    calls = 0
-
-    def ask(some: Sequence[Item]) -> bool:
-        nonlocal calls
-        calls += 1
-        if calls > limit:
-            raise _TooManyError
-        return suffices(some)
-
-    try:
-        for item in items:
-            if ask([item]):
-                return (item,)
-        if len(items) < 2 or not ask(items):
-            return ()
-        return tuple(_reduced(list(items), ask))
-    except _TooManyError:
-        return ()
+    return tuple(_reduced(list(items), suffices)) if items and suffices(items) else ()
 
 
 def _reduced(items: list[Item], suffices: Callable[[Sequence[Item]], bool]) -> list[Item]:
@@ -125,7 +107,3 @@ def _reduced(items: list[Item], suffices: Callable[[Sequence[Item]], bool]) -> l
         else:
             size = size // 2
     return items
-
-
-class _TooManyError(Exception):
-    """More sets were tried than allowed."""

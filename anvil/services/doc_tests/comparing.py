@@ -25,8 +25,8 @@ from anvil.services.search.file_index import FileIndex
 from anvil.services.search.pages import page_text
 from anvil.services.search.searcher import Searcher
 
-MAX_REPLAYS = 64
-"""Sets of pages that are put back in one comparison; each costs a fraction of a second."""
+MAX_REPLAYS, MAX_REPLAYS_OF_QUESTION = 160, 32
+"""Sets of pages that are put back, in one comparison and for one question; each costs a fraction of a second."""
 MAX_BLAMED = 50
 """Questions whose cause is searched for, worse ones first."""
 
@@ -124,6 +124,10 @@ def _settings(before: Reader, after: Reader) -> tuple[str, ...]:
     return (f"The two indexes were built with other settings ({', '.join(differing)}), so no page is to blame.",)
 
 
+class _TooManyReplaysError(Exception):
+    """More sets of pages would have to be put back than allowed."""
+
+
 class _Replay:
     """The current index with some pages put back as they were before."""
 
@@ -137,7 +141,7 @@ class _Replay:
         self._writer: Writer | None = None
         self._back: frozenset[ChangedPage] = frozenset()
         self._asker: Asker | None = None
-        self._replays = 0
+        self._replays = self._allowed = 0
         self._answers: dict[tuple[frozenset[ChangedPage], Question], Outcome] = {}
 
     def explained(self, question: Question, difference: Difference) -> Difference:
@@ -150,15 +154,13 @@ class _Replay:
             return judging.restored(before, outcome) if worse else judging.restored(outcome, before)
 
         related = self._related(question, before, after)
-        blame = judging.smallest_set(related, undone, self._left(related))
-        if not blame:
-            everything = [*related, *(page for page in self._pages if page not in related)]
-            blame = judging.smallest_set(everything, undone, self._left(everything))
+        self._allowed = min(self._replays + MAX_REPLAYS_OF_QUESTION, MAX_REPLAYS)
+        try:
+            alone = next(((page,) for page in related if undone([page])), ())
+            blame = alone or judging.smallest_set(related, undone) or judging.smallest_set(self._pages, undone)
+        except _TooManyReplaysError:
+            blame = ()
         return replace(difference, blame=blame, reason=_reason(difference, blame, self._pages, question))
-
-    def _left(self, pages: Sequence[ChangedPage]) -> int:
-        """How many sets may still be tried. What was tried before costs nothing."""
-        return max(MAX_REPLAYS - self._replays, len(pages) + 1 if self._replays < MAX_REPLAYS else 0)
 
     def _related(self, question: Question, before: Outcome, after: Outcome) -> list[ChangedPage]:
         """The changed pages that the question is likely to be about: those it expects, then those it is answered by."""
@@ -179,6 +181,8 @@ class _Replay:
             self._writer = Writer(connection.open_scratch(":memory:"))
             connection.fill(self._writer.connection, self._after.reader.connection)
         if self._asker is None or back != self._back:
+            if self._replays >= self._allowed:
+                raise _TooManyReplaysError
             with self._writer.atomic():
                 for page in sorted(self._back ^ back, key=lambda page: page.file_path):
                     source = self._before if page in back else self._after.reader

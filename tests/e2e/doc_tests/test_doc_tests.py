@@ -290,3 +290,17 @@ def test_the_api_gives_the_same(root: Path) -> None:
     assert [outcome.ask for outcome in report.outcomes] == [outcome["ask"] for outcome in printed["outcomes"]]
     assert json.loads(json.dumps(printed)) == printed
     assert report.failed == () and report.comparison is not None and report.comparison.lost == ()
+
+
+def test_two_pages_that_only_together_make_the_difference_are_both_blamed(root: Path) -> None:
+    again = "# Windows server\n\nInstall it on a Windows server.\n"
+    (root / "docs" / "one.md").write_text(again, encoding="utf-8")
+    (root / "docs" / "two.md").write_text(again, encoding="utf-8")
+    suite(root, SUITE.replace("within = 1", "within = 1").replace("install.md#windows", "install.md"))
+    comparison = in_process.printed("test", "--baseline", "main", cwd=root, code=1)["comparison"]
+    (difference,) = comparison["differences"]
+    assert sorted(page["file_path"] for page in difference["blame"]) == ["one.md", "two.md"]
+    assert difference["reason"] in (
+        "Because of one.md and two.md together.",
+        "Because of two.md and one.md together.",
+    )
