@@ -37,6 +37,9 @@ def chapter(surface: Toolset) -> str:
     """One surface: how it introduces itself, and its tools."""
     opening = [f"## Surface `{surface.name}`", "", "It introduces itself to the model with these words:", ""]
     parts = ["\n".join([*opening, f"> {surface.instructions}", ""]), *(described(tool) for tool in surface.tools)]
+    if surface.optional:
+        parts += ["\n".join(["These tools are off until the configuration switches them on, under `[serve]`:", ""])]
+        parts += [described(tool) for tool in surface.optional]
     return "\n".join([*parts, *([RESOURCES] if surface.has_pages else [])])
 
 

@@ -103,7 +103,7 @@ class Toolset:
     through the bridge. Those in ``public_paths`` need no token. ``has_pages``: the target is an :class:`anvil.Anvil`,
     whose pages become resources. ``errors_as_values``: an error is ``{"status": "error", "error": message}``, as
     structured content and as text, instead of the message alone. ``configured``: the tools for an open object, where
-    they depend on its configuration.
+    they depend on its configuration; ``optional``: those that this may add.
     """
 
     name: str
@@ -116,6 +116,7 @@ class Toolset:
     has_pages: bool = False
     errors_as_values: bool = False
     configured: Callable[[Any], tuple[Tool, ...]] | None = None
+    optional: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
