@@ -166,4 +166,13 @@ def health(opened: Anvil) -> dict[str, Any]:
     }
 
 
-TOOLSET = Toolset("docs", "Anvil documentation", INSTRUCTIONS, TOOLS, health, has_pages=True, configured=configured)
+TOOLSET = Toolset(
+    "docs",
+    "Anvil documentation",
+    INSTRUCTIONS,
+    TOOLS,
+    health,
+    has_pages=True,
+    configured=configured,
+    optional=(REPORT_PAGE,),
+)
