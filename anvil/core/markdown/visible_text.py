@@ -68,10 +68,10 @@ _ELEMENTS = APART | frozenset(
 """HTML's own elements. Other names in angle brackets, such as ``<path>`` or a component, are text."""
 
 
-Kind = Literal["comment", "tag", "block tag", "definition", "look", "code", "fence", "open fence"]
+Kind = Literal["comment", "tag", "block tag", "definition", "look", "space", "code", "fence", "open fence"]
 """What a span is. ``block tag``: one that parts words; with what is inside elements that are never shown. ``look``:
-an attribute list or an icon. ``code``: inline, or lines that are code by their indent. ``open fence``: one that ends
-with the text."""
+an attribute list or an icon. ``space``: an entity that is one. ``code``: inline, or lines that are code by their
+indent. ``open fence``: one that ends with the text."""
 _CODE = frozenset({"code", "fence", "open fence"})
 
 
@@ -97,7 +97,7 @@ def masked(text: str, site: bool = False) -> str:
             continue
         pieces.append(text[at:start])
         mask = _NOT_LINE_END.sub(MASK, text[start:end])
-        pieces.append(GAP + mask[1:] if kind == "block tag" and mask.startswith(MASK) else mask)
+        pieces.append(GAP + mask[1:] if kind in ("block tag", "space") and mask.startswith(MASK) else mask)
         at = end
     return "".join([*pieces, text[at:]]) if pieces else text
 
@@ -215,7 +215,7 @@ def _inline(
                 at = code[start]
                 yield Span(start, at, "code")
         elif piece[0] == "&":
-            yield start, at, True
+            yield Span(start, at, "space")
         elif piece[0] == ":" or (piece[0] == "{" and piece[-1] == "}"):
             yield Span(start, at, "look")
         elif piece == "<!--" or piece[0] == "{":
