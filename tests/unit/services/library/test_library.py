@@ -263,14 +263,14 @@ def test_a_file_over_the_limit(tmp_path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read_is_not_kept(library: Library, tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("old")
-    pieces = library.converter.pieces
+    pieces = library.converter.parts
 
     def slow(*arguments: Any) -> Any:
         found = list(pieces(*arguments))
         path.write_text("new text")
         return iter(found)
 
-    library.converter.pieces = slow  # type: ignore[method-assign]
+    library.converter.parts = slow  # type: ignore[method-assign]
     with pytest.raises(DocumentRejected, match="changed while it was read"):
         library.ingest_file(str(path))
     assert rows(library)["documents"] == 0
@@ -627,14 +627,14 @@ def test_a_file_at_which_anvil_fails_stops_no_other(library: Library, tmp_path: 
     folder.mkdir()
     for number in range(9):
         (folder / f"{number}.md").write_text(f"text {number}")
-    pieces = library.converter.pieces
+    pieces = library.converter.parts
 
     def failing(path: Path, *more: Any) -> Any:
         if path.name == "4.md":
             raise ValueError("year 11476 is out of range\nand more")
         return pieces(path, *more)
 
-    library.converter.pieces = failing  # type: ignore[method-assign]
+    library.converter.parts = failing  # type: ignore[method-assign]
     report = library.ingest_folder(str(folder))
     assert (report.indexed, report.failed) == (8, 1) and Path(report.errors[0].file).name == "4.md"
     assert "(ValueError: year 11476 is out of range)" in report.errors[0].error and "\n" not in report.errors[0].error
@@ -644,7 +644,7 @@ def test_a_file_at_which_anvil_fails_stops_no_other(library: Library, tmp_path: 
 
     with pytest.raises(RuntimeError, match="nobody listens"):
         library.ingest_folder(str(folder), progress=broken)
-    library.converter.pieces = pieces  # type: ignore[method-assign]
+    library.converter.parts = pieces  # type: ignore[method-assign]
     assert library.ingest_file(str(folder / "4.md")).status == "indexed", "the library goes on"
 
 
