@@ -139,6 +139,11 @@ class Anvil:
         )
 
     @property
+    def base(self) -> Path:
+        """The folder that relative paths in the configuration start from."""
+        return self._base
+
+    @property
     def provisional(self) -> bool:
         """Whether the last answer came from the documents alone, because there is no index file yet."""
         return self._live.provisional

@@ -207,7 +207,7 @@ class _Tree(ABC):
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         with self._lock:
-            known = indexed or {}
+            known = indexed or self._entries or {}
             seen = frozenset(staleness.parts(identity)[0] for identity in known.values())
             entries: dict[str, str] = {}
             skipped: list[Skipped] = []

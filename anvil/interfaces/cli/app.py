@@ -42,6 +42,7 @@ COMMANDS = {
     "export": "export",
     "git": "git",
     "init": "init",
+    "agents": "agents",
     "ci": "ci",
     "serve": "serve",
     "ui": "ui",

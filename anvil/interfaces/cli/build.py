@@ -48,13 +48,16 @@ def command(
     Exit code 0: done, 1: the index is not staged yet (with --tracked), 2: an error, or the provider made no vector.
     """
     import anvil
+    from anvil.interfaces.cli import agents
 
     with output.progress(quiet) as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
         source = options.documents(opened, staged, ref)
         in_git = options.in_git(opened, staged) if tracked else None
+        updated = agents.update(opened, source) if source is not None and ref is None and shard is None else ()
         report = opened.index(force=force, previous=previous, source=source, shard=shard, executor=executor)
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
-    code = ERROR if report.nothing_embedded else NO if next_step else OK
+        unstaged = agents.unstaged(opened) if in_git is not None else None
+    code = ERROR if report.nothing_embedded else NO if next_step or unstaged else OK
     if as_json:
         output.print_json(report)
         return code
@@ -72,6 +75,10 @@ def command(
         output.say(summary(report))
         if next_step:
             output.say(f"It is not in the commit yet. {next_step}")
+        if updated:
+            output.say(f"The map for agents was updated in {', '.join(updated)}.")
+        if unstaged:
+            output.say(f"The map for agents is not in the commit yet. Run: {unstaged}")
     return code
 
 

@@ -39,13 +39,20 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Compare the index with the documents. Exit code 0: fresh, 1: stale, 2: an error."""
+    """Compare the index with the documents, and the map of 'anvil agents' where a file has it.
+
+    Exit code 0: fresh, 1: stale, 2: an error.
+    """
     import anvil
+    from anvil.interfaces.cli import agents
 
     with anvil.open(docs, index, config=config) as opened, contextlib.ExitStack() as held:
         source = options.documents(opened, staged, ref)
         file = held.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
         changes = opened.check(source, file)
+        stale_files = None
+        if source is not None:
+            stale_files = agents.agent_files(opened).compare(source, ref, staged)
         name = source.name if source else "documents"
         place = opened.origin or str(opened.index_path)
         shown = opened.origin or output.relative(opened.index_path)
@@ -62,11 +69,14 @@ def command(
                 "changed": changes.changed,
                 "added": changes.added,
                 "removed": changes.removed,
+                "agents": stale_files.stale if stale_files else (),
             }
         )
     elif not quiet:
         output.say(_rendered(changes, name, shown, advice))
-    return NO if changes else OK
+    for line in agents.stale_lines(stale_files) if stale_files else ():
+        output.warn(line)
+    return NO if changes or stale_files else OK
 
 
 def _build_command(

@@ -1,0 +1,79 @@
+"""What a page is about, in one line of plain text, and text of documents made safe to quote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from anvil.core.markdown.headings import plain
+from anvil.core.markdown.references import References
+
+MAX_PARAGRAPH_CHARS = 800
+"""Characters of a paragraph in which its first sentence is looked for."""
+MAX_PARAGRAPHS = 40
+"""Paragraphs of a page that are looked at."""
+MIN_WORDS = 4
+"""Words of a paragraph that says what a page is about; "Overview" does not."""
+
+_UNSEEN = re.compile(
+    "[\0-\x08\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
+    "\ud800-\uf8ff\U000e0000-\U0010ffff]"
+)
+"""Characters that nobody sees, and those that change the order of others."""
+_COMMENT_MARK = re.compile(r"<!-+|-+-!?>")
+_FENCE_MARK = re.compile(r"`{3,}|~{3,}")
+_PARAGRAPH = re.compile(r"\S[^\r\n]*(?:(?:\r\n?|\n)(?![ \t]*(?:[\r\n]|\Z))[^\r\n]+)*")
+_HEADING = re.compile(
+    r"[ \t]{0,3}#{1,6}(?:[ \t][^\r\n]*)?(?:\r\n?|\n|\Z)|[^\r\n]*(?:\r\n?|\n)[ \t]{0,3}(?:=+|-+)[ \t]*(?:\r\n?|\n|\Z)"
+)
+_NO_PROSE = re.compile(
+    r"[ \t]*(?:[<>|:{}=!\\%$@]|[*+-][ \t\r\n]|[*_-]{3}|`{3}|\[[^\[\]]*\]:|\d+[.)]\s|(?:import|export)\s|\.\.\s|/{2,}|#)"
+)
+"""How lists, tables, quotes, tags, admonitions, images, links alone and code of a page begin."""
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.*?(?:\*/\}|\Z)|\{\{.*?\}\}|\{%.*?%\}|\{[:#.][^{}]*\}", re.DOTALL)
+_LABEL = re.compile(r"\[([^\[\]]{1,200})\](?:\[[^\[\]]{0,200}\])?")
+"""A link by a label, which is defined elsewhere on the page."""
+_SENTENCE = re.compile(r".{20,}?[.!?\u3002\uff01\uff1f](?=\s|\Z|(?<=[\u3002\uff01\uff1f]))")
+
+
+def quoted(text: str) -> tuple[str, bool]:
+    """``text`` as one line that can be quoted in a fence, and whether anything but white space was taken out of it.
+
+    Characters that nobody sees, marks of HTML comments and fences go.
+    """
+    line = " ".join(_UNSEEN.sub("", text).split())
+    bare = _FENCE_MARK.sub("'''", _COMMENT_MARK.sub(" ", line))
+    return " ".join(bare.split()), bare != line or _UNSEEN.search(text) is not None
+
+
+def cut(text: str, chars: int) -> str:
+    """``text``, cut between words to at most ``chars`` characters."""
+    if len(text) <= chars:
+        return text
+    head = text[: chars - 1]
+    space = head.rfind(" ")
+    return head[: space if space > chars // 2 else len(head)].rstrip(" ,;:.") + "…"
+
+
+def first_sentence(references: References, metadata: Mapping[str, Any]) -> str:
+    """What a page says of itself: ``description`` of its front matter, else the first sentence of its first
+    paragraph; ``""`` where it has none."""
+    description = metadata.get("description")
+    if isinstance(description, str) and description.strip():
+        return description
+    for number, paragraph in enumerate(_PARAGRAPH.finditer(references.prose)):
+        if number == MAX_PARAGRAPHS:
+            break
+        end = paragraph.end()
+        start = references.starts[references.line(paragraph.start()) - 1]  # code at the start is blank in the prose
+        while (heading := _HEADING.match(references.prose, start, end)) and heading.end() > start:
+            start = heading.end()
+        if start >= end or _NO_PROSE.match(references.prose, start):
+            continue
+        source = references.text[start : min(end, start + MAX_PARAGRAPH_CHARS)]
+        text = _LABEL.sub(r"\1", plain(_HIDDEN.sub(" ", source)))
+        if len(text.split()) >= MIN_WORDS or len(text) > 40:
+            sentence = _SENTENCE.match(text)
+            return sentence[0] if sentence else text
+    return ""

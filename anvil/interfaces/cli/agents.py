@@ -1,0 +1,144 @@
+"""``anvil agents``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from anvil.core.pluralize import counted
+from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.models.agents import AgentsReport, StaleFiles
+    from anvil.services.agents.agent_files import AgentFiles
+
+
+@click.command("agents", epilog="Example: anvil agents --check && git commit")
+@options.docs
+@options.config
+@click.option("--skill", is_flag=True, help="Write an Agent Skill, too, into .claude/skills and .agents/skills.")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing. Exit with 1 when a file is out of date.")
+@click.option("--remove", is_flag=True, help="Take the map out of all files again.")
+@click.option("--print", "only_print", is_flag=True, help="Print the map, write nothing.")
+@options.as_json
+@options.quiet
+@options.folder
+def command(
+    docs: str | None,
+    config: str | None,
+    skill: bool,
+    only_check: bool,
+    remove: bool,
+    only_print: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Write a map of the documentation into AGENTS.md and the other files that agents read by themselves.
+
+    What is outside of the two marker lines stays as it is. Exit code 0: done, 1: out of date (with --check), 2: a file
+    could not be written.
+    """
+    import anvil
+
+    if only_check + remove + only_print + skill > 1:
+        raise click.UsageError("--skill, --check, --remove and --print cannot be combined. Give one of them.")
+    with anvil.open(docs, config=config) as opened:
+        files, source = agent_files(opened), documents(opened)
+        if only_print:
+            output.say(files.map(source).text)
+            return OK
+        if only_check:
+            return _compared(files.compare(source), as_json, quiet)
+        report = files.remove() if remove else files.write(source, skill_wanted=skill)
+    _print(report, as_json, quiet)
+    return ERROR if report.problems else OK
+
+
+def agent_files(opened: Anvil) -> AgentFiles:
+    """The agents' files around the documentation. Raises :class:`SourceError` when there are no documents."""
+    from anvil.services.agents.agent_files import AgentFiles
+
+    documents(opened)
+    assert opened.folder is not None
+    return AgentFiles(opened.folder, opened.base)
+
+
+def documents(opened: Anvil) -> DocumentSource:
+    """The documents in the folder. Raises :class:`SourceError` when there are none."""
+    from anvil.errors import SourceError
+
+    if opened.tree is None:
+        raise SourceError("There are no documents to make a map of. Name the documentation folder with --docs.")
+    return opened.tree
+
+
+def update(opened: Anvil, source: DocumentSource) -> tuple[str, ...]:
+    """Write the map of ``source`` into the files that have one, and name those that changed. Warns of files that cannot
+    be written."""
+    if opened.folder is None:
+        return ()
+    report = agent_files(opened).write(source, only_marked=True)
+    for problem in report.problems:
+        output.warn(problem)
+    return tuple(output.relative(os.path.join(report.root, path)) for path in report.changed())
+
+
+def unstaged(opened: Anvil) -> str | None:
+    """The command that adds the files to the commit whose map is not staged yet; None without any."""
+    from anvil.backends import installation
+
+    files = agent_files(opened)
+    paths = [output.relative(files.root / path) for path in files.unstaged()]
+    return installation.line(["git", "add", *paths]) if paths else None
+
+
+def stale_lines(stale: StaleFiles) -> list[str]:
+    """What is wrong with the files, in a line for those that are out of date and one for each other."""
+    names = ", ".join(stale.stale)
+    lines = [f"The map for agents is out of date in {names}. Run: anvil agents"] if names else []
+    return [*lines, *stale.problems]
+
+
+def _compared(stale: StaleFiles, as_json: bool, quiet: bool) -> int:
+    is_fresh = not stale and stale.compared > 0
+    if as_json:
+        output.print_json({"fresh": is_fresh, "stale": stale.stale, "problems": stale.problems})
+    elif not quiet:
+        if not stale.compared and not stale.problems:
+            output.say("No file has the map for agents yet. Run: anvil agents")
+        elif is_fresh:
+            output.say(f"The map for agents is up to date in {counted(stale.compared, 'file')}.")
+        for line in stale_lines(stale):
+            output.say(line)
+    return OK if is_fresh else NO
+
+
+def _print(report: AgentsReport, as_json: bool, quiet: bool) -> None:
+    made = report.documentation
+    if as_json:
+        counts = {} if made is None else {"pages": made.pages, "listed": made.listed, "cleaned": made.cleaned}
+        files = [file._asdict() for file in report.files]
+        output.print_json({"files": files, "problems": report.problems, **counts})
+        return
+    for problem in report.problems:
+        output.warn(problem)
+    if quiet:
+        return
+    for file in report.files:
+        output.say(f"{file.outcome:>9}  {output.relative(os.path.join(report.root, file.path))}")
+    if made is None:
+        output.say(f"The map was taken out of {counted(len(report.files), 'file')}.")
+        return
+    folded = made.pages - made.listed
+    rest = f"; {folded:,} more in the lines of their folders" if folded else ""
+    output.say(f"The map has lines for {made.listed:,} of {counted(made.pages, 'page')}{rest}.")
+    if made.cleaned:
+        output.say(
+            "Left out of its quotes: invisible characters, marks of comments and of fenced code, on "
+            f"{counted(made.cleaned, 'page')}."
+        )

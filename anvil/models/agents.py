@@ -1,0 +1,50 @@
+"""The map of the documentation in the files that agents read: what was made, written and found."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Outcome = Literal["written", "unchanged", "removed"]
+
+
+class DocumentationMap(NamedTuple):
+    """``text``: the block without its markers. ``listed``: pages with a line of their own. ``cleaned``: pages whose
+    quotes lack something that they have. ``pages``: all of them."""
+
+    text: str
+    pages: int
+    listed: int
+    cleaned: int
+
+
+class FileReport(NamedTuple):
+    """What became of a file. ``path``: from the root."""
+
+    path: str
+    outcome: Outcome
+
+
+class AgentsReport(NamedTuple):
+    """What became of the files below ``root``, and why some were left as they are. ``documentation``: the map, None
+    where none was made."""
+
+    root: str
+    files: tuple[FileReport, ...]
+    problems: tuple[str, ...]
+    documentation: DocumentationMap | None
+
+    def changed(self) -> tuple[str, ...]:
+        """The files that were written or removed."""
+        return tuple(file.path for file in self.files if file.outcome != "unchanged")
+
+
+class StaleFiles(NamedTuple):
+    """``stale``: files whose map is not that of the documents. ``problems``: why a file cannot be compared.
+    ``compared``: how many have a map."""
+
+    stale: tuple[str, ...]
+    problems: tuple[str, ...]
+    compared: int
+
+    def __bool__(self) -> bool:
+        return bool(self.stale or self.problems)

@@ -1,0 +1,90 @@
+"""``anvil agents``, and its part of ``anvil check`` and ``anvil build``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.in_process import complaint, program
+from tests.support.repositories import isolated, root, run, write
+
+__all__ = ["isolated", "root"]
+CONFIG = 'docs = "docs"\nindex = "docs.anvil.db"\n[embedding]\nprovider = "none"\n'
+
+
+def test_the_map_is_written_checked_updated_by_builds_and_removed(root: Path) -> None:
+    write(root / "anvil.toml", CONFIG)
+    program("agents", "--check", cwd=root, code=1)
+    assert program("agents", cwd=root).stdout == "  written  AGENTS.md\nThe map has lines for 1 of 1 page.\n"
+    assert "a.md" in (root / "AGENTS.md").read_text(encoding="utf-8")
+    assert program("agents", "--check", cwd=root).stdout == "The map for agents is up to date in 1 file.\n"
+    program("build", "-q", cwd=root)
+    assert program("check", cwd=root).stderr == ""
+
+    write(root / "docs/b.md", "# B\n")
+    done = program("check", cwd=root, code=1)
+    assert "docs.anvil.db is stale" in done.stdout
+    assert done.stderr == "anvil: The map for agents is out of date in AGENTS.md. Run: anvil agents\n"
+    assert program("agents", "--check", cwd=root, code=1).stdout == done.stderr.removeprefix("anvil: ")
+    assert "The map for agents was updated in AGENTS.md." in program("build", cwd=root).stdout
+    program("check", cwd=root)
+
+    agents = root / "AGENTS.md"
+    agents.write_text(agents.read_text(encoding="utf-8").replace("b.md", "c.md"), encoding="utf-8")
+    found = json.loads(program("check", "--json", cwd=root, code=1).stdout)
+    assert found["fresh"] is True and found["agents"] == ["AGENTS.md"]
+    assert json.loads(program("agents", "--json", cwd=root).stdout)["files"] == [
+        {"path": "AGENTS.md", "outcome": "written"}
+    ]
+    done = program("agents", "--remove", cwd=root)
+    assert done.stdout == "  removed  AGENTS.md\nThe map was taken out of 1 file.\n" and not agents.exists()
+    program("build", "-q", cwd=root)
+    assert not agents.exists(), "a build writes to files that have the map, and makes none"
+
+
+def test_print_writes_nothing_and_options_exclude_each_other(root: Path) -> None:
+    assert "```text\na.md" in program("agents", "--print", cwd=root).stdout
+    assert sorted(path.name for path in root.iterdir()) == [".git", "docs", "src.py"]
+    assert "cannot be combined" in complaint("agents", "--print", "--remove", cwd=root)
+
+
+def test_a_file_with_one_marker_is_named_and_kept(root: Path) -> None:
+    write(root / "anvil.toml", CONFIG)
+    half = "# Rules\n\n<!-- anvil agents: docs -->\nold\n"
+    write(root / "AGENTS.md", half)
+    message = "one marker of 'anvil agents' without its counterpart behind it: line 3"
+    assert message in program("agents", cwd=root, code=2).stderr
+    assert message in program("build", "-q", cwd=root).stderr
+    assert message in program("check", cwd=root, code=1).stderr
+    assert (root / "AGENTS.md").read_text(encoding="utf-8") == half
+
+
+def test_the_hooks_see_what_is_staged(root: Path) -> None:
+    """The commands of the hooks ``anvil-build`` and ``anvil-check``."""
+    write(root / "anvil.toml", CONFIG)
+    program("build", "-q", cwd=root)
+    program("agents", "-q", cwd=root)
+    run(root, "add", "-A")
+    program("check", "--staged", "--tracked", "-q", cwd=root)
+    write(root / "docs/b.md", "# B\n")
+    run(root, "add", "docs")
+    write(root / "docs/draft.md", "# Draft\n")
+    program("build", "--staged", "--tracked", cwd=root, code=1)
+    run(root, "add", "docs.anvil.db")
+    done = program("build", "--staged", "--tracked", cwd=root, code=1)
+    assert "The map for agents is not in the commit yet. Run: git add AGENTS.md" in done.stdout
+    content = (root / "AGENTS.md").read_text(encoding="utf-8")
+    assert "b.md | B" in content and "draft" not in content
+    assert "out of date in AGENTS.md" in program("check", "--staged", "--tracked", cwd=root, code=1).stderr
+    run(root, "add", "AGENTS.md")
+    program("build", "--staged", "--tracked", "-q", cwd=root)
+    program("check", "--staged", "--tracked", "-q", cwd=root)
+
+
+def test_a_build_of_a_commit_writes_no_map(root: Path) -> None:
+    write(root / "anvil.toml", CONFIG)
+    program("agents", "-q", cwd=root)
+    write(root / "docs/b.md", "# B\n")
+    before = (root / "AGENTS.md").read_bytes()
+    program("build", "--ref", "HEAD", "-q", cwd=root)
+    assert (root / "AGENTS.md").read_bytes() == before
