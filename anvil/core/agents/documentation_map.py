@@ -97,7 +97,7 @@ def _inbound(pages: Mapping[str, LintPage]) -> Counter[str]:
                 break
             folders[folder][name] = is_folder
             path, is_folder = folder, True
-    site = Site(pages, _LINK_RULES, FileTree("", folders.get, lambda path: None, is_repository=False))
+    site = Site(pages, _LINK_RULES, FileTree("", folders.get, lambda path: None))
     inbound: Counter[str] = Counter()
     for path, page in pages.items():
         targets = (site.resolve(page, link) for link in page.references.links)
