@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,15 +24,21 @@ os.environ.setdefault("ANVIL_EMBEDDING_CACHE", "false")  # what is measured is e
 
 @dataclass(frozen=True)
 class Run:
-    """What a process did: wall seconds, peak resident bytes, what it printed on stdout."""
+    """What a process did: wall seconds, peak resident bytes, what it printed on stdout, processor seconds."""
 
     seconds: float
     peak: int
     output: str
+    cpu: float
 
 
-def run(command: Sequence[str], environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Run:
-    """Run a process to its end; SystemExit with its messages when it fails.
+def run(
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    codes: Collection[int] = (0,),
+) -> Run:
+    """Run a process to its end; SystemExit with its messages when it exits with none of ``codes``.
 
     The peak is the kernel's own count for this one child (``wait4``), which never falls below what the benchmark
     itself holds at that moment: benchmarks that ask for it keep small.
@@ -51,11 +57,12 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None, fo
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         messages.seek(0)
-        if process.returncode:
+        if process.returncode not in codes:
             said = messages.read().decode(errors="replace")
             raise SystemExit(f"{' '.join(command)} gave {process.returncode}:\n{said}")
         unit = 1 if sys.platform == "darwin" else 1024
-        return Run(seconds, usage.ru_maxrss * unit, output.read().decode(errors="replace"))
+        printed = output.read().decode(errors="replace")
+        return Run(seconds, usage.ru_maxrss * unit, printed, usage.ru_utime + usage.ru_stime)
 
 
 def anvil(*arguments: str) -> list[str]:

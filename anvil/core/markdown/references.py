@@ -43,7 +43,8 @@ _ATTRIBUTE_LIST = re.compile(r"\{:?([^{}\r\n]{0,400})\}")
 _OWN_ID = re.compile(r"(?:^|[\s:])(?:#|id=[\"']?)([\w:.-]+)")
 _LABELLED = re.compile(r"^\(([\w:.-]+)\)=[ \t]*$", re.M)
 _BLOCK_ID = re.compile(r"^[ \t]+(?:attrs:[ \t]*\{[^{}\r\n]*?)?\bid:[ \t]*[\"']?([\w:.-]+)", re.M)
-_NESTED = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(#{1,6})(?=[ \t])", re.M)
+_HASHES = re.compile(r"(?<![^\s])#{1,6}(?=[ \t])")
+_BEFORE_HEADING = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,400}>((?:(?!</?h[1-6]\b)[^\0]){0,600}?)</h\1\s*>", re.I)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _NO_PARAGRAPH = re.compile(r"(?:(?:\r\n?|\n)[ \t>]*){2}")
@@ -127,11 +128,15 @@ class References:
     @cached_property
     def headings(self) -> tuple[NestedHeading, ...]:
         """In order; the ids that headings ask for are theirs alone, and not in :attr:`ids`."""
-        headings = []
-        for mark in _NESTED.finditer(self.prose):
-            line = self.line(mark.start(1))
-            bare, own = attributes(self.line_text(line)[mark.end(1) - self.starts[line - 1] :])
-            headings.append(NestedHeading(line, len(mark[1]), plain(bare), own))
+        headings: list[NestedHeading] = []
+        for mark in _HASHES.finditer(self.prose):
+            line = self.line(mark.start())
+            start = self.starts[line - 1]
+            if headings and headings[-1].line == line:
+                continue
+            if _BEFORE_HEADING.fullmatch(self.prose, start, mark.start()):
+                bare, own = attributes(self.line_text(line)[mark.end() - start :])
+                headings.append(NestedHeading(line, len(mark[0]), plain(bare), own))
         if "<h" in self.prose or "<H" in self.prose:
             for tag in _HTML_HEADING.finditer(self.prose):
                 title = plain(self.text[tag.start(2) : tag.end(2)])
@@ -160,7 +165,9 @@ class References:
 
 def read(text: str) -> References:
     """What ``text``, without front matter, refers to, and what can be referred to in it."""
-    starts = (0, *(end.end() for end in LINE_END.finditer(text) if end.end() < len(text)))
+    starts = (0, *[end.end() for end in LINE_END.finditer(text)])
+    if starts[-1] == len(text) and text:
+        starts = starts[:-1]
     pieces: list[str] = []
     fences: list[Fence] = []
     directives: list[Directive] = []
@@ -181,7 +188,9 @@ def read(text: str) -> References:
         elif not (kind == "code" or _UNSEEN_TAG.match(text, start)):
             continue
         if start >= at:
-            pieces += text[at:start], _NOT_LINE_END.sub(" ", text[start:end])
+            hidden = text[start:end]
+            is_line = "\n" not in hidden and "\r" not in hidden
+            pieces += text[at:start], " " * len(hidden) if is_line else _NOT_LINE_END.sub(" ", hidden)
             at = end
     prose = "".join([*pieces, text[at:]])
     links, undefined = _links(text, prose, definitions, starts)

@@ -148,19 +148,12 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
     the first line of a fence, which comes before the fence."""
     code = _code_spans(text)
     without_end: set[str] = set()
-    at, fence, opened, blank, indented, paragraph = 0, "", 0, True, False, False
+    at, blank, indented, paragraph = 0, True, False, False
     inside: list[int] = []  # columns at which the content of open list items and admonitions begins
     while at < len(text):
         line = _LINE.match(text, at)
         assert line is not None
         bare = line[0].strip()
-        if fence:
-            closing = _FENCE_END.match(text, at)
-            if closing and closing[1].startswith(fence):
-                yield Span(opened, closing.end(), "fence")
-                fence = ""
-            at, blank, paragraph = line.end(), False, False
-            continue
         if not bare:
             at, blank, paragraph = line.end(), True, False
             continue
@@ -176,7 +169,12 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
         if found := _FENCE.match(text, at):
             if site:
                 yield from (Span(*each.span(), "look") for each in _OPTION.finditer(text, found.end(), line.end()))
-            at, fence, opened, blank, paragraph = line.end(), found[1], found.start(1), False, False
+            end = _fence_end(text, line.end(), found[1])
+            if end is None:
+                yield Span(found.start(1), len(text), "open fence")
+                return
+            yield Span(found.start(1), end, "fence")
+            at, blank, paragraph = end + len(_rest_of_line(text, end)), False, False
             continue
         if site and (found := _SITE_BLOCK.match(text, at)):
             yield Span(found.start(), found.end(), "look")
@@ -193,8 +191,23 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
         paragraph = not bare.startswith(("#", "<!--", "[^"))
         blank = False
         at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
-    if fence:
-        yield Span(opened, len(text), "open fence")
+
+
+def _fence_end(text: str, at: int, marks: str) -> int | None:
+    """Where the fence ends whose opening marks these are and whose text begins at ``at``; None where nothing closes
+    it."""
+    while (found := text.find(marks, at)) >= 0:
+        line = max(text.rfind("\n", at, found), text.rfind("\r", at, found)) + 1 or at
+        closing = _FENCE_END.match(text, line)
+        if closing and closing[1].startswith(marks):
+            return closing.end()
+        at = found + len(_rest_of_line(text, found))
+    return None
+
+
+def _rest_of_line(text: str, at: int) -> str:
+    rest = _LINE.match(text, at)
+    return rest[0] if rest else ""
 
 
 def _end_of_line(text: str, at: int) -> str:
@@ -249,6 +262,9 @@ def _code_spans(text: str) -> dict[int, int]:
     spans: dict[int, int] = {}
     runs: list[tuple[int, int]] = []
 
+    if "`" not in text:
+        return spans
+
     def pair() -> None:
         following: dict[int, int] = {}
         for start, end in reversed(runs):
@@ -258,9 +274,9 @@ def _code_spans(text: str) -> dict[int, int]:
         runs.clear()
 
     for match in _TICKS.finditer(text):
-        if match["end"] is None:
+        if match.lastgroup is None:
             runs.append(match.span())
-        else:
+        elif runs:
             pair()
     pair()
     return spans
