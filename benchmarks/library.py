@@ -103,7 +103,7 @@ def throughput(files: int, rounds: int) -> None:
         def taken_in(processes: int) -> Callable[[int], float]:
             config = Config(embedding=EmbeddingSettings(provider="none"))
             converter = Converter(config.library, processes)
-            for _ in converter.pieces(paths[0], paths[0].suffix[1:], paths[0].name):
+            for _ in converter.parts(paths[0], paths[0].suffix[1:], paths[0].name):
                 pass
 
             def run(number: int) -> float:

@@ -248,8 +248,9 @@ def is_loopback(url: str) -> bool:
 
 
 def service(url: str, key: str) -> str:
-    """``url`` of a service that is sent a secret, as it stands; ``key`` is what set it. Raises :class:`ConfigError`,
-    which never repeats a credential: no web address, or one over plain http that is not this machine's."""
+    """``url`` of a service that is sent a secret, unchanged. ``key``: the setting it is from. Raises
+    :class:`ConfigError`, which never repeats a credential: no web address, or one over plain http that is not this
+    machine's."""
     try:
         parts = urllib.parse.urlsplit(url)
         sound = bool(parts.hostname) and parts.scheme in ("http", "https") and (parts.port or 1) > 0

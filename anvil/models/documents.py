@@ -386,7 +386,7 @@ class BuildReport:
 
     @property
     def nothing_embedded(self) -> bool:
-        """Whether the embedding provider was asked for vectors and made none at all."""
+        """Whether the embedding provider had texts and made no vector."""
         return not self.embedded and bool(self.failed or self.kept)
 
     @property

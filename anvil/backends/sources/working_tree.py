@@ -248,7 +248,7 @@ class WorkingTree:
                 continue
             itself = (identity.st_dev, identity.st_ino)
             if itself in above:
-                skipped.append(Skipped(folder, "a loop: the folder lies within itself"))
+                skipped.append(Skipped(folder, "a loop: the folder is inside itself"))
                 continue
             if folder and self._git is not None and os.path.lexists(os.path.join(base, ".git")):
                 skipped.append(Skipped(folder, SUBMODULE))

@@ -63,7 +63,7 @@ def _acquire(lock: Path, deadline: float) -> apsw.Connection:
             handle.execute("BEGIN EXCLUSIVE")
             if _is_current(lock, opened):
                 return handle
-            # The process before removed the file when it released the lock. A lock on that file excludes nobody.
+            # The process before removed this file with its lock. The next process will lock another file.
         except FileNotFoundError:
             pass
         except (apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError):  # SQLite's errors for a file that was removed

@@ -116,7 +116,7 @@ def _best(sections: Sequence[Section], rendered: Sequence[Heading]) -> list[tupl
 
 
 def _alike(section: Section, heading: Heading) -> float:
-    """How much two headings look like one, 0 to 2: by the id that was asked for or expected, by text, by level."""
+    """The similarity of two headings, 0 to 2: by id, text and level."""
     if section.anchor and section.anchor == heading.id:
         return 2.0
     matcher = SequenceMatcher(None, _bare(section.title), _bare(heading.text), autojunk=False)

@@ -145,7 +145,7 @@ def test_exit_codes_and_complaints(published: Server, here: Path) -> None:
     assert refused["outcome"] == "refused"
     published.stop()
     message = complaint("pull", published.url, "--to", "x.db", cwd=here)
-    assert "cannot be reached" in message and "was fetched before" in message
+    assert "cannot be reached" in message and "was not fetched before" in message
     assert list(here.iterdir()) == []
 
 
@@ -174,7 +174,7 @@ def test_search_list_show_status_and_check_take_an_address(published: Server, he
     assert "anvil build" not in program("status", *where, cwd=here).stdout
     run(here, "init", "-q")
     unheld = complaint("git", "install", *where, cwd=here)  # and not that some file of the cache is in no repository
-    assert f"published at {published.url}/anvil/: no commit holds it" in unheld and "--tracked" not in unheld
+    assert f"published at {published.url}/anvil/, not in a commit" in unheld and "--tracked" not in unheld
     published.stop()
     offline = printed("search", *where, "night alerts", cwd=here)
     assert any("last confirmed less than a minute ago" in note for note in offline["freshness"]["notes"])
@@ -253,7 +253,7 @@ def test_serve_without_a_server_or_a_cache_says_so_and_recovers(
     write(here, {"anvil.toml": f'index = "{published.url}/"\n\n[fetch]\nrefresh = 1\n'})
     with client(here) as speaker:
         message = speaker.refused("search_docs", query="alerts")
-        assert "cannot be reached" in message and "was fetched before" in message
+        assert "cannot be reached" in message and "was not fetched before" in message
         published.start()
         eventually(lambda: not speaker.call("search_docs", query="alerts").is_error)
 
