@@ -74,4 +74,4 @@ def test_shards_are_built_and_joined(work: Path) -> None:
 
 
 def test_two_states_at_once_are_refused(work: Path) -> None:
-    assert "exclude each other" in program("build", "--staged", "--ref", "HEAD", cwd=work, code=2).stderr
+    assert "cannot be combined" in program("build", "--staged", "--ref", "HEAD", cwd=work, code=2).stderr
