@@ -48,3 +48,11 @@ class StaleFiles(NamedTuple):
 
     def __bool__(self) -> bool:
         return bool(self.stale or self.problems)
+
+    def messages(self) -> tuple[str, ...]:
+        """A sentence for the files that are out of date, and one for each that cannot be compared."""
+        names = ", ".join(self.stale)
+        return (
+            *([f"The map for agents is out of date in {names}. Run: anvil agents"] if names else []),
+            *self.problems,
+        )

@@ -116,7 +116,10 @@ def build(order: Order, host: Host) -> dict[str, str]:
 
 
 def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
-    """Compare the index with the documents, and annotate the stale pages. Returns whether it is fresh, and values."""
+    """Compare the index, and the files with the map of ``anvil agents``, with the documents; annotate what is stale.
+
+    Returns whether all is fresh, and values about the index.
+    """
     from anvil.backends.store import verify
     from anvil.services.reports import content_health, diff
 
@@ -154,9 +157,21 @@ def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
             )
         else:
             host.line(f"{_shown(opened.index_path)} is fresh: no page differs from the documents.")
+        stale_files = _stale_agent_files(opened)
+        for message in stale_files:
+            host.annotate("error", message)
     host.output(values)
     host.summarize(summary.render(contents))
-    return not changes, values
+    return not changes and not stale_files, values
+
+
+def _stale_agent_files(opened: Anvil) -> tuple[str, ...]:
+    """What is wrong with the files that have the map of ``anvil agents``, if any."""
+    from anvil.services.agents.agent_files import AgentFiles
+
+    if opened.folder is None or opened.tree is None:
+        return ()
+    return AgentFiles(opened.folder, opened.base).compare(opened.tree).messages()
 
 
 def test(order: Order, host: Host) -> tuple[bool, dict[str, str]]:

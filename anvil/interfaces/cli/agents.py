@@ -97,13 +97,6 @@ def unstaged(opened: Anvil) -> str | None:
     return installation.line(["git", "add", *paths]) if paths else None
 
 
-def stale_lines(stale: StaleFiles) -> list[str]:
-    """What is wrong with the files, in a line for those that are out of date and one for each other."""
-    names = ", ".join(stale.stale)
-    lines = [f"The map for agents is out of date in {names}. Run: anvil agents"] if names else []
-    return [*lines, *stale.problems]
-
-
 def _compared(stale: StaleFiles, as_json: bool, quiet: bool) -> int:
     is_fresh = not stale and stale.compared > 0
     if as_json:
@@ -113,7 +106,7 @@ def _compared(stale: StaleFiles, as_json: bool, quiet: bool) -> int:
             output.say("No file has the map for agents yet. Run: anvil agents")
         elif is_fresh:
             output.say(f"The map for agents is up to date in {counted(stale.compared, 'file')}.")
-        for line in stale_lines(stale):
+        for line in stale.messages():
             output.say(line)
     return OK if is_fresh else NO
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.in_process import complaint, program
 from tests.support.repositories import isolated, root, run, write
 
@@ -88,3 +90,35 @@ def test_a_build_of_a_commit_writes_no_map(root: Path) -> None:
     before = (root / "AGENTS.md").read_bytes()
     program("build", "--ref", "HEAD", "-q", cwd=root)
     assert (root / "AGENTS.md").read_bytes() == before
+
+
+def test_the_check_of_a_ci_job_marks_the_files(root: Path) -> None:
+    write(root / "anvil.toml", CONFIG)
+    program("build", "-q", cwd=root)
+    program("ci", "check", cwd=root)
+    program("agents", "-q", cwd=root)
+    program("ci", "check", cwd=root)
+    agents = root / "AGENTS.md"
+    agents.write_text(agents.read_text(encoding="utf-8").replace("a.md", "b.md"), encoding="utf-8")
+    done = program("ci", "check", cwd=root, code=1)
+    assert "is fresh" in done.stdout
+    assert "error: The map for agents is out of date in AGENTS.md. Run: anvil agents" in done.stdout
+
+
+def test_a_merge_conflict_in_the_map_is_settled_by_writing_it_again(root: Path) -> None:
+    program("agents", "-q", cwd=root)
+    run(root, "add", "-A")
+    run(root, "commit", "-q", "-m", "map", at=1_700_000_100)
+    run(root, "branch", "other")
+    for branch, page in (("main", "b"), ("other", "c")):
+        run(root, "checkout", "-q", branch)
+        write(root / f"docs/{page}.md", f"# Page {page}\n")
+        program("agents", "-q", cwd=root)
+        run(root, "add", "-A")
+        run(root, "commit", "-q", "-m", page, at=1_700_000_200)
+    with pytest.raises(AssertionError):
+        run(root, "merge", "-q", "main")
+    assert "<<<<<<<" in (root / "AGENTS.md").read_text(encoding="utf-8")
+    program("agents", "-q", cwd=root)
+    content = (root / "AGENTS.md").read_text(encoding="utf-8")
+    assert "<<<<<<<" not in content and "b.md | Page b" in content and "c.md | Page c" in content
