@@ -44,6 +44,8 @@ def headline(report: TestReport) -> str:
         return f"{counted(len(comparison.worse), 'question')} got worse{because}"
     if report.failed:
         return f"{counted(len(report.failed), 'question', 'are')} not answered as expected"
+    if not report.passed:
+        return f"the mean reciprocal rank is {report.mrr or 0:.2f}, at least {report.min_mrr or 0:.2f} is wanted"
     if comparison is not None and comparison.better:
         return f"{counted(len(comparison.better), 'question')} got better"
     return "all questions are answered as expected" if report.outcomes else "no question was asked"
