@@ -60,7 +60,7 @@ def _schema(kind: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A result as JSON values: dataclasses become objects, tuples arrays."""
+    """A result as JSON values: dataclasses and named tuples become objects, other tuples arrays."""
     kind: Any = type(value)
     if kind in _SIMPLE:
         return value
@@ -80,13 +80,17 @@ def plain(value: Any) -> Any:
 @cache
 def _optional(kind: Any) -> frozenset[str]:
     """The fields of a dataclass that are left out when they are None."""
+    if not dataclasses.is_dataclass(kind):
+        return frozenset()
     return frozenset(field.name for field in dataclasses.fields(kind) if field.metadata.get("optional"))
 
 
 @cache
 def _fields(kind: Any) -> tuple[str, ...] | None:
-    """The names of a dataclass's fields; None for another type."""
-    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
+    """The names of the fields of a dataclass or named tuple; None for another type."""
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    return getattr(kind, "_fields", None)
 
 
 def text(value: Any) -> str:
