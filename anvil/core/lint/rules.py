@@ -264,9 +264,13 @@ def orphan_page(documentation: Documentation) -> Iterator[Issue]:
 
 def near_duplicate(documentation: Documentation) -> Iterator[Issue]:
     """Sections of different pages that say the same, or whose vectors are near."""
+    site = documentation.site
     for pair in documentation.similar:
-        if _are_editions(pair.first[0], pair.second[0]):
+        first, second = pair.first[0], pair.second[0]
+        if _are_editions(first, second) or site.is_excluded(second) or _files(site, first) & _files(site, second):
             continue
+        if _is_dynamic(site, site.pages[first]) and _is_dynamic(site, site.pages[second]):
+            continue  # what differs may be what the build puts in
         (path, start, heading), (other, other_start, other_heading) = pair.first, pair.second
         about = f"{_code(heading)} says nearly the same as {_code(other_heading)} at {other}:{other_start}"
         yield Issue(path, start, f"{about} (similarity {pair.similarity:.2f}).")
@@ -287,6 +291,11 @@ def near_duplicate(documentation: Documentation) -> Iterator[Issue]:
             more = f" and {counted(len(others) - MAX_PLACES, 'more section')}" if len(others) > MAX_PLACES else ""
             named = ", ".join(others[:MAX_PLACES])
             yield Issue(page.path, page.source_line(at) or 1, f"{_code(title)} says the same as {named}{more}.")
+
+
+def _files(site: Site, path: str) -> set[str]:
+    """The files that the text of a page comes from: text that two pages include is one text."""
+    return {posixpath.join(site.files.docs, path), *site.pages[path].included}
 
 
 def _are_editions(first: str, second: str) -> bool:

@@ -408,6 +408,13 @@ def test_sections_that_nearly_say_the_same_are_found_by_the_vectors_of_the_index
     report = linted(tmp_path, pages, "near-duplicate")
     assert places(report) == ["a.md:1"] and "at b.md:1 (similarity 0.9" in report.findings[0].message
     assert report.notes == ()
+    write_pages(tmp_path, {"b.md": '# Rotate the signing key\n\n--8<-- "a.md"\n'})
+    with anvil.open(tmp_path / "docs") as opened:
+        opened.index()
+        assert not opened.lint(rules=["near-duplicate"]).findings
+    write_pages(tmp_path, pages)
+    with anvil.open(tmp_path / "docs") as opened:
+        opened.index()
     stale = linted(tmp_path, {"b.md": pages["b.md"] + "\nOne more.\n"}, "near-duplicate")
     assert not stale.findings and "1 page" in stale.notes[0]
 
