@@ -2,8 +2,8 @@
 
     python benchmarks/retrieval.py EVAL [--work FOLDER] [--mode hybrid]
 
-EVAL holds ``dev.jsonl`` (one question a line: corpus, query, paths, heading, kind) and ``corpora/<name>/``, as its
-README describes. Each question is asked of its own corpus. Baselines: words alone, vectors alone, and ``grep``
+EVAL has ``*.jsonl`` (one question a line: corpus, query, paths, heading, kind) and ``corpora/<name>/``, as its README
+describes. Each question is asked of its own corpus. Baselines: words alone, vectors alone, and ``grep``
 (pages by how many different words of the question they hold, then by how many in all).
 
 Page measures: hit@k and MRR@10 over distinct pages in the order of their best chunk. Section hit@5: one of the first
@@ -40,7 +40,11 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="where the indexes are kept; by default a temporary folder")
     parser.add_argument("--details", action="store_true", help="print each question and the rank of its page")
     given = parser.parse_args()
-    questions = [json.loads(line) for line in (given.eval / "dev.jsonl").read_text(encoding="utf-8").splitlines()]
+    questions = [
+        {**json.loads(line), "file": file.name}
+        for file in sorted(given.eval.glob("*.jsonl"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
     by_corpus: dict[str, list[Question]] = defaultdict(list)
     for question in questions:
         by_corpus[question["corpus"]].append(question)
@@ -75,6 +79,9 @@ def main() -> None:
     for label, kinds in {"all": ("answer", "task-link"), "answer": ("answer",), "task-link": ("task-link",)}.items():
         for name, rows in scores.items():
             print(row(label, name, [found for question, found in rows if question["kind"] in kinds]))
+    for file in sorted({str(question["file"]) for question in questions}):
+        for name, rows in scores.items():
+            print(row(file, name, [found for question, found in rows if question["file"] == file]))
     for corpus in sorted(by_corpus):
         print(row(corpus, "hybrid", [found for question, found in scores["hybrid"] if question["corpus"] == corpus]))
 

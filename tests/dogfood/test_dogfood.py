@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import anvil
+from anvil.core.search.confidence import UNLIKELY
+from anvil.models.documents import Mode
 from tests.support.programs import printed
 
 PAGES = Path(__file__).with_name("pages")
@@ -35,6 +37,22 @@ def test_the_best_section_is_found(opened: anvil.Anvil, asked: dict[str, Any]) -
     ]
     shown = [f"{hit.metadata.file_path}: {hit.metadata.heading_path}" for hit in found.results]
     assert places and places[0] <= asked["within"], shown
+
+
+@pytest.mark.parametrize("question", ["how do I keep the index fresh in CI?", "filter results by path with a glob"])
+def test_what_the_pages_answer_is_confident(opened: anvil.Anvil, question: str) -> None:
+    result = opened.search(question)
+    assert result.confidence is not None and result.confidence > 0.8 and result.freshness.notes == ()
+
+
+@pytest.mark.parametrize(
+    "question", ["Does it run on Windows 95?", "What is the capital of France?", "How do I rotate a webhook secret?"]
+)
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+def test_what_the_pages_do_not_answer_is_said(opened: anvil.Anvil, question: str, mode: Mode) -> None:
+    result = opened.search(question, mode=mode)
+    assert all(hit.confidence is not None and hit.confidence < UNLIKELY for hit in result.results)
+    assert not result.results or "Probably nothing here answers this" in result.freshness.notes[-1]
 
 
 @pytest.mark.parametrize("asked", QUESTIONS[::5], ids=[each["question"] for each in QUESTIONS[::5]])

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 DIGITS = 2
 """Confidence is rounded: more digits would claim a precision that no fit has."""
-UNLIKELY = 0.15
+UNLIKELY = 0.1
 """Below this, a result is called unlikely to answer. ``scripts/fit_confidence.py`` prints how many questions that have
 an answer, and how many that have none, stay below this line; docs/performance.md has the table."""
 MAX_COUNTED_WORDS = 20
