@@ -49,10 +49,9 @@ class StaleFiles(NamedTuple):
     def __bool__(self) -> bool:
         return bool(self.stale or self.problems)
 
-    def messages(self) -> tuple[str, ...]:
-        """A sentence for the files that are out of date, and one for each that cannot be compared."""
+    def messages(self, command: str) -> tuple[str, ...]:
+        """A sentence for the files that are out of date, with the command that writes them, and one for each that
+        cannot be compared."""
         names = ", ".join(self.stale)
-        return (
-            *([f"The map for agents is out of date in {names}. Run: anvil agents"] if names else []),
-            *self.problems,
-        )
+        stale = f"The map for agents is out of date in {names}. Run: {command}"
+        return (*([stale] if names else []), *self.problems)

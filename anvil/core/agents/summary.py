@@ -13,6 +13,8 @@ MAX_PARAGRAPH_CHARS = 800
 """Characters of a paragraph in which its first sentence is looked for."""
 MAX_PARAGRAPHS = 40
 """Paragraphs of a page that are looked at."""
+MAX_QUOTED_CHARS = 2000
+"""Characters of a text of which a quote is made; it shows a tenth of them at most."""
 MIN_WORDS = 4
 """Words of a paragraph that says what a page is about; "Overview" does not."""
 
@@ -40,8 +42,9 @@ _SENTENCE = re.compile(r".{20,}?[.!?\u3002\uff01\uff1f](?=\s|\Z|(?<=[\u3002\uff0
 def quoted(text: str) -> tuple[str, bool]:
     """``text`` as one line that can be quoted in a fence, and whether anything but white space was taken out of it.
 
-    Characters that nobody sees, marks of HTML comments and fences go.
+    Characters that nobody sees, marks of HTML comments and fences go. Only the first ``MAX_QUOTED_CHARS`` count.
     """
+    text = text[:MAX_QUOTED_CHARS]
     line = " ".join(_UNSEEN.sub("", text).split())
     bare = _FENCE_MARK.sub("'''", _COMMENT_MARK.sub(" ", line))
     return " ".join(bare.split()), bare != line or _UNSEEN.search(text) is not None

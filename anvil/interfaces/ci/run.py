@@ -157,7 +157,7 @@ def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
             )
         else:
             host.line(f"{_shown(opened.index_path)} is fresh: no page differs from the documents.")
-        stale_files = _stale_agent_files(opened)
+        stale_files = _stale_agent_files(opened, order)
         for message in stale_files:
             host.annotate("error", message)
     host.output(values)
@@ -165,13 +165,18 @@ def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     return not changes and not stale_files, values
 
 
-def _stale_agent_files(opened: Anvil) -> tuple[str, ...]:
+def _stale_agent_files(opened: Anvil, order: Order) -> tuple[str, ...]:
     """What is wrong with the files that have the map of ``anvil agents``, if any."""
+    from anvil.backends import installation
     from anvil.services.agents.agent_files import AgentFiles
 
     if opened.folder is None or opened.tree is None:
         return ()
-    return AgentFiles(opened.folder, opened.base).compare(opened.tree).messages()
+    given = [
+        word for name, value in (("--docs", order.docs), ("--config", order.config)) if value for word in (name, value)
+    ]
+    command = installation.line(["anvil", "agents", *given])
+    return AgentFiles(opened.folder, opened.base).compare(opened.tree).messages(command)
 
 
 def test(order: Order, host: Host) -> tuple[bool, dict[str, str]]:

@@ -53,7 +53,7 @@ def command(
             output.say(files.map(source).text)
             return OK
         if only_check:
-            return _compared(files.compare(source), as_json, quiet)
+            return _compared(files.compare(source), write_command(docs, config), as_json, quiet)
         report = files.remove() if remove else files.write(source, skill_wanted=skill)
     _print(report, as_json, quiet)
     return ERROR if report.problems else OK
@@ -97,16 +97,24 @@ def unstaged(opened: Anvil) -> str | None:
     return installation.line(["git", "add", *paths]) if paths else None
 
 
-def _compared(stale: StaleFiles, as_json: bool, quiet: bool) -> int:
+def write_command(docs: str | None, config: str | None) -> str:
+    """The command that writes the map, with the options of this call."""
+    from anvil.backends import installation
+
+    given = [word for name, value in (("--docs", docs), ("--config", config)) if value for word in (name, value)]
+    return installation.line([*installation.typed(), "agents", *given])
+
+
+def _compared(stale: StaleFiles, command: str, as_json: bool, quiet: bool) -> int:
     is_fresh = not stale and stale.compared > 0
     if as_json:
         output.print_json({"fresh": is_fresh, "stale": stale.stale, "problems": stale.problems})
     elif not quiet:
         if not stale.compared and not stale.problems:
-            output.say("No file has the map for agents yet. Run: anvil agents")
+            output.say(f"No file has the map for agents yet. Run: {command}")
         elif is_fresh:
             output.say(f"The map for agents is up to date in {counted(stale.compared, 'file')}.")
-        for line in stale.messages():
+        for line in stale.messages(command):
             output.say(line)
     return OK if is_fresh else NO
 

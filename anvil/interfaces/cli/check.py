@@ -74,7 +74,7 @@ def command(
         )
     elif not quiet:
         output.say(_rendered(changes, name, shown, advice))
-    for line in stale_files.messages() if stale_files else ():
+    for line in stale_files.messages(agents.write_command(docs, config)) if stale_files else ():
         output.warn(line)
     return NO if changes or stale_files else OK
 

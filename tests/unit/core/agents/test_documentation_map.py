@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -141,3 +142,10 @@ def test_pages_whose_paths_cannot_be_quoted_are_in_a_folders_line() -> None:
 )
 def test_names_of_skills(project: str, name: str) -> None:
     assert skill_name(project) == name and len(name) <= MAX_NAME_CHARS
+
+
+def test_long_front_matter_costs_no_more_than_its_beginning() -> None:
+    marks = "-" * 15_000 + "<!-" * 15_000
+    began = time.process_time()
+    result = made({"a.md": f"---\ntitle: '{marks}'\ndescription: '{marks}'\n---\n\ntext\n"})
+    assert time.process_time() - began < 1 and len(quotes(result.text)[0]) < 300
