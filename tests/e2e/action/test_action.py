@@ -211,7 +211,7 @@ def test_reuses_what_is_published(checkout: Path, job: NewJob, tmp_path: Path) -
     assert done.succeeded and (done.outputs["embedded"], done.outputs["changed"]) == ("0", "false"), done.log
     (told,) = done.annotations
     assert told.level == "warning" and told.message.startswith("The previous index cannot be fetched: ")
-    assert f"The previous index is of {site.url}/, built from commit" in done.log
+    assert f"The previous index is from {site.url}/, built from commit" in done.log
 
 
 def test_shards_of_a_matrix_are_joined_to_the_bytes_of_one_build(checkout: Path, job: NewJob, tmp_path: Path) -> None:
