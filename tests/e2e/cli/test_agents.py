@@ -125,10 +125,10 @@ def test_a_merge_conflict_in_the_map_is_settled_by_writing_it_again(root: Path) 
 
 
 def test_advice_has_the_options_of_the_call(root: Path) -> None:
-    write(root / "my pages/x.md", "# X\n")
-    program("agents", "my pages", "-q", cwd=root)
-    program("build", "my pages", "-q", "--provider", "none", cwd=root)
-    write(root / "my pages/y.md", "# Y\n")
-    assert "Run: anvil agents --docs 'my pages'\n" in program("check", "my pages", cwd=root, code=1).stderr
-    program("agents", "--docs", "my pages", cwd=root)
-    program("agents", "my pages", "--check", "-q", cwd=root)
+    write(root / "pages/x.md", "# X\n")
+    program("agents", "pages", "-q", cwd=root)
+    program("build", "pages", "-q", "--provider", "none", cwd=root)
+    write(root / "pages/y.md", "# Y\n")
+    assert "Run: anvil agents --docs pages\n" in program("check", "pages", cwd=root, code=1).stderr
+    program("agents", "--docs", "pages", cwd=root)
+    program("agents", "pages", "--check", "-q", cwd=root)
