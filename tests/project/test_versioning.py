@@ -165,11 +165,14 @@ def test_pages_of_an_older_chunker_are_read_and_cut_again_with_their_vectors(
     assert built(tmp_path, "local").outcome == "unchanged"
 
 
-def test_an_index_of_another_model_answers_by_words_and_is_embedded_again(work: Path) -> None:
+def test_an_index_of_another_model_answers_by_words_and_is_embedded_again(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     built(work, "local", "vectors.db")
     with anvil.open(index=work / "vectors.db", provider="none") as alone:
         found = alone.search("certificate")
         assert found.results and any("Semantic search is off" in note for note in found.freshness.notes)
+    monkeypatch.setenv("ANVIL_EMBEDDING_CACHE", "false")
     again = built(work, "local")
     assert (again.outcome, again.reused) == ("built", 0) and again.embedded
 

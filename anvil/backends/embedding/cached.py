@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from anvil.backends.embedding.provider import Embedded, EmbeddingProvider, Vector
@@ -35,6 +36,11 @@ class CachedProvider:
         return self.uncached.digest
 
     @property
+    def server(self) -> str:
+        """As the wrapped provider."""
+        return self.uncached.server
+
+    @property
     def dimensions(self) -> int:
         """As the wrapped provider."""
         return self.uncached.dimensions
@@ -59,7 +65,7 @@ class CachedProvider:
         from anvil.backends.store.writer import quantized
 
         if self._cache is None:
-            self._cache = VectorCache(self.digest, self.dimensions)
+            self._cache = VectorCache(self._origin(), self.dimensions)
         keys = [text_key(text) for text in texts]
         known = self._cache.get(keys)
         missing = [row for row, key in enumerate(keys) if key not in known]
@@ -81,6 +87,10 @@ class CachedProvider:
         if new:
             self._cache.put(dict(zip((keys[row] for row in new), quantized(embedded.vectors[new]), strict=True)))
         return embedded
+
+    def _origin(self) -> str:
+        """What defines the vectors: the model and its server, hashed, because an address may hold a secret."""
+        return hashlib.sha256(f"{self.digest}\n{self.server}".encode()).hexdigest()
 
     def embed_query(self, text: str) -> Vector:
         """As the wrapped provider."""

@@ -33,6 +33,11 @@ class FallbackProvider:
         self.failure: str | None = None
         """Why there are no vectors; None while the provider works."""
 
+    @property
+    def server(self) -> str:
+        """As the wrapped provider."""
+        return self._provider.server
+
     def warm(self) -> None:
         """As the wrapped provider."""
         self._provider.warm()

@@ -42,6 +42,7 @@ class LocalProvider:
     """The bundled all-MiniLM-L6-v2, or any ONNX model in a folder or on a model hub."""
 
     name = "local"
+    server = ""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings

@@ -16,6 +16,7 @@ class NoProvider:
     """Vectors of zero components."""
 
     name = "none"
+    server = ""
     model = "none"
     digest = hashlib.sha256(b"none").hexdigest()
     dimensions = 0

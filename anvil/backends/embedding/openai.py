@@ -57,6 +57,7 @@ class OpenAIProvider:
         an address to which no key should be sent."""
         url = settings.base_url or os.environ.get(BASE_URL, "").strip()
         self._url = index_url.service(url, "embedding.base_url" if settings.base_url else BASE_URL) if url else None
+        self.server = self._url or ""
         self.model = settings.model or DEFAULT_MODEL
         model_dimensions = DIMENSIONS.get(self.model)
         dimensions = settings.dimensions or model_dimensions

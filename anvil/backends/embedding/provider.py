@@ -55,6 +55,10 @@ class EmbeddingProvider(Protocol):
         """SHA-256 (hex) over all that defines a vector. Providers with the same digest are interchangeable."""
 
     @property
+    def server(self) -> str:
+        """The address that texts are sent to, if it is set. Empty: the provider's own, or none."""
+
+    @property
     def dimensions(self) -> int:
         """Components of a vector."""
 

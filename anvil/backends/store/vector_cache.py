@@ -57,7 +57,7 @@ def default_path() -> Path:
 class VectorCache:
     """Vectors of one model as int8 rows of ``dimensions`` bytes, by the key of their text. Usable from any thread.
 
-    ``model_digest``: what defines the model's vectors. No method raises because of the file.
+    ``model_digest``: what defines the vectors. No method raises because of the file.
     """
 
     def __init__(

@@ -527,7 +527,7 @@ def test_an_empty_library_takes_the_model_at_hand(tmp_path: Path, local: Embeddi
 class Namesake(Counting):
     """Another model, by its manifest, with as many dimensions."""
 
-    name, model, digest = "local", "namesake", "0" * 64
+    name, model, digest, server = "local", "namesake", "0" * 64, ""
 
 
 def staged(library: Library, source: str) -> PreparedDocument:
