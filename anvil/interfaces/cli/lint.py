@@ -38,8 +38,7 @@ _GENERATORS = {
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
-    default="note",
-    help="Show findings of this level and above (default: note, which is all).",
+    help="Show findings of this level and above (default: warning; with --rule, --json or --sarif: all).",
 )
 @click.option(
     "--fail-level",
@@ -64,7 +63,7 @@ def command(
     staged: bool,
     ref: str | None,
     names: tuple[str, ...],
-    level: Level,
+    level: Level | None,
     fail_level: Level | None,
     form: str,
     sarif: str | None,
@@ -83,7 +82,7 @@ def command(
     with anvil.open(docs, index, config=config) as opened:
         report = opened.lint(options.documents(opened, staged, ref), names or None)
         failing = report.at_least(fail_level or opened.config.lint.fail_level)
-        shown = report.at_least(level)
+        shown = report.at_least(level or ("note" if names or as_json or sarif else "warning"))
         if sarif is not None:
             _write_sarif(shown, report, sarif)
         if as_json:
@@ -130,12 +129,14 @@ def _print(opened: Anvil, report: LintReport, findings: tuple[LintFinding, ...],
                 output.say(f"{place}: {level}: {finding.message} [{finding.rule}]")
             output.say()
     if not quiet:
-        output.say(_summary(report))
+        output.say(_summary(report, len(report.findings) - len(findings)))
 
 
-def _summary(report: LintReport) -> str:
+def _summary(report: LintReport, hidden: int) -> str:
     counts = [(level, sum(finding.level == level for finding in report.findings)) for level in reversed(LEVELS)]
     found = ", ".join(counted(count, level) for level, count in counts if count) or "nothing found"
     silent = f"; {report.suppressed:,} silenced by comments" if report.suppressed else ""
     lines = [f"{counted(report.pages, 'page')}: {found}{silent}."]
+    if hidden:
+        lines.append(f"{counted(hidden, 'finding', 'are')} not shown. To see all, run: anvil lint --level note")
     return "\n".join([*lines, f"Links were resolved as for {_GENERATORS[report.generator]}.", *report.notes])

@@ -237,6 +237,7 @@ def test_other_places_with_names_of_any_kind(tmp_path: Path) -> None:
     work = tmp_path / "wörk place"
     write(work / "doc umentação", {**PAGES, "ein führung/erste Schritte.md": "# Erste Schritte\n"})
     write(work, {"set tings.toml": '[embedding]\nprovider = "none"\n'})
+    write(work, {"anvil-tests.toml": '[[question]]\nask = "silence at night"\nexpect = "guides/alerts.md"\n'})
     write(work, {".pre-commit-config.yaml": configuration(*HOOKS, args=args)})
     run(work, "init", "-q")
     install_hooks(work)
