@@ -41,7 +41,7 @@ from anvil.services.live.location import IndexLocation
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.question_log import QuestionLog
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
     from anvil.models.lint import LintReport
     from anvil.services.doc_tests.gaps import QuestionGroup
     from anvil.services.doc_tests.question_log import LoggedQuestion
@@ -123,10 +123,10 @@ class Anvil:
         self._background = background
         folder = base / config.docs
         if not folder.is_dir() and not index_only:
-            from anvil.backends.sources import git_tree
+            from anvil.backends.sources import missing_folder
 
             problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {folder}"
-            raise SourceError(f"{problem}. {git_tree.advice(folder)}")
+            raise SourceError(f"{problem}. {missing_folder.advice(folder)}")
         self.folder: Path | None = folder if folder.is_dir() else None
         """The documentation folder that a build and a check read."""
         self._location = _location(config, base, self.folder)

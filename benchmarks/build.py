@@ -203,7 +203,7 @@ def share_of(docs: Path, index: Path, name: str) -> None:
 
     from anvil.backends.embedding.factory import create_provider
     from anvil.backends.embedding.provider import Embedded
-    from anvil.backends.sources import git_tree
+    from anvil.backends.sources import open_tree
     from anvil.core.config.schema import ChunkingOptions, EmbeddingSettings
     from anvil.services.build import builder
 
@@ -222,7 +222,7 @@ def share_of(docs: Path, index: Path, name: str) -> None:
 
     provider.embed = timed  # type: ignore[method-assign, assignment]
     started = time.perf_counter()
-    builder.build(git_tree.working_tree(docs), index, provider, ChunkingOptions())
+    builder.build(open_tree.working_tree(docs), index, provider, ChunkingOptions())
     whole = time.perf_counter() - started - again
     provider.close()
     print(json.dumps({"build": whole, "inference": spent - again}))

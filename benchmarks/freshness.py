@@ -19,7 +19,7 @@ import corpus
 import measuring
 
 import anvil
-from anvil.backends.sources import git_tree
+from anvil.backends.sources import open_tree
 from anvil.core.config.schema import SourceOptions
 
 
@@ -46,7 +46,7 @@ def checks(folder: Path, pages: dict[str, str], rounds: int) -> list[tuple[str, 
         docs = folder / str(count)
         small = {path: text[:2_000] for path, text in pages.items()}  # it is never read twice, only looked at
         corpus.write(docs, small, count)
-        source = git_tree.working_tree(docs, SourceOptions())
+        source = open_tree.working_tree(docs, SourceOptions())
         source.scan()
         time.sleep(0.2)
         source.scan()

@@ -87,7 +87,7 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
     from anvil.backends.embedding import ray_cluster
     from anvil.backends.embedding.executor import EmbeddedBatches, Executor, LocalExecutor
     from anvil.backends.embedding.factory import create_provider
-    from anvil.backends.sources import git_tree
+    from anvil.backends.sources import open_tree
     from anvil.core.config.schema import ChunkingOptions, EmbeddingSettings
     from anvil.services.build import builder
 
@@ -122,7 +122,7 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
                 yield texts
                 since = time.perf_counter()
 
-    report = builder.build(git_tree.working_tree(docs), index, provider, ChunkingOptions(), executor=Watched())
+    report = builder.build(open_tree.working_tree(docs), index, provider, ChunkingOptions(), executor=Watched())
     provider.close()
     told.update(seconds=report.seconds, passages=report.embedded)
     print(json.dumps(told))

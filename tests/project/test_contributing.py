@@ -13,7 +13,7 @@ import pytest
 import anvil
 from anvil.backends.embedding.factory import PROVIDERS, create_provider
 from anvil.backends.embedding.provider import EmbeddingProvider
-from anvil.backends.sources import git_tree
+from anvil.backends.sources import open_tree
 from anvil.backends.store import verify
 from anvil.core.config.schema import ChunkingOptions
 from anvil.models.documents import Skipped
@@ -81,7 +81,7 @@ def test_the_new_source_is_built_as_the_folder_is(
     archive = run("Add a source")["Archive"]
     assert capsys.readouterr().out == f"built {len(PAGES)} pages from the archive\n"
 
-    folder = git_tree.working_tree(write(tmp_path / "docs", PAGES))
+    folder = open_tree.working_tree(write(tmp_path / "docs", PAGES))
     assert archive(Path("docs.zip")).scan() == folder.scan()
     builder.build(folder, tmp_path / "folder.db", keywords, ChunkingOptions())
     digests = []

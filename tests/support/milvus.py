@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from anvil.backends.embedding.provider import Embedded, Vector
-from anvil.backends.sources.git_tree import working_tree
+from anvil.backends.sources.open_tree import working_tree
 from anvil.core.config.schema import ChunkingOptions
 from anvil.services.build.builder import build
 from tests.conftest import write

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from anvil.backends.git.repository import Repository
-from anvil.backends.sources.git_tree import DocumentSource
+from anvil.backends.sources.document_source import DocumentSource
 from anvil.core.lint.file_tree import FileTree
 from anvil.errors import GitError
 

@@ -1,23 +1,15 @@
-"""Sources of documents: the protocol, and the staged tree and commits.
-
-All sources give the same documents for the same content, so an index that was built from one can be compared with
-another.
-"""
+"""The documents of the staged tree and of a commit, read from git."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
-from typing import Protocol
 
 from anvil.backends.git.repository import Repository
-from anvil.backends.sources.working_tree import WorkingTree, file_time, modified
+from anvil.backends.sources.working_tree import file_time, modified
 from anvil.core import staleness
 from anvil.core.config.schema import SourceOptions
 from anvil.core.file_selection import (
@@ -33,142 +25,9 @@ from anvil.core.file_selection import (
 )
 from anvil.core.git.objects import Entry, landing
 from anvil.core.markdown import includes
-from anvil.core.shards import Shard
 from anvil.core.timestamps import timestamp
 from anvil.errors import SourceError
 from anvil.models.documents import Document, Scan, Skipped
-
-__all__ = ["DocumentSource", "SourceOptions", "commit_tree", "part", "staged_tree", "working_tree"]
-
-
-class DocumentSource(Protocol):
-    """A set of documents. Thread-safe."""
-
-    @property
-    def name(self) -> str:
-        """``working tree``, ``staged tree`` or ``commit 1a2b3c4``."""
-
-    @property
-    def root_path(self) -> str:
-        """The documents' folder relative to the repository, POSIX; ``.`` for the root, and outside of git."""
-
-    @property
-    def problem(self) -> str | None:
-        """Why the rules and times of the repository cannot be used; None without a problem."""
-
-    @property
-    def excluded_hashes(self) -> frozenset[str] | None:
-        """Hashed paths of the files that the site leaves out, see :func:`anvil.backends.sources.site.hash_path`; None
-        without a site."""
-
-    def commit(self) -> str | None:
-        """The commit of the documents (40 hex digits), HEAD for the working tree and the staged tree; None without
-        one."""
-
-    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        """All documents by blob id, and the files that are skipped.
-
-        ``indexed``: path -> blob id in an index that was built with the same options. Files with these ids are not read
-        again.
-        """
-
-    def read(self, path: str) -> Document | Skipped:
-        """A document, with the id of the bytes that were read; Skipped when it is not a document any more.
-
-        ``last_modified`` is from the last call of that method, else one walk finds it for all documents.
-        """
-
-    def text(self, path: str) -> Document | Skipped:
-        """A document with its included text and without ``last_modified``, so no history is read."""
-
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
-        """Path -> ISO 8601 UTC time of the last commit that changed it, else of the file.
-
-        ``known``: path -> (blob id, time) in an index that was built at commit ``since``.
-        """
-
-
-def working_tree(docs: Path, options: SourceOptions | None = None) -> DocumentSource:
-    """The files of a folder. Raises :class:`SourceError` when there is no such folder."""
-    return WorkingTree(docs, options or SourceOptions())
-
-
-def staged_tree(docs: Path, options: SourceOptions | None = None) -> DocumentSource:
-    """The staged files of a folder. Raises :class:`SourceError` outside a repository."""
-    return _StagedTree(docs, options or SourceOptions())
-
-
-def commit_tree(docs: Path, revision: str, options: SourceOptions | None = None) -> DocumentSource:
-    """The documents of a commit. Raises :class:`SourceError` outside a repository, and without the commit or folder."""
-    return _CommitTree(docs, revision, options or SourceOptions())
-
-
-def part(source: DocumentSource, shard: Shard) -> DocumentSource:
-    """The documents of a source that belong to a shard."""
-    return _Part(source, shard)
-
-
-class Over:
-    """A :class:`DocumentSource` that passes each call to another one. Subclasses override some of them."""
-
-    def __init__(self, source: DocumentSource) -> None:
-        self._source = source
-
-    @property
-    def name(self) -> str:
-        """See :class:`DocumentSource`, as for all below."""
-        return self._source.name
-
-    def text(self, path: str) -> Document | Skipped:
-        return self._source.text(path)
-
-    @property
-    def root_path(self) -> str:
-        return self._source.root_path
-
-    @property
-    def problem(self) -> str | None:
-        return self._source.problem
-
-    @property
-    def excluded_hashes(self) -> frozenset[str] | None:
-        return self._source.excluded_hashes
-
-    def commit(self) -> str | None:
-        return self._source.commit()
-
-    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        return self._source.scan(indexed)
-
-    def read(self, path: str) -> Document | Skipped:
-        return self._source.read(path)
-
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
-        return self._source.last_modified(paths, known, since)
-
-
-class _Part(Over):
-    """See :func:`part`."""
-
-    def __init__(self, source: DocumentSource, shard: Shard) -> None:
-        super().__init__(source)
-        self._shard = shard
-
-    @property
-    def name(self) -> str:
-        return f"{self._source.name}, shard {self._shard}"
-
-    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        whole = self._source.scan(indexed)
-        holds = self._shard.holds
-        return Scan(
-            {path: blob for path, blob in whole.entries.items() if holds(path)},
-            tuple(item for item in whole.skipped if holds(item.path)),
-        )
 
 
 class _Tree(ABC):
@@ -203,7 +62,7 @@ class _Tree(ABC):
 
     @abstractmethod
     def commit(self) -> str | None:
-        """See :class:`DocumentSource`."""
+        """See :class:`anvil.backends.sources.document_source.DocumentSource`."""
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         with self._lock:
@@ -364,7 +223,9 @@ class _Tree(ABC):
         return self._git.read_blob(entry.id).decode("utf-8", "surrogateescape")
 
 
-class _StagedTree(_Tree):
+class StagedTree(_Tree):
+    """The staged files of a folder, a :class:`anvil.backends.sources.document_source.DocumentSource`."""
+
     name = "staged tree"
 
     def __init__(self, docs: Path, options: SourceOptions) -> None:
@@ -383,7 +244,9 @@ class _StagedTree(_Tree):
             return self._git.head()
 
 
-class _CommitTree(_Tree):
+class CommitTree(_Tree):
+    """The files of a folder in a commit, a :class:`anvil.backends.sources.document_source.DocumentSource`."""
+
     def __init__(self, docs: Path, revision: str, options: SourceOptions) -> None:
         super().__init__(docs, options)
         self._commit = self._git.resolve(revision)
@@ -400,48 +263,3 @@ class _CommitTree(_Tree):
 
     def commit(self) -> str | None:
         return self._commit
-
-
-PAGE_ENDINGS = (".md", ".mdx", ".markdown")
-MAX_SEARCHED_ENTRIES = 2000
-"""Limit of :func:`advice`."""
-
-
-def advice(missing: Path) -> str:
-    """A message for a missing documentation folder, with the names of folders near it that have Markdown."""
-    around = next((folder for folder in missing.absolute().parents if folder.is_dir()), Path.cwd())
-    near = [str(around / name) for name in _with_pages(around)[:4]]
-    names = f"{', '.join(near[:-1])}{' and ' if near[1:] else ''}{near[-1]}" if near else ""
-    hold = f": {names} {'hold' if near[1:] else 'holds'} Markdown" if names else ""
-    return f"Name the documentation folder with --docs{hold}."
-
-
-def _with_pages(around: Path) -> list[str]:
-    """Names of the folders in ``around`` with Markdown in them or in their subfolders."""
-    left = MAX_SEARCHED_ENTRIES
-    names_with_pages: list[str] = []
-    for name, folder in sorted(_folders(around)):
-        inside = [folder, *(subfolder for _, subfolder in sorted(_folders(folder)))]
-        for subfolder in inside:
-            with contextlib.suppress(OSError), os.scandir(subfolder) as entries:
-                names = [entry.name for entry in itertools.islice(entries, left)]
-                left -= len(names)
-                if any(other.lower().endswith(PAGE_ENDINGS) for other in names):
-                    names_with_pages.append(name)
-                    break
-        if left <= 0:
-            break
-    return names_with_pages
-
-
-def _folders(around: Path) -> list[tuple[str, Path]]:
-    """(name, path) of folders, without hidden ones, links and installed packages."""
-    with contextlib.suppress(OSError), os.scandir(around) as entries:
-        return [
-            (entry.name, Path(entry.path))
-            for entry in itertools.islice(entries, MAX_SEARCHED_ENTRIES)
-            if not entry.name.startswith(".")
-            and entry.name not in ("node_modules", "venv")
-            and entry.is_dir(follow_symlinks=False)
-        ]
-    return []

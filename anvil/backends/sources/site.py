@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from anvil.backends.sources.git_tree import DocumentSource, Over
+from anvil.backends.sources.document_source import DocumentSource, SourceWrapper
 from anvil.core import staleness
 from anvil.core.canonical_json import canonical
 from anvil.core.file_selection import refusal
@@ -40,7 +40,7 @@ def hash_path(path: str) -> str:
     return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
-class GeneratedSiteSource(Over):
+class GeneratedSiteSource(SourceWrapper):
     """See :func:`generated_site`."""
 
     name = "site"

@@ -13,7 +13,7 @@ from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
     from anvil.models.agents import AgentsReport, StaleFiles
     from anvil.services.agents.agent_files import AgentFiles
 

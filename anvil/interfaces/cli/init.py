@@ -14,7 +14,7 @@ import click
 from anvil.backends import installation, safe_write
 from anvil.backends.config_files import CONFIG_NAME, index_file, load_config, nearest_config
 from anvil.backends.mcp_clients import CLIENTS, default_name, difference, entry, merged, path_of
-from anvil.backends.sources import git_tree
+from anvil.backends.sources import missing_folder
 from anvil.core import index_url
 from anvil.core.config.layers import configure
 from anvil.core.config.schema import INDEX_FOLDER, Config
@@ -93,7 +93,7 @@ def command(
     config, base, config_file = _project(docs)
     folder = base / config.docs
     if not folder.is_dir():
-        raise ConfigError(f"There is no folder {docs or config.docs}. {git_tree.advice(folder)}")
+        raise ConfigError(f"There is no folder {docs or config.docs}. {missing_folder.advice(folder)}")
     if index_url.is_remote(config.index or ""):
         raise ConfigError("'index' names a published index, which does not go into git. There is nothing to set up.")
     if commit_index is None:
@@ -207,7 +207,7 @@ def _options(docs: str | None, config: Path | None, index: str | None) -> dict[s
     elif folder.is_dir():
         options["--docs"] = folder
     elif docs is not None or index is None:
-        raise ConfigError(f"There is no folder {docs or 'docs'}. {git_tree.advice(folder)}")
+        raise ConfigError(f"There is no folder {docs or 'docs'}. {missing_folder.advice(folder)}")
     if index is not None and index_url.is_remote(index):
         if index_url.spelled_without_secrets(index) != index:
             raise ConfigError("The address of --index holds a password, which would be written into the client's file.")

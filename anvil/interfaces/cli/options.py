@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.backends.git.tracked_file import TrackedIndex
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,15 +89,15 @@ def tree(function: F) -> F:
 
 def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | None:
     """The documents that ``--staged`` or ``--ref`` select, else those in the folder; None without a folder."""
-    from anvil.backends.sources import git_tree
+    from anvil.backends.sources import open_tree
 
     if staged and ref is not None:
         raise click.UsageError("--staged and --ref cannot be combined. Give one of them.")
     if opened.folder is None:
         return None
     if ref is not None:
-        return git_tree.commit_tree(opened.folder, ref, opened.config.source)
-    return git_tree.staged_tree(opened.folder, opened.config.source) if staged else opened.tree
+        return open_tree.commit_tree(opened.folder, ref, opened.config.source)
+    return open_tree.staged_tree(opened.folder, opened.config.source) if staged else opened.tree
 
 
 def in_git(opened: Anvil, tree: bool) -> TrackedIndex:

@@ -16,7 +16,7 @@ from anvil._version import __version__
 from anvil.backends import map_cache, safe_write
 from anvil.backends.config_files import load_config, nearest_config
 from anvil.backends.sources import file_names
-from anvil.backends.sources.git_tree import DocumentSource
+from anvil.backends.sources.document_source import DocumentSource
 from anvil.core.agents import marked_text, skill
 from anvil.errors import AnvilError, BuildError, ConfigError
 from anvil.models.agents import AgentsReport, DocumentationMap, FileReport, StaleFiles

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil._version import __version__
-from anvil.backends.sources import git_tree
+from anvil.backends.sources import document_source
 from anvil.backends.store import connection, lock, overwrite_guard, publish, verify
 from anvil.backends.store.connection import signature
 from anvil.backends.store.reader import Reader
@@ -31,7 +31,7 @@ from anvil.services.build.indexer import Indexer, adapt, settings, without
 if TYPE_CHECKING:
     from anvil.backends.embedding.executor import Executor
     from anvil.backends.embedding.provider import EmbeddingProvider
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
 
 MAX_ROUNDS = 5
 """Attempts to read a tree that changes while it is read."""
@@ -66,7 +66,7 @@ def build(
     started = time.perf_counter()
     wanted = settings(provider, options, site_urls.recorded(pages) if pages else None)
     if shard is not None:
-        source = git_tree.part(source, shard)
+        source = document_source.in_shard(source, shard)
 
     def says_all(standing: Reader | None, path: Path) -> BuildReport | None:
         report = unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.excluded_hashes)

@@ -30,7 +30,7 @@ from anvil.models.documents import Changes, Chunk, ParsedPage, Progress, Section
 if TYPE_CHECKING:
     from anvil.backends.embedding.executor import Executor
     from anvil.backends.embedding.provider import Embedded, EmbeddingProvider
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
 
 OVERLAP_TOKENS = 32
 """Tokens that neighbouring windows share."""

@@ -14,7 +14,7 @@ from anvil.models.documents import Changes
 from anvil.services.build import site_view
 
 if TYPE_CHECKING:
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
 
 
 @dataclass(frozen=True, slots=True)

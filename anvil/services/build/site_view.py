@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from anvil.backends.sources.git_tree import DocumentSource, Over
+from anvil.backends.sources.document_source import DocumentSource, SourceWrapper
 from anvil.backends.sources.site import hash_path
 from anvil.backends.store import verify
 from anvil.backends.store.reader_protocol import IndexReader
@@ -54,7 +54,7 @@ def compared(index: IndexReader, tree: DocumentSource) -> Changes:
     return staleness.compare(indexed, view_of(tree, index).scan(indexed).entries)
 
 
-class SiteView(Over):
+class SiteView(SourceWrapper):
     """See :func:`view_of`."""
 
     excluded_hashes: frozenset[str] = frozenset()

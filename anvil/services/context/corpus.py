@@ -52,13 +52,13 @@ class ContextCorpus:
     @cached_property
     def source(self) -> TaskedDocuments:
         """The files of the configured directories."""
-        from anvil.backends.sources import git_tree
+        from anvil.backends.sources import open_tree
         from anvil.services.context.tasks import ContextFiles, TaskedDocuments
 
         folders = [posixpath.normpath(name.replace("\\", "/")) for name in self.options.directories]
         include = tuple(f"{folder}/{glob}" for folder in folders for glob in SourceOptions().include)
         options = ContextFiles(include, (), self.options.max_file_size_bytes, includes=False)
-        return TaskedDocuments(git_tree.working_tree(self.given_root, options))
+        return TaskedDocuments(open_tree.working_tree(self.given_root, options))
 
     @property
     def provider(self) -> EmbeddingProvider:

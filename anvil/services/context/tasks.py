@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from anvil.backends.sources.git_tree import Over
+from anvil.backends.sources.document_source import SourceWrapper
 from anvil.core.config.schema import SourceOptions, TaskMarks
 from anvil.core.markdown.lines import LINE_END
 from anvil.models.context import TaskItem
@@ -26,7 +26,7 @@ class ContextFiles(SourceOptions):
     limit_key = "context.max_file_size_bytes"
 
 
-class TaskedDocuments(Over):
+class TaskedDocuments(SourceWrapper):
     """Documents with their check boxes in the metadata."""
 
     def read(self, path: str) -> Document | Skipped:

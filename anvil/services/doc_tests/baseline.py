@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from anvil.backends.git.repository import Repository
 from anvil.backends.git.tracked_file import TrackedIndex
-from anvil.backends.sources import git_tree
+from anvil.backends.sources import open_tree
 from anvil.backends.store import verify
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import SETTINGS
@@ -67,7 +67,7 @@ def opened(
     commit, name = _commit(named, folder)
     with ExitStack() as stack:
         start = stack.enter_context(_committed(current, folder, commit)) or current.index
-        tree = git_tree.commit_tree(folder, commit, options)
+        tree = open_tree.commit_tree(folder, commit, options)
         copy = stack.enter_context(
             closing(WorkingCopy(start, tree, current.provider, progress, caches=[current.reader]))
         )

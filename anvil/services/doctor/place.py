@@ -15,7 +15,7 @@ from anvil.core.config.schema import Config
 from anvil.errors import ConfigError
 
 if TYPE_CHECKING:
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Place:
     @cached_property
     def documents(self) -> DocumentSource:
         """The documents in the folder. Raises :class:`SourceError`."""
-        from anvil.backends.sources import git_tree
+        from anvil.backends.sources import open_tree
 
-        return git_tree.working_tree(self.folder, self.config.source)
+        return open_tree.working_tree(self.folder, self.config.source)
 
     def shown(self, path: Path) -> str:
         """A path relative to the working folder where it is below it."""

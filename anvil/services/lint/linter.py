@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
 from anvil.backends.git.repository import Repository
-from anvil.backends.sources.git_tree import DocumentSource
+from anvil.backends.sources.document_source import DocumentSource
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.rows import StoredDocument
 from anvil.core.config.schema import Config

@@ -15,7 +15,7 @@ from anvil.services.live.location import IndexLocation
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
 
 LOCK_TIMEOUT_S = 600.0
 """How long a build waits for another process that builds the same index."""
@@ -42,9 +42,9 @@ class DocsCorpus:
         """The documents as they are in :attr:`folder`."""
         if self.folder is None:
             return None
-        from anvil.backends.sources import git_tree
+        from anvil.backends.sources import open_tree
 
-        return git_tree.working_tree(self.folder, self.config.source)
+        return open_tree.working_tree(self.folder, self.config.source)
 
     @property
     def docs_root(self) -> Path | None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from anvil.backends.embedding.provider import EmbeddingProvider
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
     from anvil.services.live.location import IndexLocation
     from anvil.services.live.working_copy import WorkingCopy
     from anvil.services.search.searcher import Question

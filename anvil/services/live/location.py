@@ -11,7 +11,7 @@ from anvil.models.documents import Changes, Progress
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
     from anvil.backends.store.reader_protocol import IndexReader
     from anvil.services.live.working_copy import WorkingCopy
 

@@ -29,7 +29,7 @@ from anvil.services.search.searcher import Searcher
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
 
 RETRY_S = 30.0
 """Pause until vectors that could not be made are tried again."""

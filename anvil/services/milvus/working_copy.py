@@ -28,7 +28,7 @@ from anvil.services.search.searcher import Searcher
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
-    from anvil.backends.sources.git_tree import DocumentSource
+    from anvil.backends.sources.document_source import DocumentSource
 
 
 class MilvusCollection(IndexLocation):

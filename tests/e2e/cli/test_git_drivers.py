@@ -12,7 +12,7 @@ import pytest
 
 import anvil
 from anvil.backends.git.tracked_file import TrackedIndex
-from anvil.backends.sources import git_tree
+from anvil.backends.sources import open_tree
 from anvil.backends.store import verify
 from tests.conftest import PAGES, linked, write
 from tests.support import repositories
@@ -60,7 +60,7 @@ def save(work: Path, message: str) -> Path:
     """Commit everything, with the index of it."""
     run(work, "add", "-A")
     with anvil.open(config=work / "anvil.toml") as opened:
-        opened.index(source=git_tree.staged_tree(work / "docs"))
+        opened.index(source=open_tree.staged_tree(work / "docs"))
     commit(work, message, at=1_700_000_000)
     return work
 
@@ -100,7 +100,7 @@ def scratch(work: Path, tmp_path: Path, revision: str = "HEAD") -> Path:
         anvil.open(config=work / "anvil.toml") as opened,
         anvil.open(work / "docs", index, config=opened.config) as other,
     ):
-        other.index(source=git_tree.commit_tree(work / "docs", revision))
+        other.index(source=open_tree.commit_tree(work / "docs", revision))
     return index
 
 

@@ -11,7 +11,7 @@ import pytest
 import anvil
 from anvil.backends.git.repository import blob_id
 from anvil.backends.git.tracked_file import TrackedIndex
-from anvil.backends.sources import git_tree
+from anvil.backends.sources import open_tree
 from anvil.backends.store import verify
 from tests.conftest import PAGES, write
 from tests.support import repositories
@@ -71,7 +71,7 @@ def commit(work: Path, *more: str, code: int | None = 0) -> str:
 def build(work: Path, staged: bool = True) -> None:
     """As ``anvil build --staged`` does, without the start of a program."""
     with anvil.open(config=work / "anvil.toml") as opened:
-        opened.index(source=git_tree.staged_tree(work / "docs") if staged else None)
+        opened.index(source=open_tree.staged_tree(work / "docs") if staged else None)
 
 
 def fresh(work: Path) -> bool:
@@ -80,7 +80,7 @@ def fresh(work: Path) -> bool:
         anvil.open(config=work / "anvil.toml") as opened,
         TrackedIndex(opened.index_path, work / "docs").file("HEAD") as index,
     ):
-        return not opened.check(git_tree.commit_tree(work / "docs", "HEAD"), index)
+        return not opened.check(open_tree.commit_tree(work / "docs", "HEAD"), index)
 
 
 # --- anvil-test ------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import pytest
 
 import anvil
 from anvil.backends.git.repository import blob_id
-from anvil.backends.sources import git_tree
-from anvil.backends.sources.git_tree import DocumentSource
+from anvil.backends.sources import open_tree
+from anvil.backends.sources.document_source import DocumentSource
 from anvil.models.documents import Document, Skipped
 from tests.support.programs import program
 from tests.support.repositories import commit, isolated, root, run, write
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need a privilege 
 
 def every(root: Path) -> list[DocumentSource]:
     docs = root / "docs"
-    return [git_tree.working_tree(docs), git_tree.staged_tree(docs), git_tree.commit_tree(docs, "HEAD")]
+    return [open_tree.working_tree(docs), open_tree.staged_tree(docs), open_tree.commit_tree(docs, "HEAD")]
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_times_are_those_of_the_target(linked: Path) -> None:
 
 def test_an_edit_of_the_target_is_seen_by_a_tree_that_knew_it(linked: Path) -> None:
     age(linked / "README.md")
-    tree = git_tree.working_tree(linked / "docs")
+    tree = open_tree.working_tree(linked / "docs")
     before = tree.scan()
     assert tree.scan() is before and tree.scan() is before
     write(linked / "README.md", "# Another\n")
@@ -71,7 +71,7 @@ def test_an_edit_of_the_target_is_seen_by_a_tree_that_knew_it(linked: Path) -> N
 def test_a_link_that_is_set_elsewhere_is_seen(linked: Path) -> None:
     write(linked / "OTHER.md", "# Other\n")
     age(linked / "README.md", linked / "OTHER.md")
-    tree = git_tree.working_tree(linked / "docs")
+    tree = open_tree.working_tree(linked / "docs")
     assert tree.scan() is tree.scan()
     (linked / "docs/index.md").unlink()
     (linked / "docs/index.md").symlink_to("../OTHER.md")
@@ -123,7 +123,7 @@ def test_a_target_that_git_ignores_is_not_read(linked: Path) -> None:
     write(linked / "local/notes.md", "private\n")
     write(linked / ".gitignore", "local/\n")
     (linked / "docs/notes.md").symlink_to("../local/notes.md")
-    tree = git_tree.working_tree(linked / "docs")
+    tree = open_tree.working_tree(linked / "docs")
     assert "notes.md" not in tree.scan().entries and isinstance(tree.read("notes.md"), Skipped)
 
 

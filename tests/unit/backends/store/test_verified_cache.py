@@ -9,7 +9,7 @@ import platformdirs
 import pytest
 
 from anvil.backends.embedding.provider import EmbeddingProvider
-from anvil.backends.sources.git_tree import working_tree
+from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store import verified_cache, verify
 from anvil.core.config.schema import ChunkingOptions
 from anvil.errors import ArtifactRejected

@@ -10,7 +10,7 @@ import pytest
 
 import anvil
 from anvil.backends.embedding.provider import EmbeddingProvider
-from anvil.backends.sources.git_tree import working_tree
+from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store import overwrite_guard, verify
 from anvil.core.config.schema import ChunkingOptions
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ArtifactRejected, BuildError, FormatTooNew

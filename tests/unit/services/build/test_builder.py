@@ -16,7 +16,7 @@ import pytest
 
 import anvil
 from anvil.backends.embedding.provider import Embedded, EmbeddingProvider, Vector
-from anvil.backends.sources import git_tree
+from anvil.backends.sources import document_source, open_tree
 from anvil.backends.store import publish, row_ids, verify
 from anvil.backends.store.library import connection
 from anvil.backends.store.writer import SETTINGS
@@ -65,7 +65,7 @@ class Counting:
 def make(
     docs: Path, index: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None, **more: object
 ) -> BuildReport:
-    source = git_tree.working_tree(docs, SourceOptions())
+    source = open_tree.working_tree(docs, SourceOptions())
     return builder.build(source, index, provider, options or ChunkingOptions(), **more)  # type: ignore[arg-type]
 
 
@@ -357,7 +357,7 @@ def test_a_page_of_too_many_chunks_is_named_and_stays_out(
     monkeypatch.setattr(row_ids, "CHUNK_BITS", 4)
     options = ChunkingOptions(min_chunk_size=0, merge_short_sections=False)
     write(docs, {"just.md": "# Same\n\nThe quokka.\n" * 16, "long.md": "# Same\n\nThe axolotl.\n" * 17})
-    read = Counted(git_tree.working_tree(docs, SourceOptions()))
+    read = Counted(open_tree.working_tree(docs, SourceOptions()))
     report = builder.build(read, tmp_path / "i.db", keywords, options)
     assert report.pages == 5 and [each.path for each in report.skipped] == ["long.md"]
     assert "17 chunks, and a page may have 16" in report.skipped[0].reason
@@ -475,10 +475,10 @@ def test_an_index_of_a_newer_anvil_is_replaced_by_force_only(
     assert make(docs, index, keywords, force=True).outcome == "built"
 
 
-class Counted(git_tree.Over):
+class Counted(document_source.SourceWrapper):
     """A source that notes which pages are read of it."""
 
-    def __init__(self, inner: git_tree.DocumentSource) -> None:
+    def __init__(self, inner: document_source.DocumentSource) -> None:
         super().__init__(inner)
         self.paths: list[str] = []
 
@@ -490,7 +490,7 @@ class Counted(git_tree.Over):
 class Restless:
     """A folder in which a page changes while it is read for the first time."""
 
-    def __init__(self, inner: git_tree.DocumentSource, page: Path, text: str) -> None:
+    def __init__(self, inner: document_source.DocumentSource, page: Path, text: str) -> None:
         self.inner, self.page, self.text = inner, page, text
         self.name, self.root_path, self.problem = inner.name, inner.root_path, inner.problem
         self.excluded_hashes = inner.excluded_hashes
@@ -515,7 +515,7 @@ class Restless:
 
 
 def test_a_change_during_the_first_build_is_picked_up(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
-    source = Restless(git_tree.working_tree(docs), docs / "guides/alerts.md", "# Alerts\n\nWritten meanwhile.\n")
+    source = Restless(open_tree.working_tree(docs), docs / "guides/alerts.md", "# Alerts\n\nWritten meanwhile.\n")
     builder.build(source, tmp_path / "i.db", keywords, ChunkingOptions())
     with verify.open_checked(tmp_path / "i.db") as reader:
         assert reader.connection.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'meanwhile'").get == 1
@@ -531,7 +531,7 @@ def test_a_file_that_vanishes_while_building_is_left_out(
                 (docs / path).unlink(missing_ok=True)
             return self.inner.read(path)
 
-    source = Vanishing(git_tree.working_tree(docs), docs, "")
+    source = Vanishing(open_tree.working_tree(docs), docs, "")
     report = builder.build(source, tmp_path / "i.db", keywords, ChunkingOptions())
     assert report.pages == 3 and [s.path for s in report.skipped] == ["install.md"]
 

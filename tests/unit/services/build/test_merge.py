@@ -10,7 +10,7 @@ import pytest
 import anvil
 from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.backends.git.repository import Repository
-from anvil.backends.sources import git_tree, site
+from anvil.backends.sources import open_tree, site
 from anvil.backends.store import connection, row_ids, verify
 from anvil.backends.store.digest import checksum
 from anvil.backends.store.writer import Writer
@@ -35,13 +35,13 @@ def built(docs: Path, provider: EmbeddingProvider, folder: Path, count: int = CO
     found = []
     for number in range(1, count + 1):
         found.append(folder / f"shard-{number}.db")
-        source = git_tree.working_tree(docs)
+        source = open_tree.working_tree(docs)
         builder.build(source, found[-1], provider, ChunkingOptions(**options), shard=Shard(number, count))
     return found
 
 
 def whole(docs: Path, provider: EmbeddingProvider, index: Path) -> bytes:
-    builder.build(git_tree.working_tree(docs), index, provider, ChunkingOptions())
+    builder.build(open_tree.working_tree(docs), index, provider, ChunkingOptions())
     return index.read_bytes()
 
 
@@ -149,7 +149,7 @@ def _relabel(index: Path, shard: str) -> None:
 
 
 def index_of(docs: Path, revision: str, index: Path, provider: EmbeddingProvider, **options: int) -> Path:
-    builder.build(git_tree.commit_tree(docs, revision), index, provider, ChunkingOptions(**options))
+    builder.build(open_tree.commit_tree(docs, revision), index, provider, ChunkingOptions(**options))
     return index
 
 
@@ -202,7 +202,7 @@ def test_a_merged_page_that_includes_code_is_stale_for_every_source(
     commit(root, "merged", at=1_700_000_000)
     with verify.open_checked(ours) as reader:
         known = reader.identities()
-    for source in (git_tree.working_tree(docs), git_tree.staged_tree(docs), git_tree.commit_tree(docs, "HEAD")):
+    for source in (open_tree.working_tree(docs), open_tree.staged_tree(docs), open_tree.commit_tree(docs, "HEAD")):
         assert staleness.compare(known, source.scan(known).entries).changed == ("code.md",), source.name
 
 
@@ -211,7 +211,7 @@ def test_pages_without_a_file_wait_for_the_site_when_all_is_cut_anew(
 ) -> None:
     repository = repository_of(tmp_path / "repo")
     docs = tmp_path / "repo/docs"
-    tree = git_tree.commit_tree(docs, "left")
+    tree = open_tree.commit_tree(docs, "left")
     pages = [page for path in tree.scan().entries if isinstance(page := tree.read(path), Document)]
     tags = Document("tags.md", "", "# Tags\n\nAll of them.\n", 0, "")
     ours = tmp_path / "left.db"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anvil.backends.embedding.provider import EmbeddingProvider
-from anvil.backends.sources import git_tree, site
+from anvil.backends.sources import open_tree, site
 from anvil.backends.store import verify
 from anvil.core.config.schema import ChunkingOptions
 from anvil.core.staleness import compare, identity
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 def built(
     folder: Path, pages: list[Document], provider: EmbeddingProvider, unread: tuple[str, ...] = ()
 ) -> BuildReport:
-    source = site.generated_site(pages, git_tree.working_tree(folder), unread=unread)
+    source = site.generated_site(pages, open_tree.working_tree(folder), unread=unread)
     return builder.build(source, folder.parent / "index.db", provider, OPTIONS)
 
 
@@ -98,7 +98,7 @@ def test_a_page_without_a_file_has_the_time_of_the_newest_that_has_one(root: Pat
     commit(root, "second", at=1_700_005_000)
     write(root / "docs", {"made.md": "# Made\n"})
     source = site.generated_site(
-        [page("a.md", "# A\n"), page("b.md", "# B\n"), page("made.md", "# M\n")], git_tree.working_tree(root / "docs")
+        [page("a.md", "# A\n"), page("b.md", "# B\n"), page("made.md", "# M\n")], open_tree.working_tree(root / "docs")
     )
     found = [source.read(path) for path in ("a.md", "made.md")]
     times = [each.last_modified for each in found if isinstance(each, Document)]
@@ -109,7 +109,7 @@ def test_a_page_without_a_file_has_the_time_of_the_newest_that_has_one(root: Pat
 
 def test_what_is_no_text_is_skipped_with_a_reason(folder: Path) -> None:
     pages = [page("a.md", "x" * 50), page("b.md", "\ud800"), page("c.md", "fine")]
-    source = site.generated_site(pages, git_tree.working_tree(folder), limit=20)
+    source = site.generated_site(pages, open_tree.working_tree(folder), limit=20)
     assert list(source.scan().entries) == ["c.md"]
     assert [(each.path, each.reason.partition(":")[0]) for each in source.scan().skipped] == [
         ("a.md", "too large"),
@@ -119,7 +119,7 @@ def test_what_is_no_text_is_skipped_with_a_reason(folder: Path) -> None:
 
 
 def test_beside_an_index_without_a_site_the_folder_is_itself(folder: Path, keywords: EmbeddingProvider) -> None:
-    tree = git_tree.working_tree(folder)
+    tree = open_tree.working_tree(folder)
     builder.build(tree, folder.parent / "index.db", keywords, OPTIONS)
     with verify.open_checked(folder.parent / "index.db") as reader:
         assert site_view.view_of(tree, reader) is tree
@@ -136,7 +136,7 @@ def test_beside_a_sites_index_pages_keep_their_place_and_say_that_they_are_not_r
     built(folder, pages, keywords)
     write(folder, {"a.md": "---\nowner: you\n---\n# A new title\n", "new.md": "# New\n"})
     with verify.open_checked(folder.parent / "index.db") as reader:
-        tree = site_view.view_of(git_tree.working_tree(folder), reader)
+        tree = site_view.view_of(open_tree.working_tree(folder), reader)
         scan = tree.scan(reader.blob_ids())
         assert tree.scan(reader.blob_ids()) is scan, "the same object as long as nothing changes"
         assert compare(reader.blob_ids(), scan.entries) == Changes(changed=("a.md",), added=("new.md",))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.backends.sources import git_tree
+from anvil.backends.sources import open_tree
 from anvil.core.config.schema import Config, ContextOptions, TaskMarks
 from anvil.errors import ConfigError
 from anvil.models.documents import Document, Skipped
@@ -41,7 +41,7 @@ def test_ids_and_labels(text: str) -> None:
 
 def test_documents_bring_their_boxes_along(tmp_path: Path) -> None:
     root = write(tmp_path, FILES)
-    documents = TaskedDocuments(git_tree.working_tree(root))
+    documents = TaskedDocuments(open_tree.working_tree(root))
     path = "specs/001-booking/tasks.md"
     found = documents.read(path)
     assert isinstance(found, Document) and found.page is not None

@@ -14,7 +14,7 @@ import pytest
 from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.backends.milvus import reader, schema, writer
 from anvil.backends.milvus.client import Client
-from anvil.backends.sources.git_tree import working_tree
+from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store import verify
 from anvil.core import index_url
 from anvil.core.config.schema import ChunkingOptions

@@ -13,7 +13,7 @@ import pytest
 import anvil
 from anvil.backends.embedding.provider import Embedded
 from anvil.backends.milvus.client import Client
-from anvil.backends.sources.git_tree import working_tree
+from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store.writer import quantized
 from anvil.core import index_url
 from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, SourceError, Unreachable

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.backends.embedding.provider import EmbeddingProvider
-from anvil.backends.sources import git_tree
+from anvil.backends.sources import open_tree
 from anvil.backends.store import verify
 from anvil.core.config.schema import ChunkingOptions, SourceOptions
 from anvil.core.search.vector_index import nearest_pairs
@@ -29,7 +29,7 @@ QUIET = "\n".join(PAGES["guides/alerts.md"].splitlines()[10:14])
 def looked_over(docs: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None) -> ContentHealth:
     index = docs.parent / "i.db"
     options = options or ChunkingOptions()
-    builder.build(git_tree.working_tree(docs, SourceOptions()), index, provider, options, force=True)
+    builder.build(open_tree.working_tree(docs, SourceOptions()), index, provider, options, force=True)
     with verify.open_checked(index) as reader:
         return content_health.examine(reader)
 
@@ -44,7 +44,7 @@ def test_good_pages_have_nothing_to_mend(docs: Path, local: EmbeddingProvider) -
 
 def test_vectors_that_are_still_to_be_made_are_counted(docs: Path, local: EmbeddingProvider) -> None:
     """Of a chunk that is not yet cut into windows one is, as an answer says it, too."""
-    tree = git_tree.working_tree(docs, SourceOptions())
+    tree = open_tree.working_tree(docs, SourceOptions())
     with contextlib.closing(WorkingCopy(docs.parent / "none.db", tree, local, defer_vectors=True)) as copy:
         copy.begin_empty(ChunkingOptions())
         copy.read_some(99)

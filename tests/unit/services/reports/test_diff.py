@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anvil.backends.embedding.provider import EmbeddingProvider
-from anvil.backends.sources.git_tree import working_tree
+from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store import verify
 from anvil.core.config.schema import ChunkingOptions
 from anvil.services.build.builder import build

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anvil.backends.embedding.provider import EmbeddingProvider
-from anvil.backends.sources.git_tree import working_tree
+from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store import verify
 from anvil.backends.store.reader import Reader
 from anvil.core.config.schema import ChunkingOptions
