@@ -32,13 +32,16 @@ COMMANDS = [
     "status",
     "doctor",
     "verify",
-    "diff",
     "test",
+    "lint",
+    "questions",
+    "diff",
     "merge",
     "pull",
     "export",
     "git",
     "init",
+    "agents",
     "ci",
     "serve",
     "ui",
@@ -67,7 +70,8 @@ def built(work: Path) -> Path:
 def plain(value: Any) -> Any:
     """A dataclass as JSON has it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        fields = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {key: each for key, each in fields.items() if (key, each) != ("notes", None)}
     return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -115,7 +115,7 @@ def test_a_cluster_that_is_away_is_told_by_each_question(work: Path, tmp_path: P
     with mcp_servers.piped(
         mcp_servers.program("--config", str(work / "anvil.toml"), "--index", source), work
     ) as client:
-        assert "does not answer" in client.refused("search_docs", query="certificates")
+        assert "does not respond" in client.refused("search_docs", query="certificates")
         with lite_server(tmp_path, port):
             program("export", "--to", source, cwd=work)
             assert client.ok("search_docs", query="certificates expire")["results"]

@@ -29,8 +29,8 @@ def outcome(question: Question, fits: Sequence[bool], confidence: float | None =
         (PAGE, [False, True, True], 0.1, "pass", 2),
         (PAGE, [False, False, True], 0.9, "fail", 3),
         (PAGE, [], 0.9, "fail", None),
-        (NOTHING, [False], 0.14, "pass", None),
-        (NOTHING, [False], 0.15, "fail", None),
+        (NOTHING, [False], 0.09, "pass", None),
+        (NOTHING, [False], 0.1, "fail", None),
         (NOTHING, [], 0.9, "pass", None),
         (NOTHING, [False], None, "unjudged", None),
         (Question("q"), [False], 0.9, "new", None),
@@ -44,7 +44,12 @@ def test_how_a_question_turns_out(
 
 
 def test_sums() -> None:
-    some = [outcome(PAGE, [True]), outcome(PAGE, [False, True]), outcome(PAGE, [False]), outcome(NOTHING, [False], 0.1)]
+    some = [
+        outcome(PAGE, [True]),
+        outcome(PAGE, [False, True]),
+        outcome(PAGE, [False]),
+        outcome(NOTHING, [False], 0.05),
+    ]
     assert judging.hit_rate(some) == 0.75
     assert judging.mean_reciprocal_rank(some) == pytest.approx((1 + 0.5 + 0) / 3)
     assert judging.mean_reciprocal_rank(some[3:]) is None
@@ -58,7 +63,7 @@ def test_sums() -> None:
         (outcome(PAGE, [True]), outcome(PAGE, [False, True]), "worse"),
         (outcome(PAGE, [False, False, True]), outcome(PAGE, [False, True]), "better"),
         (outcome(PAGE, [False]), outcome(PAGE, [False, False, True]), "better"),
-        (outcome(NOTHING, [False], 0.1), outcome(NOTHING, [False], 0.9), "worse"),
+        (outcome(NOTHING, [False], 0.05), outcome(NOTHING, [False], 0.9), "worse"),
         (outcome(NOTHING, [False], 0.9), outcome(NOTHING, [False], 0.8), None),
         (outcome(Question("q"), [True]), outcome(PAGE, [True]), None),
     ],

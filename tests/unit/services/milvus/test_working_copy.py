@@ -214,7 +214,7 @@ def test_a_server_that_goes_away_is_said_to_be_and_asked_again(tmp_path: Path) -
         copy = remote.working_copy(None, Words(), lambda *_: None, defer_vectors=False)
         assert search(copy, "certificates expire").hits
     began = time.monotonic()
-    with pytest.raises(Unreachable, match="does not answer"):
+    with pytest.raises(Unreachable, match="does not respond"):
         search(copy, "certificates expire")
     assert time.monotonic() - began < 15
     with lite_server(tmp_path, port):
