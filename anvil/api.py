@@ -262,7 +262,7 @@ class Anvil:
         """A page's path as in the index; None where it cannot be one."""
         from anvil.services.search import pages
 
-        if len(file_path) > pages.LONGEST_PATH:
+        if len(file_path) > pages.MAX_PATH_CHARS:
             return None
         try:
             return pages.normalize_path(file_path, self.docs_root)

@@ -9,7 +9,7 @@ from functools import cache
 from anvil.core.search.confidence import Fit, Fits
 
 FILE = "confidence.json"
-"""Beside this module; written by ``scripts/fit_confidence.py``, with its origin."""
+"""Next to this module; ``scripts/fit_confidence.py`` writes it, with its origin."""
 
 
 @cache

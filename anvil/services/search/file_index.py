@@ -1,6 +1,6 @@
 """The candidates of an SQLite index: its keyword index, and its vectors in memory.
 
-Tables in memory are made when first needed and kept.
+Tables in memory are built at their first use and stay.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_WORDS, MAX_WORD_CHARS = 20_000, 100
-"""Words whose frequency is kept, and the characters of the longest of them."""
+"""Words whose frequency is cached, and the characters of the longest of them."""
 MAX_FILTERS = 8
-"""Globs whose selection is kept."""
+"""Globs whose selection is cached."""
 MAX_PHRASE_ROWS = 1000
-"""Chunks that are looked up for a phrase."""
+"""Chunks that are counted for a phrase."""
 
 
 class KeywordTables:
-    """What the keyword index of an SQLite file says of words, phrases and texts, kept as far as it was asked for."""
+    """Words, phrases and texts from the keyword index of an SQLite file, with caches."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -55,7 +55,7 @@ class KeywordTables:
         self._frequencies.clear()
 
     def forget_unused(self) -> None:
-        """Drop the words that no chunk held: a new document may hold them."""
+        """Drop the frequencies of words that no chunk has: a new document may have them."""
         self._frequencies = {word: count for word, count in self._frequencies.items() if count}
 
     def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
@@ -73,7 +73,7 @@ class FileIndex(KeywordTables):
         self.reader = reader
         self.stem = Stemmer(reader.connection)
         self.average_length = reader.average_length()
-        flat = np.fromiter(chain.from_iterable(reader.places()), np.int64)  # no object per chunk, also in passing
+        flat = np.fromiter(chain.from_iterable(reader.places()), np.int64)  # without an object for each chunk
         self.rows, self._documents = np.ascontiguousarray(flat.reshape(-1, 2).T)
         self._by_row = np.argsort(self.rows)
         self._selections: dict[str, NDArray[np.bool_]] = {}
@@ -96,7 +96,7 @@ class FileIndex(KeywordTables):
         len(self.vectors.rows)
 
     def forget_vectors(self) -> None:
-        """Read the vectors again when they are needed: there are others now, of the same chunks."""
+        """Read the vectors again at their next use: the same chunks have other ones."""
         self._vectors = None
 
     def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:

@@ -28,9 +28,9 @@ from anvil.models.documents import (
     SectionText,
 )
 
-LONGEST_PATH = 4096
-"""Characters of the longest path or breadcrumb that is looked for; systems know no longer path."""
-SHOWN = 500
+MAX_PATH_CHARS = 4096
+"""Characters of a path or breadcrumb that is looked up; operating systems have no longer paths."""
+MAX_SHOWN_CHARS = 500
 """Characters of a name that an error repeats."""
 
 
@@ -46,7 +46,7 @@ class Outline:
 def normalize_path(file_path: str, docs_root: Path | None) -> str:
     """A page's path as the index spells it: relative to the docs root, POSIX, no leading ``/`` or ``./``.
 
-    An absolute path inside ``docs_root`` is made relative. Raises :class:`NotFound` for one that leads out.
+    An absolute path inside ``docs_root`` becomes relative. Raises :class:`NotFound` for a path outside of the folder.
     """
     outside = NotFound(f"{_shown(file_path)} is outside the docs folder. Give a path relative to it, as in list_pages.")
     if "\0" in file_path:
@@ -68,10 +68,10 @@ def _inside(path: str, outside: NotFound) -> str:
 
 
 def _document(reader: IndexReader, file_path: str, docs_root: Path | None) -> StoredDocument:
-    if len(file_path) > LONGEST_PATH:
+    if len(file_path) > MAX_PATH_CHARS:
         raise NotFound(
             f"No page found at path: {_shown(file_path)}. It has {len(file_path):,} characters, and no path has more "
-            f"than {LONGEST_PATH:,}. Use list_pages to discover available pages."
+            f"than {MAX_PATH_CHARS:,}. Use list_pages to discover available pages."
         )
     document = _stored(reader, file_path)  # a listed path first, also if it looks like an absolute one
     path = file_path if document else normalize_path(file_path, docs_root)
@@ -93,7 +93,7 @@ def _stored(reader: IndexReader, path: str) -> StoredDocument | None:
 
 
 def _shown(name: str) -> str:
-    return name if len(name) <= SHOWN else name[:SHOWN] + "…"
+    return name if len(name) <= MAX_SHOWN_CHARS else name[:MAX_SHOWN_CHARS] + "…"
 
 
 def get_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Page:
@@ -133,65 +133,67 @@ def get_section(
     document = _document(reader, file_path, docs_root)
     sections = reader.sections(document.id)
     chunks = reader.page_chunks(document.id)
-    bounded = len(heading_path) <= LONGEST_PATH or any(heading_path == section.heading_path for section in sections)
+    bounded = len(heading_path) <= MAX_PATH_CHARS or any(heading_path == s.heading_path for s in sections)
     address = _address(heading_path, document.title, sections, chunks) if bounded else None
     if address is None:
-        near = [full_heading(document.title, path) for path in closest_headings(heading_path[:LONGEST_PATH], sections)]
+        near = [
+            full_heading(document.title, path) for path in closest_headings(heading_path[:MAX_PATH_CHARS], sections)
+        ]
         raise NotFound(
             f"No section found at heading: {_shown(heading_path)} in {document.file_path}. "
             "Use get_page to see available sections." + (f" Closest: {'; '.join(near)}." if near else "")
         )
-    found, part = address
+    section, part = address
     text = page_text(chunks)
-    last = last_of(found, sections) if include_children else found
-    start, end, first_line, last_line = found.start, last.end, found.start_line, last.end_line
+    last = last_of(section, sections) if include_children else section
+    start, end, first_line, last_line = section.start, last.end, section.start_line, last.end_line
     if part is not None:
         start = sum(chunk.char_count for chunk in chunks[: part.ordinal])
-        first_line += snippets.lines_before(text[found.start : start], start - found.start)
+        first_line += snippets.lines_before(text[section.start : start], start - section.start)
         if not include_children:
             end = start + part.char_count
             last_line = first_line + snippets.lines_before(part.content, part.char_count - 1)
     content = text[start:end]
     place = ChunkMetadata(
         document.file_path,
-        part.heading_path if part else found.heading_path,
-        found.heading_level,
+        part.heading_path if part else section.heading_path,
+        section.heading_level,
         document.last_modified,
         len(content),
         first_line,
         last_line,
-        section_url(document.url, found.anchor),
+        section_url(document.url, section.anchor),
     )
     return SectionText(content, place, document.title)
 
 
 def _address(
-    given: str, title: str, sections: Sequence[Section], chunks: Sequence[PageChunk] = ()
+    address: str, title: str, sections: Sequence[Section], chunks: Sequence[PageChunk] = ()
 ) -> tuple[Section, PageChunk | None] | None:
-    """The section that ``given`` means, and its part where it names one of the ``chunks``; None when nothing fits.
+    """The section that ``address`` means, and its part where it names one of the ``chunks``; None when nothing fits.
 
     The exact breadcrumb goes before all else.
     """
     title = " ".join(title.split())
-    untitled = given.removeprefix(title + SEPARATOR) if title else given
-    if title and (given == title or given.startswith(f"{title} [part ")):
-        untitled = ROOT + given.removeprefix(title)
-    spelled = list(dict.fromkeys((given, untitled)))
+    untitled = address.removeprefix(title + SEPARATOR) if title else address
+    if title and (address == title or address.startswith(f"{title} [part ")):
+        untitled = ROOT + address.removeprefix(title)
+    spelled = list(dict.fromkeys((address, untitled)))
     by_path = {section.heading_path: section for section in sections}
     for path in spelled:
         if path in by_path:
             return by_path[path], None
         part = _PART.fullmatch(path)
         if part and part[1] in by_path:
-            chunk = next((each for each in chunks if each.heading_path == path), None)
+            chunk = next((chunk for chunk in chunks if chunk.heading_path == path), None)
             if chunk is not None:
                 return by_path[part[1]], chunk
     for path in spelled:
         for fits in (_is_listed(path), _is_anchor(path), _is_titled(path), _is_end(path)):
-            found = [section for section in sections if fits(section)]
-            if len(found) == 1:
-                return found[0], None
-            if found:  # it names several: the next kind of address would pick one of them
+            fitting = [section for section in sections if fits(section)]
+            if len(fitting) == 1:
+                return fitting[0], None
+            if fitting:  # ambiguous: the next kind of address would pick one of them
                 break
     return None
 
@@ -202,8 +204,8 @@ def _is_listed(text: str) -> Callable[[Section], bool]:
 
 
 def _is_anchor(anchor: str) -> Callable[[Section], bool]:
-    wanted = anchor.removeprefix("#")
-    return lambda section: bool(wanted) and section.anchor == wanted
+    name = anchor.removeprefix("#")
+    return lambda section: bool(name) and section.anchor == name
 
 
 def _is_titled(text: str) -> Callable[[Section], bool]:
@@ -230,28 +232,28 @@ def page_text(chunks: tuple[PageChunk, ...]) -> str:
 def last_of(section: Section, sections: tuple[Section, ...]) -> Section:
     """The last of a section's descendants, or itself."""
     last = section
-    for each in sections[section.ordinal + 1 :]:
-        if section.heading_level == 0 or each.heading_level <= section.heading_level:
+    for follower in sections[section.ordinal + 1 :]:
+        if section.heading_level == 0 or follower.heading_level <= section.heading_level:
             break
-        last = each
+        last = follower
     return last
 
 
-def closest_headings(wanted: str, sections: tuple[Section, ...]) -> list[str]:
-    """Up to three breadcrumbs near to ``wanted``; first the only one that ends in exactly its last heading."""
+def closest_headings(heading_path: str, sections: tuple[Section, ...]) -> list[str]:
+    """Up to three breadcrumbs near ``heading_path``; first the only one that ends in exactly its last heading."""
     paths = [section.heading_path for section in sections]
-    leaf = wanted.rsplit(SEPARATOR, 1)[-1]
-    exact = [p for p in paths if p == wanted or p.endswith(SEPARATOR + wanted)]
+    leaf = heading_path.rsplit(SEPARATOR, 1)[-1]
+    exact = [p for p in paths if p == heading_path or p.endswith(SEPARATOR + heading_path)]
     exact = exact or [s.heading_path for s in sections if s.title == leaf]
     folded = [p for p in paths if leaf.casefold() in p.rsplit(SEPARATOR, 1)[-1].casefold() and leaf != ROOT]
-    near = difflib.get_close_matches(wanted, paths, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(heading_path, paths, n=3, cutoff=0.4)
     ranked = [*(exact if len(exact) == 1 else []), *near, *exact, *folded]
     return list(dict.fromkeys(ranked))[:3]
 
 
 def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:
     """All pages, or those in the folder ``prefix`` (``epics`` and ``epics/`` mean the same), sorted by path."""
-    if prefix is not None and len(prefix) > LONGEST_PATH:
+    if prefix is not None and len(prefix) > MAX_PATH_CHARS:
         return PageList((), 0)
     folder = posixpath.normpath((prefix or "").strip("/") or ".")
     folder = "" if folder == "." else folder
@@ -276,15 +278,15 @@ def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:
     return PageList(tuple(pages), len(pages))
 
 
-def find_section(given: str, title: str, sections: tuple[Section, ...]) -> Section | None:
-    """The section of a page that ``given`` means: breadcrumb, anchor or heading, as in :func:`get_section`."""
-    found = _address(given, title, sections) if len(given) <= LONGEST_PATH else None
-    return found[0] if found else None
+def find_section(address: str, title: str, sections: tuple[Section, ...]) -> Section | None:
+    """The section of a page that ``address`` means: breadcrumb, anchor or heading, as in :func:`get_section`."""
+    match = _address(address, title, sections) if len(address) <= MAX_PATH_CHARS else None
+    return match[0] if match else None
 
 
 def breadcrumb(reader: IndexReader, file_path: str, heading: str, docs_root: Path | None = None) -> str:
-    """The exact breadcrumb of the section that ``heading`` means to :func:`get_section`. Given back as it is when
+    """The exact breadcrumb of the section that ``heading`` means to :func:`get_section`; ``heading`` itself when
     nothing fits."""
     document = _document(reader, file_path, docs_root)
-    found = _address(heading, document.title, reader.sections(document.id))
-    return found[0].heading_path if found else heading
+    match = _address(heading, document.title, reader.sections(document.id))
+    return match[0].heading_path if match else heading

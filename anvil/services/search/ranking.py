@@ -1,7 +1,7 @@
-"""Ranking: exact scores of the chunks that an index names as candidates.
+"""Ranking: exact scores of the candidates of an index.
 
-Words and vectors each name their best chunks. Only these few are scored, in the same way for a file, a library and
-Milvus: what differs between them is a :class:`CandidateIndex`. Chunks are known by their row ids.
+The best chunks by words and the best by vectors are candidates. Only these few are scored, in the same way for a file,
+a library and Milvus, which differ in their :class:`CandidateIndex`. Row ids identify chunks.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CANDIDATES = 20
-"""Chunks that words and vectors name each; more of them changed no result that mattered."""
+"""Candidates by words, and by vectors; more of them changed no result that mattered."""
 ENOUGH = 20
-"""Candidates that the words have to name, if so many chunks hold one: the most results a search can return."""
+"""Candidates by words, if so many chunks have one: the most results a search can return."""
 MAX_POSTINGS = 1000
-"""Entries of the keyword index that naming candidates may touch: rarest words first, the others only score."""
+"""Entries of the keyword index that are read for candidates: rarest words first, the others only score."""
 MAX_FILTERED_POSTINGS = 10_000
 """The same where a filter lets only some of the entries through."""
 MAX_WHOLE = 400
@@ -42,7 +42,7 @@ SCORE_DIGITS = 6
 
 
 class RowSet(Protocol):
-    """The chunks that hold a phrase. The length may count only those that are known."""
+    """The chunks that hold a phrase. The length may count only those that were looked up."""
 
     def __contains__(self, row: object, /) -> bool: ...
 
@@ -79,8 +79,8 @@ class Near(NamedTuple):
 
 
 class CandidateIndex(Protocol):
-    """The chunks of one index, named and described for the ranking. A ``selection`` says which chunks a filter lets
-    through, in the index's own terms; None means all."""
+    """The chunks of one index, as the ranking needs them. A ``selection`` is the chunks that pass a filter, in a form
+    of the index's own; None means all."""
 
     stem: Stemmer
     average_length: float
@@ -105,14 +105,14 @@ class CandidateIndex(Protocol):
         """The same rows in the order of the index, which decides between equal scores."""
 
     def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
-        """Row -> what of it is searched."""
+        """Row -> its searched text."""
 
     def with_nearest(self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: Any) -> Nearness:
         """The rows ``named`` and the ``count`` selected ones nearest to ``vector`` with their page (ties included)."""
 
 
 class Weights(NamedTuple):
-    """A query taken apart; token -> how many chunks hold it, and token -> its weight, of those that occur."""
+    """A parsed query; token -> the number of chunks with it; and token -> its weight, for tokens that occur."""
 
     query: lexicon.Query
     frequencies: dict[str, int]
@@ -120,7 +120,7 @@ class Weights(NamedTuple):
 
 
 def weights(index: CandidateIndex, text: str) -> Weights:
-    """What each word of a query counts in this index."""
+    """The weight of each word of a query in this index."""
     query = lexicon.parse_query(text, index.stem)
     frequencies = index.frequencies({token: word for token, (_, word) in query.terms.items()})
     total = index.count()
@@ -135,10 +135,10 @@ def weights(index: CandidateIndex, text: str) -> Weights:
 def rank(
     index: CandidateIndex, text: str, vector: NDArray[np.float32] | None, selection: Any, count: int
 ) -> list[Ranked]:
-    """The candidates for a query, best first: ``count`` or more by words and by ``vector``, where there are so many."""
-    weighed = weights(index, text)
-    phrases = _phrases(index, weighed)
-    named = _keyword_candidates(index, weighed, phrases, selection, count)
+    """The candidates for a query, best first: at least ``count`` by words and by ``vector``, where so many exist."""
+    query_weights = weights(index, text)
+    phrases = _phrases(index, query_weights)
+    named = _keyword_candidates(index, query_weights, phrases, selection, count)
     dense = None
     if vector is None:
         rows = index.in_order(named)
@@ -147,22 +147,22 @@ def rank(
         rows, dense = nearness.rows, scoring.normalize(nearness.similarities, nearness.mean, nearness.peak)
     if not rows:
         return []
-    lexical, coverage = _keyword_scores(index, rows, weighed.tokens, list(phrases.values()))
-    if vector is None:  # without vectors, a chunk that holds none of the words is no result
+    lexical, coverage = _keyword_scores(index, rows, query_weights.tokens, list(phrases.values()))
+    if vector is None:  # without vectors, a chunk without any of the words is no result
         matches = lexical > 0
         rows = [row for row, match in zip(rows, matches.tolist(), strict=True) if match]
         lexical, coverage = lexical[matches], coverage[matches]
         cosines: list[tuple[float, float] | None] = [None] * len(rows)
     else:
         cosines = _cosines(nearness.similarities - scoring.PAGE_WEIGHT * nearness.pages, nearness.pages)
-    evidence = _evidence(index, weighed, phrases, lexical, cosines)
+    evidence = _evidence(index, query_weights, phrases, lexical, cosines)
     fused, summands = scoring.fuse(lexical, coverage, dense)
     scores = fused.tolist()
     if dense is not None:
         scores = scoring.boost_siblings(scores, [row >> row_ids.CHUNK_BITS for row in rows])
     results = (
-        Ranked(round(score, SCORE_DIGITS), row, parts, known)
-        for score, row, parts, known in zip(scores, rows, summands.tolist(), evidence, strict=True)
+        Ranked(round(score, SCORE_DIGITS), row, parts, proof)
+        for score, row, parts, proof in zip(scores, rows, summands.tolist(), evidence, strict=True)
     )
     return sorted(results, key=lambda result: -result.score)  # stable: of equal scores the first in the index
 
@@ -170,39 +170,39 @@ def rank(
 def by_cosine(index: CandidateIndex, text: str, chunks: Iterable[Near], count: int) -> list[Ranked]:
     """The ``count`` nearest of ``chunks``, nearest first; their words are evidence only."""
     nearest = sorted(chunks, key=lambda near: -near.cosine)[:count]  # stable
-    weighed = weights(index, text)
-    phrases = _phrases(index, weighed)
-    lexical, _ = _keyword_scores(index, [near.row for near in nearest], weighed.tokens, list(phrases.values()))
-    evidence = _evidence(index, weighed, phrases, lexical, [(near.cosine, near.page) for near in nearest])
+    query_weights = weights(index, text)
+    phrases = _phrases(index, query_weights)
+    lexical, _ = _keyword_scores(index, [near.row for near in nearest], query_weights.tokens, list(phrases.values()))
+    evidence = _evidence(index, query_weights, phrases, lexical, [(near.cosine, near.page) for near in nearest])
     return [
-        Ranked(near.cosine, near.row, [0.0, 0.0, near.cosine], known)
-        for near, known in zip(nearest, evidence, strict=True)
+        Ranked(near.cosine, near.row, [0.0, 0.0, near.cosine], proof)
+        for near, proof in zip(nearest, evidence, strict=True)
     ]
 
 
-def _phrases(index: CandidateIndex, weighed: Weights) -> dict[str, tuple[RowSet, float]]:
+def _phrases(index: CandidateIndex, query_weights: Weights) -> dict[str, tuple[RowSet, float]]:
     """Phrase -> the chunks that hold it and its weight, of those that occur."""
     total = index.count()
     return {
-        phrase: (holders, weighed.query.phrases[phrase] * scoring.idf(len(holders), total))
-        for phrase, holders in index.phrase_holders(weighed.query.phrases).items()
+        phrase: (holders, query_weights.query.phrases[phrase] * scoring.idf(len(holders), total))
+        for phrase, holders in index.phrase_holders(query_weights.query.phrases).items()
         if len(holders)
     }
 
 
 def _evidence(
     index: CandidateIndex,
-    weighed: Weights,
+    query_weights: Weights,
     phrases: Mapping[str, tuple[RowSet, float]],
     lexical: NDArray[np.float64],
     cosines: Iterable[tuple[float, float] | None],
 ) -> list[Evidence]:
     """The evidence for each row. ``lexical``: its BM25F (n,). ``cosines``: its own and its page's, if it has any."""
-    terms = weighed.query.terms
-    lacking = sum(weight for token, (weight, _) in terms.items() if token not in weighed.tokens)
-    known = sum(weighed.tokens.values()) + sum(weight for _, weight in phrases.values())
-    perfect = (known + lacking * scoring.idf(0, index.count())) * (scoring.K1 + 1)
-    unknown = lacking / (sum(weight for weight, _ in terms.values()) or 1.0)
+    terms = query_weights.query.terms
+    missing_weight = sum(weight for token, (weight, _) in terms.items() if token not in query_weights.tokens)
+    known_weight = sum(query_weights.tokens.values()) + sum(weight for _, weight in phrases.values())
+    perfect = (known_weight + missing_weight * scoring.idf(0, index.count())) * (scoring.K1 + 1)
+    unknown = missing_weight / (sum(weight for weight, _ in terms.values()) or 1.0)
     shares = (lexical / (perfect or 1.0)).tolist()
     return [
         Evidence(share, unknown, len(terms), *(near or (None, None)))
@@ -218,21 +218,21 @@ def _cosines(own: NDArray[np.float64], pages: NDArray[np.float64]) -> list[tuple
 
 
 def _keyword_candidates(
-    index: CandidateIndex, weighed: Weights, phrases: Iterable[str], selection: Any, count: int
+    index: CandidateIndex, query_weights: Weights, phrases: Iterable[str], selection: Any, count: int
 ) -> Collection[int]:
     if index.count(selection) <= MAX_WHOLE:
         return index.rows_in(selection)
-    frequencies = weighed.frequencies
-    tokens = sorted(weighed.tokens, key=lambda token: (frequencies[token], token))
-    words = [weighed.query.terms[token][1] for token in tokens]
+    frequencies = query_weights.frequencies
+    tokens = sorted(query_weights.tokens, key=lambda token: (frequencies[token], token))
+    words = [query_weights.query.terms[token][1] for token in tokens]
     costs = np.cumsum([frequencies[token] for token in tokens])
     limit = MAX_POSTINGS if selection is None else MAX_FILTERED_POSTINGS
     affordable = max(int((costs <= limit).sum()), 1)
     rows: list[int] = []
     for size in sorted({min(affordable, len(words)), len(words)}):  # all words, when the rare ones name too few
-        wanted = [*words[:size], *phrases]
-        if wanted and len(rows) < min(count, ENOUGH):
-            rows = index.matching(wanted, count, selection)
+        terms = [*words[:size], *phrases]
+        if terms and len(rows) < min(count, ENOUGH):
+            rows = index.matching(terms, count, selection)
     return rows
 
 
@@ -292,9 +292,9 @@ def nearness(
     pages = vectors.page_similarity(vector)
     similarities = with_page(vectors.similarity(vector), pages).astype(np.float64).round(SCORE_DIGITS)
     places = np.union1d(named, best_places(similarities, allowed, count))
-    lent = pages[places].astype(np.float64).round(SCORE_DIGITS)
+    page_cosines = pages[places].astype(np.float64).round(SCORE_DIGITS)
     return Nearness(
-        rows[places].tolist(), similarities[places], lent, float(similarities.mean()), float(similarities.max())
+        rows[places].tolist(), similarities[places], page_cosines, float(similarities.mean()), float(similarities.max())
     )
 
 
@@ -303,6 +303,6 @@ def best_places(values: NDArray[np.float64], allowed: NDArray[np.bool_] | None, 
     last of them, so that the order of a file does not decide."""
     places = np.arange(len(values)) if allowed is None else np.flatnonzero(allowed)
     if len(places) > count:
-        least = np.partition(values[places], len(places) - count)[len(places) - count]
-        places = places[values[places] >= least]
+        lowest = np.partition(values[places], len(places) - count)[len(places) - count]
+        places = places[values[places] >= lowest]
     return places

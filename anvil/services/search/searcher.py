@@ -1,7 +1,7 @@
 """Search over one index: by words, by vectors, or both.
 
-The index names its best candidates by words and by vectors; :mod:`anvil.services.search.ranking` scores these few.
-Filters narrow what may be a candidate, so they never cost a result that exists.
+The index chooses candidates by words and by vectors; :mod:`anvil.services.search.ranking` scores these few. A filter
+applies before candidates are chosen, so it hides no result that passes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from anvil.errors import AnvilError, ConfigError
 from anvil.models.documents import Hit, Mode, SearchResult
 from anvil.services.search import calibration, ranking, section_match
 from anvil.services.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked
-from anvil.services.search.section_match import Namer, Span, Wanted
+from anvil.services.search.section_match import QueryWeights, SectionChooser, Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,9 +57,9 @@ class SearchableIndex(CandidateIndex, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hits in descending score, how many chunks the filter let through, notes on how they were found, and of each hit
-    the row of its chunk, the parts of its score, where in its content the section is that it names, and the evidence
-    that it answers."""
+    """Hits in descending score, the number of chunks that pass the filter, and notes on the search. For each hit: the
+    row of its chunk, the parts of its score, the span of the section that it names, and the evidence for its
+    confidence."""
 
     hits: tuple[Hit, ...]
     total_chunks: int
@@ -72,8 +72,8 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A search's answer, the parts of each of its scores, where in each content the section is that it names, and what
-    each confidence was made of."""
+    """The result of a search. For each hit: the parts of its score, the span of the section that it names, and the
+    evidence for its confidence."""
 
     result: SearchResult
     parts: tuple[ScoreParts, ...]
@@ -90,7 +90,7 @@ class Question:
 
 
 def embed_query(query: str, provider: EmbeddingProvider) -> Question:
-    """Embed a query. This touches no index, so no lock need be held."""
+    """Embed a query. This uses no index, so it needs no lock."""
     try:
         return Question(provider.embed_query(lexicon.bounded(query)))
     except AnvilError as error:
@@ -111,7 +111,7 @@ def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str 
 
 
 class Searcher:
-    """Queries against what an index holds now."""
+    """Queries against the present content of an index."""
 
     def __init__(self, index: SearchableIndex, provider: EmbeddingProvider) -> None:
         self.index = index
@@ -135,7 +135,7 @@ class Searcher:
         self.index.warm()
 
     def forget_vectors(self) -> None:
-        """The reader holds other vectors now, of the same chunks."""
+        """Read the vectors again: the same chunks have other ones."""
         self.index.forget_vectors()
 
     def search(
@@ -150,9 +150,8 @@ class Searcher:
         paths: Collection[str] | None = None,
         min_confidence: float = 0.0,
     ) -> Found:
-        """The best ``top_k`` (clamped to 1..20) chunks. ``question``: ``query`` embedded already; made here if not.
-        ``paths``: only of these documents. What scores less than ``threshold``, or has less than ``min_confidence``, is
-        left out.
+        """The best ``top_k`` (clamped to 1..20) chunks. ``question``: the embedded ``query``; None: it is embedded
+        here. ``paths``: only of these documents. Results below ``threshold`` or ``min_confidence`` are left out.
 
         Raises :class:`ConfigError` for a blank query, an unknown mode, or semantic search where there is none.
         """
@@ -179,13 +178,13 @@ class Searcher:
             results = ranking.by_cosine(self.index, query, self.index.nearest(vector, top_k, selection), top_k)
         elif total:
             if vector is not None and not self.index.has_vectors:
-                vector = None  # none is made yet: they would only make all chunks equal
+                vector = None  # no vector exists yet: all chunks would be equal
             results = ranking.rank(self.index, query, vector, selection, CANDIDATES)
         results = [result for result in results if threshold <= 0 or result.score >= threshold]
         confidences = {result.row: self._fits.confidence(result.evidence) for result in results}
         shown = [result for result in results if confidences[result.row] >= min_confidence][:top_k]
-        if unlikely := confidence.note([confidences[result.row] for result in shown or results], min_confidence):
-            notes.append(unlikely)
+        if warning := confidence.note([confidences[result.row] for result in shown or results], min_confidence):
+            notes.append(warning)
         results = shown
         hits, spans = section_match.within_budget(self._hits(results, confidences, query, vector), query, max_chars)
         return Found(
@@ -205,26 +204,26 @@ class Searcher:
         query: str,
         vector: NDArray[np.float32] | None,
     ) -> list[tuple[Hit, Span]]:
-        """The results, whole, each naming the section that fits best."""
+        """The results with their whole chunks, each with the section that fits best."""
         reader = self.index.reader
         stored = reader.chunks([result.row for result in results])
         chunks = [stored[result.row] for result in results]
         places = reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
-        namer = self._namer(query) if any(len(sections) > 1 for sections in places) else None
+        chooser = self._section_chooser(query) if any(len(sections) > 1 for sections in places) else None
         hits = []
         for chunk, result, sections in zip(chunks, results, places, strict=True):
-            named = sections[0] if sections else None
-            if namer is not None and sections:
-                named = namer.choose(chunk, sections, partial(self._nearest_span, chunk.row, vector))
+            section = sections[0] if sections else None
+            if chooser is not None and sections:
+                section = chooser.choose(chunk, sections, partial(self._nearest_span, chunk.row, vector))
             page_anchor = sections[0].anchor if sections else ""
-            hits.append(section_match.hit(chunk, result.score, confidences[result.row], named, page_anchor))
+            hits.append(section_match.hit(chunk, result.score, confidences[result.row], section, page_anchor))
         return hits
 
-    def _namer(self, text: str) -> Namer:
+    def _section_chooser(self, text: str) -> SectionChooser:
         query, _, tokens = ranking.weights(self.index, text)
         rarest = scoring.idf(1, self.index.count())
         phrases = {phrase: weight * rarest for phrase, weight in query.phrases.items()}
-        return Namer(Wanted(tokens, phrases, self.index.average_length), self.index.stem)
+        return SectionChooser(QueryWeights(tokens, phrases, self.index.average_length), self.index.stem)
 
     def _nearest_span(self, row: int, vector: NDArray[np.float32] | None) -> tuple[int, int] | None:
         """The span of the window of a chunk that is nearest to a query; None where it has no vectors."""

@@ -1,7 +1,7 @@
 """Which section of a chunk a result names: the one that fits the question best, by its own words.
 
-A chunk may hold several short sections. Where the words of the question do not decide, the window decides that is
-nearest to the question; where that does not either, the first section does.
+A chunk may hold several short sections. The words of the question decide. If two sections fit equally, the window that
+is nearest to the question decides, and without vectors the first section is taken.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a question asks for: token -> weight, phrase -> weight, and the mean length of what is searched."""
+class QueryWeights:
+    """The weights of a question's tokens and phrases, and the mean number of words in a chunk."""
 
-    weights: dict[str, float]
+    tokens: dict[str, float]
     phrases: dict[str, float]
-    average: float
+    average_length: float
 
 
-class Namer:
+class SectionChooser:
     """Chooses sections for one question."""
 
-    def __init__(self, wanted: Wanted, stem: Stemmer) -> None:
-        self._wanted, self._stem = wanted, stem
-        self._counts = stem.counter(wanted.weights)
-        self._phrases = [(f" {' '.join(stem(text))} ", weight) for text, weight in wanted.phrases.items()]
+    def __init__(self, weights: QueryWeights, stem: Stemmer) -> None:
+        self._weights, self._stem = weights, stem
+        self._counts = stem.counter(weights.tokens)
+        self._phrases = [(f" {' '.join(stem(text))} ", weight) for text, weight in weights.phrases.items()]
 
     def score(self, heading: str, text: str) -> float:
         """How well a section fits the words; 0 when it holds none of them."""
-        held = 0.0
+        phrase_weight = 0.0
         if self._phrases:
-            said = f" {' '.join(self._stem(text))} "
-            held = sum(weight for phrase, weight in self._phrases if phrase in said)
-        weights, lowered = self._wanted.weights, text.lower()
+            padded = f" {' '.join(self._stem(text))} "
+            phrase_weight = sum(weight for phrase, weight in self._phrases if phrase in padded)
+        weights, lowered = self._weights.tokens, text.lower()
         in_heading, in_text = self._stem.counts_again(heading), self._counts(text)
         within = any(token not in in_text and (token[:-1] or token) in lowered for token in weights)
         derived = self._counts(lexicon.derived_terms(text)) if within else {}  # parts of longer words
         fields = scoring.Fields(({}, in_heading, in_text, derived), len(text.split()))
-        return round(scoring.bm25f(fields, weights, self._wanted.average, held)[0], DIGITS)
+        return round(scoring.bm25f(fields, weights, self._weights.average_length, phrase_weight)[0], DIGITS)
 
     def choose(
         self, chunk: StoredChunk, sections: Sequence[SectionPlace], window: Callable[[], tuple[int, int] | None]
@@ -69,11 +69,11 @@ class Namer:
             self.score(section.heading_path.rpartition(SEPARATOR)[2], _own(chunk, section)) for section in sections
         ]
         best = max(scores)
-        equal = [section for section, score in zip(sections, scores, strict=True) if score == best]
-        if len(equal) > 1 and (span := window()) is not None:
+        best_fitting = [section for section, score in zip(sections, scores, strict=True) if score == best]
+        if len(best_fitting) > 1 and (span := window()) is not None:
             start, end = chunk.start + span[0], chunk.start + span[1]
-            return max(equal, key=lambda section: min(end, section.end) - max(start, section.start))
-        return equal[0]
+            return max(best_fitting, key=lambda section: min(end, section.end) - max(start, section.start))
+        return best_fitting[0]
 
 
 def _own(chunk: StoredChunk, section: SectionPlace) -> str:
@@ -84,7 +84,7 @@ def _own(chunk: StoredChunk, section: SectionPlace) -> str:
 def hit(
     chunk: StoredChunk, score: float, confidence: float, section: SectionPlace | None, page_anchor: str
 ) -> tuple[Hit, Span]:
-    """A result that names ``section``, and where that is in it. ``page_anchor``: the anchor in the chunk's own URL."""
+    """A result that names ``section``, and the section's span. ``page_anchor``: the anchor in the chunk's own URL."""
     place, size = chunk.metadata, len(chunk.content)
     if section is None:  # a text without any section
         content = visible_text.shown(chunk.content)
@@ -112,24 +112,24 @@ def hit(
 def within_budget(
     hits: Sequence[tuple[Hit, Span]], query: str, max_chars: int
 ) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
-    """Cut the lower ranks' contents, last first, to the passage of the named section that matched, so that all fit
-    ``max_chars``.
+    """The hits, with contents of at most ``max_chars`` together: the last hits are cut first, to the lines of the named
+    section that match best.
 
-    Whole lines; each keeps at least its fair share of the budget, or the section. Metadata and the number of hits stay.
+    A hit keeps at least its fair share of the budget, or its section. Metadata and the number of hits stay.
     """
     total = sum(len(hit.content) for hit, _ in hits)
     share = max(max_chars // max(len(hits), 1), 1)
-    wanted = snippets.query_stems(query)
-    found = list(hits)
-    for place in reversed(range(len(found))):
+    stems = snippets.query_stems(query)
+    shortened = list(hits)
+    for index in reversed(range(len(shortened))):
         if total <= max_chars:
             break
-        hit, span = found[place]
+        hit, span = shortened[index]
         size = max(share, len(hit.content) - (total - max_chars))
         if size < len(hit.content):
             own = hit.content[span.start : span.end]
-            start, end = snippets.best_snippet(own, wanted, size)
+            start, end = snippets.best_snippet(own, stems, size)
             cut = Span(0, end - start, span.line + snippets.lines_before(own, start))
-            found[place] = replace(hit, content=own[start:end], truncated=True), cut
+            shortened[index] = replace(hit, content=own[start:end], truncated=True), cut
             total -= len(hit.content) - (end - start)
-    return tuple(hit for hit, _ in found), tuple(span for _, span in found)
+    return tuple(hit for hit, _ in shortened), tuple(span for _, span in shortened)
