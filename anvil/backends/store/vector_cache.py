@@ -73,7 +73,7 @@ class VectorCache:
         self._usable = True
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The vectors that are known, by key."""
+        """The cached vectors, by key."""
         vectors: dict[bytes, bytes] = {}
         with self._opened() as connection:
             if connection is None:

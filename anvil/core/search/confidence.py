@@ -1,9 +1,9 @@
 """Confidence: how likely it is that a result answers the question.
 
-A score compares a result with the other results of one search, so the best of nothing scores like an answer. Confidence
-is made of evidence that needs no other result: how near a section is in meaning, and how much of what a perfect match
-of the question's words would score it scores. A logistic function, fitted by ``scripts/fit_confidence.py``, makes a
-probability of that.
+A score compares the results of one search with each other, so the best of them scores high even when none answers.
+Confidence uses evidence that needs no other result: how near a section is in meaning, and its score by words as a share
+of the score of a perfect match. A logistic function, fitted by ``scripts/fit_confidence.py``, turns it into a
+probability.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MAX_COUNTED_WORDS = 20
 
 
 class Evidence(NamedTuple):
-    """What is known of one question and one section, each on a scale that depends on no other result.
+    """The evidence for one question and one section. No value depends on other results.
 
     ``words``: BM25 of the section as a share of what a perfect match of all words of the question would score, 0..1.
-    ``unknown``: the share of the question's words that occur nowhere in the index, 0..1. ``length``: how many different
-    words the question asks for. ``cosine``: of the section's best window; ``page``: of the mean of its page. Both are
-    None without vectors.
+    ``unknown``: the share of the question's words that occur nowhere in the index, 0..1. ``length``: the number of
+    different words in the question. ``cosine``: of the section's best window; ``page``: of the mean of its page. Both
+    are None without vectors.
     """
 
     words: float

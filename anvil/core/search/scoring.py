@@ -109,12 +109,12 @@ def boost_siblings(scores: Sequence[float], pages: Sequence[int]) -> list[float]
     change. ``scores``, ``pages`` and the result have the same order.
     """
     best: dict[int, float] = {}
-    seen: dict[int, int] = {}
+    section_counts: dict[int, int] = {}
     boosted = list(scores)
-    for place in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
-        page = pages[place]
-        best.setdefault(page, scores[place])
-        seen[page] = seen.get(page, 0) + 1
-        if seen[page] <= MAX_BOOSTED:
-            boosted[place] += SIBLING_BOOST * (best[page] - scores[place])
+    for index in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
+        page = pages[index]
+        best.setdefault(page, scores[index])
+        section_counts[page] = section_counts.get(page, 0) + 1
+        if section_counts[page] <= MAX_BOOSTED:
+            boosted[index] += SIBLING_BOOST * (best[page] - scores[index])
     return boosted

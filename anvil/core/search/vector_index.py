@@ -56,16 +56,16 @@ class VectorIndex:
         self._centroids = np.zeros((len(pages), self.rows.shape[1]), np.float32)
         unknown = np.ones(len(pages), bool)
         if before is not None and len(before._documents):  # both by document
-            place = np.searchsorted(before._documents, self._documents).clip(max=len(before._documents) - 1)
-            unknown = before._documents[place] != self._documents
+            positions = np.searchsorted(before._documents, self._documents).clip(max=len(before._documents) - 1)
+            unknown = before._documents[positions] != self._documents
             if changed is not None:
                 unknown |= np.isin(self._documents, changed)
-            self._centroids[~unknown] = before._centroids[place[~unknown]]
+            self._centroids[~unknown] = before._centroids[positions[~unknown]]
         if centroids is not None:
             unknown[:] = False
-            for at, document in enumerate(self._documents.tolist()):
+            for index, document in enumerate(self._documents.tolist()):
                 if document in centroids:
-                    self._centroids[at] = centroids[document]
+                    self._centroids[index] = centroids[document]
         self._fill_means(np.searchsorted(owners, np.append(pages, len(documents))), np.flatnonzero(unknown))
 
     def _fill_means(self, bounds: NDArray[np.intp], pages: NDArray[np.intp]) -> None:

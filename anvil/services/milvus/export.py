@@ -1,7 +1,6 @@
-"""An index into Milvus: a checked file becomes a new generation of collections, and then the one that is asked.
+"""Export an index to Milvus: a checked file becomes a new generation of collections, then queries move to it.
 
-What is there goes on answering until the last moment. The same file again is found to be there, whole, and nothing is
-done.
+The former generation answers until then. When the same file is in Milvus already and complete, nothing is written.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from anvil.models.documents import Progress, silent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-TOKENS = 400
+BUCKET_TOKENS = 400
 """Tokens in a bucket of the vocabulary, about."""
-SAMPLE = 512
+SAMPLE_CHUNKS = 512
 """Chunks with several windows in a reader's sample. It estimates how far the best window is above the mean."""
-GRACE = 2.0
-"""Time for which the former generation stays, for queries that are reading it."""
-CHUNKS = 200
+GRACE_S = 2.0
+"""Seconds for which the former generation stays, for queries that read it."""
+BATCH_CHUNKS = 200
 """Chunks read from the file at once."""
 
 
@@ -53,30 +52,30 @@ class Exported:
     seconds: float
 
 
-def export(index: Path, client: Client, progress: Progress = silent, grace: float = GRACE) -> Exported:
+def export(index: Path, client: Client, progress: Progress = silent, grace: float = GRACE_S) -> Exported:
     """Write the index file into Milvus and point the client's collection at it.
 
-    Raises :class:`ArtifactError` for a file that is not used, or a name in Milvus that is not ours, and
-    :class:`FetchError` when Milvus does not do its part; then what was there answers as before.
+    Raises :class:`ArtifactError` for a file that is refused, and for a name in Milvus that belongs to something else;
+    :class:`FetchError` when Milvus fails. Then the former generation answers as before.
     """
     began = time.monotonic()
     with verify.open_checked(index) as reader:
         verify.refuse_part(reader, index)
         meta, counts = reader.meta(), reader.counts()
         name = schema.generation(client.address.collection, meta["digest"], meta["checksum"])
-        there = writer.pointed(client) == name
-        if there and not reading.whole(client, name):
+        is_exported = writer.pointed(client) == name
+        if is_exported and not reading.whole(client, name):
             writer.unpoint(client)  # a server drops no collection that an alias points at
-            there = False
-        if not there:
-            writer.without_others(client, None)  # what an export that was interrupted left
+            is_exported = False
+        if not is_exported:
+            writer.without_others(client, None)  # the rest of an interrupted export
             _Export(reader, Generation(client, name, int(meta["embedding_dimensions"])), progress).run()
             reading.MilvusReader(client, name)
             if writer.point(client, name) is not None:
                 time.sleep(grace)
         writer.without_others(client, name)
     return Exported(
-        "unchanged" if there else "exported",
+        "unchanged" if is_exported else "exported",
         client.shown,
         name,
         meta["digest"],
@@ -109,13 +108,13 @@ class _Export:
         sizes, blobs = self._reader.page_sizes(), self._reader.blob_ids()
         for document in self._reader.documents():
             rows = self._reader.chunk_rows(document.id)
-            for first in range(0, len(rows), CHUNKS):
-                some = rows[first : first + CHUNKS]
-                texts, chunks = self._reader.searched_text(some), self._reader.chunks(some)
-                hidden = self._reader.hidden(some)
-                for row in some:
+            for first in range(0, len(rows), BATCH_CHUNKS):
+                batch = rows[first : first + BATCH_CHUNKS]
+                texts, chunks = self._reader.searched_text(batch), self._reader.chunks(batch)
+                hidden = self._reader.hidden(batch)
+                for row in batch:
                     self._chunk(document, chunks[row], texts[row], hidden[row], windows.get(row, 0))
-                done += len(some)
+                done += len(batch)
                 self._progress("exporting chunks", done, total)
             self._record(document, rows)
             blob = blobs.get(document.file_path, "")
@@ -129,10 +128,10 @@ class _Export:
     ) -> None:
         derived = text.terms[: len(text.terms) - len(path_words(document.file_path))]
         words = schema.COLUMN_SEPARATOR.join(
-            " ".join(self._stem(each)) for each in (text.title, text.heading_path, text.content, derived)
+            " ".join(self._stem(column)) for column in (text.title, text.heading_path, text.content, derived)
         )
         texts = text.content, hidden, text.terms
-        long = any(len(each.encode("utf-8", "replace")) > schema.MAX_TEXT_BYTES for each in texts)
+        long = any(len(column.encode("utf-8", "replace")) > schema.MAX_TEXT_BYTES for column in texts)
         if long:
             self._target.put_text(schema.TEXT, chunk.row, json.dumps(texts, ensure_ascii=False))
         place = chunk.metadata
@@ -193,7 +192,7 @@ class _Export:
                     "vector": vector.astype(np.float32),
                 },
             )
-            if number % CHUNKS == 0:
+            if number % BATCH_CHUNKS == 0:
                 self._progress("exporting vectors", number, len(ids))
         self._rows = np.sort(np.fromiter((row for row, _ in self._reader.places()), np.int64))
         table = VectorIndex(vectors, np.searchsorted(self._rows, rows), self._rows >> row_ids.CHUNK_BITS)
@@ -204,9 +203,9 @@ class _Export:
 
     def _vocabulary(self, table: VectorIndex | None) -> None:
         """Write the buckets of the vocabulary, and the record about the index."""
-        found = list(self._reader.vocabulary())
-        buckets: list[dict[str, int]] = [{} for _ in range(max(len(found) // TOKENS, 1))]
-        for token, frequency in found:
+        frequencies = list(self._reader.vocabulary())
+        buckets: list[dict[str, int]] = [{} for _ in range(max(len(frequencies) // BUCKET_TOKENS, 1))]
+        for token, frequency in frequencies:
             buckets[schema.bucket(token, len(buckets))][token] = frequency
         for number, bucket in enumerate(buckets):
             self._target.put_text(schema.WORDS, number, json.dumps(bucket, ensure_ascii=False, separators=(",", ":")))
@@ -223,7 +222,7 @@ class _Export:
     def _mean(self, table: VectorIndex) -> tuple[tuple[float, ...], float, tuple[int, ...], float]:
         """The data for the mean cosine of a query to all chunks; see :class:`anvil.backends.milvus.reader.About`."""
         rows, several = self._rows, table.several()
-        sample = several[np.linspace(0, len(several) - 1, min(SAMPLE, len(several))).astype(np.int64)]
+        sample = several[np.linspace(0, len(several) - 1, min(SAMPLE_CHUNKS, len(several))).astype(np.int64)]
         return (
             tuple(table.middle().tolist()),
             len(several) / len(rows),

@@ -1,8 +1,7 @@
-"""The candidates of an index in Milvus. They get the same scores as those of a file.
+"""The candidates of an index in Milvus. They get the same scores as the candidates of a file.
 
-Milvus' BM25 and its vector index return more rows than are needed. The words and vectors of these rows, and the means
-of their pages, are fetched. Then candidates are chosen, and exact scores computed, as for a file. Only the list of
-pages is in memory as a whole.
+Milvus' BM25 and its vector index return more rows than needed. Their words, vectors and the means of their pages are
+fetched. Then candidates are chosen, and exact scores computed, as for a file. Of all pages, only the list is in memory.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ if TYPE_CHECKING:
 
 
 MAX_WORD_MATCHES = 100
-"""Chunks that Milvus names by words, of which the best are candidates."""
+"""Chunks that Milvus returns for the words; the best of them are candidates."""
 MAX_PHRASE_CANDIDATES = 200
-"""Chunks that are looked through for a phrase, best first by its words."""
+"""Chunks in which a phrase is searched, best first by its words."""
 MAX_NEAR_WINDOWS = 200
-"""Windows that Milvus names by a question's vector,"""
-PAGES, IN_PAGES = 20, 100
-"""and pages by their means, with so many windows in them."""
-EXACT = 2
-"""Of the chunks that they belong to, so many times the candidates are compared exactly."""
-COUNTED = 500
-"""Masked pages up to which the numbers of words are those of the text as it is now; beyond, as it was exported."""
-REMEMBERED = 4096
-"""Pages' means that are kept."""
+"""Windows that Milvus returns for a question's vector."""
+MAX_NEAR_PAGES, MAX_WINDOWS_IN_PAGES = 20, 100
+"""Pages that Milvus returns by their mean vectors, and windows in them."""
+EXACT_FACTOR = 2
+"""Chunks that are compared exactly, for each candidate."""
+MAX_COUNTED_PAGES = 500
+"""With more masked pages, word frequencies are those of the export and not of the present text."""
+MAX_CACHED_MEANS = 4096
+"""Pages whose mean vector is cached."""
 
 
 class MilvusIndex:
@@ -73,7 +72,7 @@ class MilvusIndex:
         """Nothing to do: vectors stay on the server."""
 
     def forget_vectors(self) -> None:
-        """Forget the vectors of the overlay, which changed."""
+        """Read the vectors of the overlay again: they changed."""
         self._above = None
 
     # --- filters ---------------------------------------------------------------------------------------------
@@ -83,8 +82,8 @@ class MilvusIndex:
         if file_filter is None and paths is None:
             return None
         glob = globs.compile("**" if file_filter is None else file_filter)
-        within = None if paths is None else frozenset(paths)
-        return np.array([glob.matches(path) and (within is None or path in within) for path in self._paths], bool)
+        allowed = None if paths is None else frozenset(paths)
+        return np.array([glob.matches(path) and (allowed is None or path in allowed) for path in self._paths], bool)
 
     def count(self, selection: NDArray[np.bool_] | None = None) -> int:
         return int(self._sizes.sum() if selection is None else self._sizes[selection].sum())
@@ -121,11 +120,11 @@ class MilvusIndex:
     # --- words -----------------------------------------------------------------------------------------------
 
     def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
-        self.reader.below.frequencies(words)  # all at once
+        self.reader.below.frequencies(words)  # one request for all
         return {token: self._frequency(word) for token, word in words.items()}
 
     def _frequency(self, word: str) -> int:
-        """How many chunks hold a word: as exported, without the masked ones, and above."""
+        """The number of chunks with a word: in the export without masked pages, and in the overlay."""
         if word not in self._frequencies:
             counts = self.reader.below.frequencies(self.stem(word))
             below = min((count - self._masked[token] for token, count in counts.items()), default=0)
@@ -136,10 +135,10 @@ class MilvusIndex:
     def _without_masked(self) -> None:
         """Subtract masked pages from the word frequencies, and add the overlay to the mean length."""
         reader, masked = self.reader, self.reader.masked
-        if reader.above is None or len(masked) > COUNTED:
+        if reader.above is None or len(masked) > MAX_COUNTED_PAGES:
             return
         words = reader.below.words(reader.below.rows_of(masked))
-        self._masked = Counter(token for each in words.values() for token in set(" ".join(each.columns).split()))
+        self._masked = Counter(token for chunk in words.values() for token in set(" ".join(chunk.columns).split()))
         chunks = reader.above.counts()["chunks"]
         total = reader.below.average_length() * reader.below.counts()["chunks"] - sum(w.length for w in words.values())
         self.average_length = (total + reader.above.average_length() * chunks) / max(self.count(), 1)
@@ -156,8 +155,8 @@ class MilvusIndex:
             named += self.reader.above.holding(lexicon.literal(text), MAX_PHRASE_CANDIDATES)
         return _Holders(self._words, self.stem(text), named)
 
-    def _tokens(self, wanted: Iterable[str]) -> list[str]:
-        return list(dict.fromkeys(token for each in wanted for token in self.stem(each)))
+    def _tokens(self, texts: Iterable[str]) -> list[str]:
+        return list(dict.fromkeys(token for text in texts for token in self.stem(text)))
 
     def matching(self, words: Sequence[str], count: int, selection: NDArray[np.bool_] | None) -> list[int]:
         within, over = self._within(selection), self._over(selection)
@@ -167,10 +166,10 @@ class MilvusIndex:
         scores = self._keyword_scores(named, words)
         return sorted(named, key=lambda row: (-scores[row], row))[:count]
 
-    def _keyword_scores(self, rows: Sequence[int], wanted: Sequence[str]) -> dict[int, float]:
-        """BM25 as the keyword index of a file computes it, to choose whom it would choose."""
-        terms = [(tokens, self._idf(each)) for each in dict.fromkeys(wanted) if (tokens := self.stem(each))]
-        found = {}
+    def _keyword_scores(self, rows: Sequence[int], words: Sequence[str]) -> dict[int, float]:
+        """BM25 as the keyword index of a file computes it, so that both choose the same candidates."""
+        terms = [(tokens, self._idf(word)) for word in dict.fromkeys(words) if (tokens := self.stem(word))]
+        scores = {}
         for row, (columns, length) in self._words(rows).items():
             norm = scoring.K1 * (1 - scoring.B + scoring.B * length / max(self.average_length, 1.0))
             counts = [Counter(column.split()) for column in columns]
@@ -178,12 +177,12 @@ class MilvusIndex:
             for tokens, idf in terms:
                 frequency = 0.0
                 for weight, column, count in zip(scoring.FIELD_WEIGHTS, columns, counts, strict=True):
-                    held = count[tokens[0]] if len(tokens) == 1 else column.count(f" {' '.join(tokens)} ")
-                    frequency += weight * held
+                    occurrences = count[tokens[0]] if len(tokens) == 1 else column.count(f" {' '.join(tokens)} ")
+                    frequency += weight * occurrences
                 if frequency:
                     score += idf * frequency * (scoring.K1 + 1) / (frequency + norm)
-            found[row] = score
-        return found
+            scores[row] = score
+        return scores
 
     def _idf(self, word: str) -> float:
         count = len(self._holders[word]) if word in self._holders else self._frequency(word)
@@ -191,12 +190,12 @@ class MilvusIndex:
 
     def _words(self, rows: Collection[int]) -> dict[int, Words]:
         below = [row for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS)]
-        found = self.reader.below.words(below)
+        words = self.reader.below.words(below)
         if self.reader.above is not None and len(below) < len(rows):
             for row, text in self.reader.above.searched_text(set(rows) - set(below)).items():
-                said = (text.title, text.heading_path, text.content, text.terms)
-                found[row] = Words(tuple(f" {' '.join(self.stem(each))} " for each in said), text.length)
-        return found
+                columns = (text.title, text.heading_path, text.content, text.terms)
+                words[row] = Words(tuple(f" {' '.join(self.stem(column))} " for column in columns), text.length)
+        return words
 
     # --- vectors -------------------------------------------------------------------------------------------
 
@@ -225,54 +224,56 @@ class MilvusIndex:
         below, within = self.reader.below, self._within(selection)
         cosines: dict[int, float] = {}
         if within is not None:
-            found = below.nearest(vector, MAX_NEAR_WINDOWS, within)
+            windows = below.nearest(vector, MAX_NEAR_WINDOWS, within)
             if pages:
-                chosen = [document for document, _ in below.nearest_pages(vector, PAGES, within)]
-                found += below.nearest(vector, IN_PAGES, schema.within(chosen, ())) if chosen else []
-            for row, cosine in found:
+                chosen = [document for document, _ in below.nearest_pages(vector, MAX_NEAR_PAGES, within)]
+                windows += below.nearest(vector, MAX_WINDOWS_IN_PAGES, schema.within(chosen, ())) if chosen else []
+            for row, cosine in windows:
                 cosines[row] = max(cosine, cosines.get(row, -1.0))
         if pages:
             means = self._means({row >> row_ids.CHUNK_BITS for row in cosines})
-            lent = {document: scoring.PAGE_WEIGHT * float(mean @ vector) for document, mean in means.items()}
-            cosines = {row: cosine + lent.get(row >> row_ids.CHUNK_BITS, 0.0) for row, cosine in cosines.items()}
+            page_cosines = {document: scoring.PAGE_WEIGHT * float(mean @ vector) for document, mean in means.items()}
+            cosines = {
+                row: cosine + page_cosines.get(row >> row_ids.CHUNK_BITS, 0.0) for row, cosine in cosines.items()
+            }
         over = set(self._over(selection))
         if over:
             rows, table = self._table_above()
             values = (table.similarity_with_page if pages else table.similarity)(vector)
             pairs = zip(rows, values.tolist(), strict=True)
             cosines |= {row: value for row, value in pairs if row >> row_ids.CHUNK_BITS in over}
-        return set(sorted(cosines, key=lambda row: (-cosines[row], row))[: EXACT * count])
+        return set(sorted(cosines, key=lambda row: (-cosines[row], row))[: EXACT_FACTOR * count])
 
     def _exact(self, vector: NDArray[np.float32], rows: Collection[int], pages: bool) -> dict[int, float]:
-        """Row -> its nearness as a table of all vectors gives it, rounded."""
+        """Row -> its rounded similarity, equal to that from a table of all vectors."""
         below = sorted(row for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS))
-        found: dict[int, float] = {}
+        similarities: dict[int, float] = {}
         if below:
             owners, vectors = self.reader.below.vectors(below)
             documents = np.array(below, np.int64) >> row_ids.CHUNK_BITS
             means = self._means(set(documents.tolist())) if pages else {}
             table = VectorIndex(vectors, np.searchsorted(below, owners), documents, centroids=means)
             values = (table.similarity_with_page if pages else table.similarity)(vector)
-            found = dict(zip(below, values.astype(np.float64).round(SCORE_DIGITS).tolist(), strict=True))
+            similarities = dict(zip(below, values.astype(np.float64).round(SCORE_DIGITS).tolist(), strict=True))
         if len(below) < len(rows):
             above, table = self._table_above()
             values = (table.similarity_with_page if pages else table.similarity)(vector)
             rounded = values.astype(np.float64).round(SCORE_DIGITS).tolist()
-            found |= {row: value for row, value in zip(above, rounded, strict=True) if row in rows}
-        return found
+            similarities |= {row: value for row, value in zip(above, rounded, strict=True) if row in rows}
+        return similarities
 
     def _page_cosines(self, vector: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float64]:
         """The cosine of each row's page, by its mean vector, rounded (n,)."""
         below = {row >> row_ids.CHUNK_BITS for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS)}
-        found = {document: float(mean @ vector) for document, mean in self._means(below).items()}
+        cosines = {document: float(mean @ vector) for document, mean in self._means(below).items()}
         if any(row >> row_ids.CHUNK_BITS not in below for row in rows):
             above, table = self._table_above()
             pages = table.page_similarity(vector).tolist()
-            found |= {row >> row_ids.CHUNK_BITS: page for row, page in zip(above, pages, strict=True)}
-        return np.array([round(found.get(row >> row_ids.CHUNK_BITS, 0.0), SCORE_DIGITS) for row in rows], np.float64)
+            cosines |= {row >> row_ids.CHUNK_BITS: page for row, page in zip(above, pages, strict=True)}
+        return np.array([round(cosines.get(row >> row_ids.CHUNK_BITS, 0.0), SCORE_DIGITS) for row in rows], np.float64)
 
     def _mean(self, vector: NDArray[np.float32]) -> float:
-        """The mean nearness of all chunks as they were exported."""
+        """The mean similarity of all exported chunks."""
         about = self.reader.below.about
         above = 0.0
         if about.sample:
@@ -284,7 +285,7 @@ class MilvusIndex:
         return float(np.dot(about.mean, vector)) + about.several * above - about.lacking
 
     def _means(self, documents: set[int]) -> Mapping[int, NDArray[np.float32]]:
-        if len(self._centroids) > REMEMBERED:
+        if len(self._centroids) > MAX_CACHED_MEANS:
             self._centroids.clear()
         self._centroids.update(self.reader.below.centroids(documents - self._centroids.keys()))
         return {document: self._centroids[document] for document in documents if document in self._centroids}
@@ -301,7 +302,7 @@ class MilvusIndex:
 
 
 class _Holders:
-    """The chunks that hold a phrase: of those ``named`` at once, of others when they are asked for."""
+    """The chunks that hold a phrase: looked up for ``named`` at once, for others on request."""
 
     def __init__(
         self, words: Callable[[Collection[int]], dict[int, Words]], tokens: Sequence[str], named: Collection[int]
@@ -311,7 +312,7 @@ class _Holders:
 
     def _holding(self, rows: Collection[int]) -> set[int]:
         words = self._words(rows)
-        return {row for row, said in words.items() if any(self._phrase in column for column in said.columns)}
+        return {row for row, chunk in words.items() if any(self._phrase in column for column in chunk.columns)}
 
     def __contains__(self, row: object) -> bool:
         return row in self._rows or (isinstance(row, int) and row in self._holding([row]))
@@ -324,5 +325,5 @@ def _best(scores: Mapping[int, float], count: int) -> set[int]:
     """The best rows, and all that tie with the last of them."""
     if len(scores) <= count:
         return set(scores)
-    least = sorted(scores.values(), reverse=True)[count - 1]
-    return {row for row, score in scores.items() if score >= least}
+    lowest = sorted(scores.values(), reverse=True)[count - 1]
+    return {row for row, score in scores.items() if score >= lowest}
