@@ -50,7 +50,11 @@ def command(
     with anvil.open(docs, config=config) as opened:
         files, source = agent_files(opened), documents(opened)
         if only_print:
-            output.say(files.map(source).text)
+            documentation = files.map(source)
+            if as_json:
+                output.print_json(documentation._asdict())
+            else:
+                output.say(documentation.text)
             return OK
         if only_check:
             return _compared(files.compare(source), write_command(docs, config), as_json, quiet)

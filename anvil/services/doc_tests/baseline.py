@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anvil.backends.git.repository import Repository
 from anvil.backends.git.tracked_file import TrackedIndex
@@ -20,9 +19,6 @@ from anvil.errors import AnvilError, ConfigError, SourceError
 from anvil.models.documents import Progress
 from anvil.services.live.working_copy import WorkingCopy
 from anvil.services.search.searcher import Searcher
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +47,18 @@ def opened(
     Raises :class:`AnvilError`.
     """
     if index_url.is_milvus(named):
-        raise ConfigError(f"{named} cannot be a baseline. Name a commit, or an index file.")
+        raise ConfigError(f"{index_url.without_secrets(named)} cannot be a baseline. Name a commit, or an index file.")
     if not isinstance(current.reader, Reader):
         raise ConfigError(
             f"Only an index file is compared with a baseline, not {current.where}. Name one with --index."
         )
     if index_url.is_remote(named) or Path(named).suffix.lower() in index_url.FILES:
-        path = fetch(named) if index_url.is_remote(named) else Path(named)
+        is_remote = index_url.is_remote(named)
+        path = fetch(named) if is_remote else Path(named)
+        shown = index_url.without_secrets(named) if is_remote else named
         with closing(WorkingCopy(path, None, current.provider)) as copy:
             copy.refresh()
-            yield Baseline(f"the index {named}", copy.reader, copy.searcher)
+            yield Baseline(f"the index {shown}", copy.reader, copy.searcher)
         return
     if folder is None:
         raise SourceError(f"There is no documentation folder, so {named!r} names no commit of it. Name it with --docs.")

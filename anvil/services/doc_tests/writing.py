@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from anvil.backends.store.reader_protocol import IndexReader
 from anvil.core.doc_tests import suggesting
-from anvil.core.doc_tests.suite import MAX_ASK_CHARS, entry, with_answers
+from anvil.core.doc_tests.suite import MAX_ASK_CHARS, entry, parse, with_answers
 from anvil.core.search.confidence import UNLIKELY
+from anvil.errors import ConfigError
 from anvil.models.doc_tests import Outcome, Suite, TestReport
 
 
@@ -38,8 +39,13 @@ def _likely(outcome: Outcome) -> str | None:
 
 
 def recorded(text: str, answers: Iterable[Recorded], origin: str) -> str:
-    """The suite's text with these answers. Raises :class:`ConfigError` where they cannot be added."""
-    return with_answers(text, {answer.number: answer.expect for answer in answers if answer.expect}, origin)
+    """The suite's text with these answers. Raises :class:`ConfigError` where they cannot be added, as to a text that
+    has other questions than those that were asked."""
+    chosen = {answer.number: answer for answer in answers if answer.expect}
+    new = {number: question.ask for number, question in enumerate(parse(text, origin).questions) if question.new}
+    if any(new.get(number) != answer.ask for number, answer in chosen.items()):
+        raise ConfigError(f"{origin} was edited since its questions were asked. Run 'anvil test --update' again.")
+    return with_answers(text, {number: answer.expect for number, answer in chosen.items() if answer.expect}, origin)
 
 
 def suggestions(reader: IndexReader, suite: Suite | None, asked: Collection[str] = ()) -> Iterator[str]:

@@ -38,7 +38,7 @@ class IndexSaver:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End the thread, after a save that is running."""
+        """End the thread, after a save that is running: that is to end early by itself."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -417,9 +417,8 @@ class LiveIndex:
         self.refresh()
 
     def _save(self) -> None:
-        """Build the index file from the documents as they are, and open it."""
-        self.ensure_open()
-        self._corpus.build(lock_timeout_s=0.0)
+        """Build the index file from the documents as they are, and open it. :meth:`close` cancels that."""
+        self._build(lambda *_: self.ensure_open(), 0.0)
         self.refresh()
 
     def _open_copy(self) -> WorkingCopy | None:

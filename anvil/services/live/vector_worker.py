@@ -102,25 +102,41 @@ class VectorWorker:
     # --- the thread ----------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while (work := self._take()) is not None:
-            copy, rows = work
-            embedded: list[ChunkVectors] = []
+        goes_on = True
+        while goes_on:
             try:
-                embedded, failure = self._embed(copy, rows)
+                goes_on = self._step()
             except AnvilError as error:
-                failure = str(error)
-            except Exception as error:  # a model's library may raise anything; the thread must outlive it
+                self._failed(str(error))
+            except Exception as error:  # a model's library, or a damaged index; the thread must outlive it
                 logger.exception("Vectors could not be made")
-                failure = f"{type(error).__name__}: {error}."
-            with self._changed:
+                self._failed(f"{type(error).__name__}: {error}.")
+
+    def _step(self) -> bool:
+        """Make the next few vectors; False when it is time to stop."""
+        work = self._take()
+        if work is None:
+            return False
+        copy, rows = work
+        embedded, failure = self._embed(copy, rows)
+        with self._changed:
+            if self._copy() is copy:
+                copy.save_vectors(embedded)
+            if not embedded and failure is not None:
+                self._failed(failure)
+            else:
+                self.failure = failure or self.failure
                 self._embedding_first = False
-                if self._copy() is copy:
-                    copy.save_vectors(embedded)
-                if failure is not None:
-                    self.failure = failure
-                    if not embedded:  # nothing succeeded: the next chunks would fail too
-                        self._pause_until = time.monotonic() + RETRY_S
                 self._changed.notify_all()
+        return True
+
+    def _failed(self, failure: str) -> None:
+        """Nothing succeeded: the next chunks would fail too, so they are tried after a pause."""
+        with self._changed:
+            self.failure = failure
+            self._embedding_first = False
+            self._pause_until = time.monotonic() + RETRY_S
+            self._changed.notify_all()
 
     def _take(self) -> tuple[WorkingCopy, list[ChunkText]] | None:
         """The next few chunks without vectors, waiting until there are some; None when it is time to stop."""
@@ -130,8 +146,9 @@ class VectorWorker:
                 if copy is not None and self._first:
                     rows, self._first, self._embedding_first = self._first, [], True
                     return copy, rows
-                if copy is not None and not self._build_running() and self._pause_until <= time.monotonic():
+                if self._pause_until <= time.monotonic():
                     self._pause_until = 0.0
+                if copy is not None and not self._build_running() and not self._pause_until:
                     rows = self._next_rows(copy)
                     if rows:
                         return copy, rows

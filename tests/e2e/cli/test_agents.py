@@ -45,7 +45,10 @@ def test_the_map_is_written_checked_updated_by_builds_and_removed(root: Path) ->
 
 
 def test_print_writes_nothing_and_options_exclude_each_other(root: Path) -> None:
-    assert "```text\na.md" in program("agents", "--print", cwd=root).stdout
+    text = program("agents", "--print", cwd=root).stdout
+    assert "```text\na.md" in text
+    printed = json.loads(program("agents", "--print", "--json", cwd=root).stdout)
+    assert printed["text"] + "\n" == text and printed["pages"] == printed["listed"]
     assert sorted(path.name for path in root.iterdir()) == [".git", "docs", "src.py"]
     assert "cannot be combined" in complaint("agents", "--print", "--remove", cwd=root)
 

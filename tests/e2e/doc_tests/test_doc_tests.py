@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 import anvil
+from anvil.core.doc_tests.suite import parse
+from anvil.errors import ConfigError
+from anvil.services.doc_tests import writing
 from tests.conftest import PAGES, write
 from tests.support import in_process
 from tests.support.repositories import isolated, run  # noqa: F401
@@ -190,6 +193,17 @@ def test_the_baseline_may_be_an_index(root: Path, tmp_path: Path) -> None:
     assert "other settings" in comparison["notes"][0]
 
 
+def test_answers_are_not_written_to_a_suite_that_was_edited_meanwhile(root: Path) -> None:
+    with anvil.open(root / "docs") as opened:
+        text = '[[question]]\nask = "which systems does it run on"\n'
+        report = opened.test(parse(text))
+    answers = writing.answers_of_today(report)
+    assert "expect = " in writing.recorded(text, answers, "suite")
+    for edited in ('[[question]]\nask = "another"\n\n' + text, text + 'expect = "nothing"\n'):
+        with pytest.raises(ConfigError, match="was edited"):
+            writing.recorded(edited, answers, "suite")
+
+
 def test_wrong_baselines(root: Path, tmp_path: Path) -> None:
     assert "There is no commit 'nowhere'" in in_process.complaint("test", "--baseline", "nowhere", cwd=root)
     edit(root, "index.md", "It is one binary", "It is a single binary")
@@ -200,7 +214,8 @@ def test_wrong_baselines(root: Path, tmp_path: Path) -> None:
     assert "This clone is shallow" in message and "fetch-depth: 0" in message
     shutil.rmtree(root / ".git")
     assert "is in no git repository" in in_process.complaint("test", "--baseline", "main", cwd=root)
-    assert "cannot be a baseline" in in_process.complaint("test", "--baseline", "milvus://x/y", cwd=root)
+    message = in_process.complaint("test", "--baseline", "milvus://me:secret@x/y", cwd=root)
+    assert "milvus://x/y cannot be a baseline" in message and "secret" not in message
 
 
 def test_what_names_no_page_is_an_error_with_the_closest(root: Path) -> None:

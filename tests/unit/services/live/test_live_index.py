@@ -18,10 +18,13 @@ import anvil
 from anvil.backends.embedding.factory import PROVIDERS
 from anvil.backends.embedding.provider import Embedded, EmbeddingProvider
 from anvil.backends.store import lock
+from anvil.backends.store.rows import ChunkText
 from anvil.core.config.schema import Config, EmbeddingSettings
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
 from anvil.models.documents import Changes, Mode
 from anvil.services.live.live_index import MAX_CANDIDATES
+from anvil.services.live.vector_worker import VectorWorker
+from anvil.services.live.working_copy import WorkingCopy
 from tests.conftest import PAGES, write
 from tests.support import repositories
 from tests.support.programs import environment
@@ -138,6 +141,26 @@ def test_a_private_index_is_brought_up_to_date_when_it_is_quiet(
     assert held.texts == texts, "the vector was kept"
 
 
+def test_a_server_that_closes_does_not_finish_its_index(
+    built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.services.live.index_saver.QUIET_S", 0.0)
+    with anvil.open(built, background=True) as found:
+        found.search("alerts")
+        held.gate.clear()
+        write(built, many(100))
+        assert found.search("zebra", mode="keyword").freshness.pending_vectors
+        until(lambda: any(thread.name == "anvil-saver" for thread in threading.enumerate()))
+        time.sleep(0.3)  # it builds, and waits for the model
+        closing = threading.Thread(target=found.close)
+        closing.start()
+        until(lambda: found._live.closed)
+        held.gate.set()
+        closing.join(30)
+    with anvil.open(built) as found:
+        assert len(found.check().added) == 100
+
+
 def test_an_index_that_git_holds_is_never_written_by_a_server(
     serving: anvil.Anvil, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +240,38 @@ def test_a_provider_that_fails_leaves_the_text_right_and_says_why(
     held.error = None
     until(lambda: serving.get_status().index.pending_vectors == 0)
     assert serving.search("quagga").freshness.notes == ()
+
+
+def test_the_thread_of_vectors_outlives_an_error_of_the_index(
+    serving: anvil.Anvil, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.services.live.vector_worker.RETRY_S", 0.1)
+    errors = [OSError("The disk is gone")]
+    pending_chunks = WorkingCopy.pending_chunks
+
+    def failing_once(copy: WorkingCopy, after: int, limit: int) -> list[ChunkText]:
+        if errors:
+            raise errors.pop()
+        return pending_chunks(copy, after, limit)
+
+    monkeypatch.setattr(WorkingCopy, "pending_chunks", failing_once)
+    write(built, {"new.md": "# Quagga\n"})
+    assert serving.search("quagga").results[0].metadata.file_path == "new.md"
+    until(lambda: serving.get_status().index.pending_vectors == 0)
+    assert not errors
+
+
+def test_a_thread_without_work_does_not_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anvil.services.live.vector_worker.RETRY_S", 0.05)
+    looks: list[float] = []
+    guard = threading.RLock()
+    worker = VectorWorker(guard, lambda: looks.append(time.monotonic()), lambda: True)
+    with guard:
+        worker._failed("The service is down.")  # then a build makes the vectors
+        worker._start()
+    time.sleep(0.5)
+    worker.close()
+    assert len(looks) < 8
 
 
 def test_one_text_that_fails_loses_no_other_and_is_tried_again(
