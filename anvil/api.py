@@ -332,8 +332,8 @@ class Anvil:
         return parse(suite_file.read(file), str(file))
 
     def test_suggestions(self, suite: Suite | None = None, asked: Collection[str] = ()) -> tuple[str, ...]:
-        """Questions that the pages raise, as TOML for a suite: headings that end in a question mark, entries of FAQs,
-        and those ``asked``, such as the ones of the question log. Those in ``suite`` are left out."""
+        """Suggested questions, as TOML for a suite: headings that end in a question mark, entries of FAQs, and those in
+        ``asked``, such as the ones of the question log. Questions in ``suite`` are left out."""
         from anvil.services.doc_tests import writing
 
         with self._live.query() as copy:
@@ -352,7 +352,7 @@ class Anvil:
         return QuestionLog.of(self.docs_root, self.name, self.config.serve.log_bytes)
 
     def question_groups(self, asked: Sequence[LoggedQuestion]) -> list[QuestionGroup]:
-        """Logged questions in groups of alike ones, each asked again; those not answered come first."""
+        """Groups of similar logged questions, each asked again; unanswered groups come first."""
         from anvil.services.doc_tests import gaps
 
         with self._live.query(SearchRequest("", "hybrid")) as copy:

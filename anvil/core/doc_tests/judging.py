@@ -1,4 +1,4 @@
-"""How a question turned out, how two runs differ, and the smallest set of pages that makes the difference."""
+"""The outcome of a question, the difference of two outcomes, and the smallest set that makes a difference."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from anvil.core.search.confidence import UNLIKELY
 from anvil.models.doc_tests import Answer, Outcome, Question, Status
 
 Item = TypeVar("Item")
-MIN_LOOKED_AT = 10
-"""Results looked at, also where fewer count: a report says how far down the right page is."""
+MIN_RESULTS = 10
+"""Results of a search, also where fewer count: a report gives the rank of the right page."""
 SHOWN_ANSWERS = 3
-"""First results that an outcome keeps."""
+"""First results in an outcome."""
 
 
 def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool]) -> Outcome:
-    """How a question turned out. ``fits``: whether each answer is an expected one."""
+    """The outcome of a question. ``fits``: whether each answer is an expected one."""
     rank = next((place for place, fit in enumerate(fits, 1) if fit), None)
     within = answers[: question.within]
     confidence = max((answer.confidence for answer in within if answer.confidence is not None), default=None)
@@ -48,7 +48,7 @@ def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool]) -
 
 
 def noted(outcome: Outcome, note: str) -> Outcome:
-    """The same with a sentence that explains it."""
+    """The outcome with a sentence that explains it."""
     return replace(outcome, note=note)
 
 
@@ -69,19 +69,19 @@ def mean_reciprocal_rank(outcomes: Iterable[Outcome]) -> float | None:
 
 
 def change(before: Outcome, after: Outcome) -> Literal["better", "worse"] | None:
-    """How a question changed: whether it passes decides, then the place of the expected page."""
+    """How a question changed: by whether it passes, then by the rank of the expected page."""
     if before.status not in ("pass", "fail") or after.status not in ("pass", "fail"):
         return None
-    old, new = _standing(before), _standing(after)
+    old, new = _quality(before), _quality(after)
     return None if old == new else "better" if new > old else "worse"
 
 
-def restored(wanted: Outcome, outcome: Outcome) -> bool:
-    """Whether an outcome is as good as the one that is wanted."""
-    return _standing(outcome) >= _standing(wanted)
+def restored(expected: Outcome, outcome: Outcome) -> bool:
+    """Whether an outcome is at least as good as ``expected``."""
+    return _quality(outcome) >= _quality(expected)
 
 
-def _standing(outcome: Outcome) -> tuple[bool, float]:
+def _quality(outcome: Outcome) -> tuple[bool, float]:
     """How good an outcome is: higher is better."""
     return outcome.status == "pass", 1 / outcome.rank if outcome.rank else 0.0
 

@@ -25,7 +25,7 @@ _LONG = re.compile(r"(?<![\w/.-])[A-Za-z0-9+/_-]{24,}={0,2}(?![\w.-])")
 def masked(text: str) -> str:
     """``text`` without what looks like an e-mail address, a password, a token or a key.
 
-    It goes by the forms that these have. A secret in plain words is not recognized.
+    They are recognized by their form. A secret in plain words is not recognized.
     """
     text = _PEM.sub(SECRET, text)
     text = _USER_INFO.sub(rf"\1{SECRET}@", text)

@@ -1,4 +1,4 @@
-"""Questions that pages raise themselves: headings that are questions, and the headings of a FAQ."""
+"""Questions in pages: headings that are questions, and the headings of a FAQ."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from anvil.models.documents import Section
 
 MIN_WORDS = 3
-"""Words of a heading that is proposed: "Why?" says too little."""
+"""Words of a suggested heading: "Why?" says too little."""
 _FAQ = re.compile(r"\bfaqs?\b|frequently asked|^(common )?questions\b|^troubleshooting\b", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 
 
 def questions_in(path: str, title: str, sections: Sequence[Section]) -> Iterator[tuple[str, Section]]:
-    """(question, section) of each heading of a page that ends in a question mark or is an entry of a FAQ: one whose
-    page, or a heading above, is called so."""
+    """(question, section) of each heading of a page that ends in a question mark or is in a FAQ: its page, or a heading
+    above it, has such a name."""
     faq_level = 0 if _FAQ.search(title) or _FAQ.search(path.rpartition("/")[2].partition(".")[0]) else None
     for section in sections:
         if section.heading_level == 0:
@@ -31,5 +31,5 @@ def questions_in(path: str, title: str, sections: Sequence[Section]) -> Iterator
 
 
 def plain(heading: str) -> str:
-    """A heading without Markdown's marks."""
+    """A heading as plain text."""
     return " ".join(_LINK.sub(r"\1", heading).replace("`", "").replace("**", "").split())

@@ -1,4 +1,4 @@
-"""A suite of questions: TOML text to values, and values to TOML text.
+"""A suite of questions: read from TOML, and written to it.
 
 An error is one message that names the file, the line and the key.
 """
@@ -25,7 +25,7 @@ else:
 
 FILE_NAME = "anvil-tests.toml"
 NOTHING = "nothing"
-"""What a question expects that no page is to answer."""
+"""The ``expect`` of a question that no page answers."""
 MAX_FILE_BYTES = 2_000_000
 MAX_QUESTIONS = 10_000
 MAX_ASK_CHARS = 2000
@@ -154,8 +154,8 @@ def _question(entry: Mapping[str, Any], defaults: Question, place: str, line: in
 
 def _expected(value: Any, place: str) -> tuple[tuple[Expectation, ...], bool]:
     """The pages that a question expects, and whether it expects that nothing answers."""
-    written = value if isinstance(value, list) else [value]
-    texts = [_string(each, "expect", place).strip() for each in written]
+    items = value if isinstance(value, list) else [value]
+    texts = [_string(item, "expect", place).strip() for item in items]
     if texts == [NOTHING] and not isinstance(value, list):
         return (), True
     if NOTHING in texts:
@@ -215,14 +215,14 @@ def _string(value: Any, key: str, place: str) -> str:
 def _within(table: Mapping[str, Any], place: str, default: int) -> int:
     value = table.get("within", default)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_WITHIN:
-        raise ConfigError(f"{place}: within is {_said(value)}. Use a number of results from 1 to {MAX_WITHIN}.")
+        raise ConfigError(f"{place}: within is {_shown_value(value)}. Use a number of results from 1 to {MAX_WITHIN}.")
     return value
 
 
 def _mode(table: Mapping[str, Any], place: str, default: Mode) -> Mode:
     value = table.get("mode", default)
     if value not in get_args(Mode):
-        raise ConfigError(f"{place}: mode is {_said(value)}. Use one of {', '.join(get_args(Mode))}.")
+        raise ConfigError(f"{place}: mode is {_shown_value(value)}. Use one of {', '.join(get_args(Mode))}.")
     return cast("Mode", value)
 
 
@@ -231,7 +231,7 @@ def _share(table: Mapping[str, Any], key: str, origin: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise ConfigError(f"{origin}, [suite]: {key} is {_said(value)}. Use a share from 0 to 1, such as 0.9.")
+        raise ConfigError(f"{origin}, [suite]: {key} is {_shown_value(value)}. Use a share from 0 to 1, such as 0.9.")
     return float(value)
 
 
@@ -244,7 +244,7 @@ def _kind(value: object) -> str:
     return names.get(type(value), "a date")
 
 
-def _said(value: object) -> str:
+def _shown_value(value: object) -> str:
     return shown(value) if isinstance(value, str) else str(value) if isinstance(value, (int, float)) else _kind(value)
 
 

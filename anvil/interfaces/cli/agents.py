@@ -105,8 +105,10 @@ def write_command(docs: str | None, config: str | None) -> str:
     """The command that writes the map, with the options of this call."""
     from anvil.backends import installation
 
-    given = [word for name, value in (("--docs", docs), ("--config", config)) if value for word in (name, value)]
-    return installation.line([*installation.typed(), "agents", *given])
+    chosen_options = [
+        word for name, value in (("--docs", docs), ("--config", config)) if value for word in (name, value)
+    ]
+    return installation.line([*installation.typed(), "agents", *chosen_options])
 
 
 def _compared(stale: StaleFiles, command: str, as_json: bool, quiet: bool) -> int:
@@ -124,9 +126,13 @@ def _compared(stale: StaleFiles, command: str, as_json: bool, quiet: bool) -> in
 
 
 def _print(report: AgentsReport, as_json: bool, quiet: bool) -> None:
-    made = report.documentation
+    map_report = report.documentation
     if as_json:
-        counts = {} if made is None else {"pages": made.pages, "listed": made.listed, "cleaned": made.cleaned}
+        counts = (
+            {}
+            if map_report is None
+            else {"pages": map_report.pages, "listed": map_report.listed, "cleaned": map_report.cleaned}
+        )
         files = [file._asdict() for file in report.files]
         output.print_json({"files": files, "problems": report.problems, **counts})
         return
@@ -136,14 +142,14 @@ def _print(report: AgentsReport, as_json: bool, quiet: bool) -> None:
         return
     for file in report.files:
         output.say(f"{file.outcome:>9}  {output.relative(os.path.join(report.root, file.path))}")
-    if made is None:
+    if map_report is None:
         output.say(f"The map was taken out of {counted(len(report.files), 'file')}.")
         return
-    folded = made.pages - made.listed
+    folded = map_report.pages - map_report.listed
     rest = f"; {folded:,} more in the lines of their folders" if folded else ""
-    output.say(f"The map has lines for {made.listed:,} of {counted(made.pages, 'page')}{rest}.")
-    if made.cleaned:
+    output.say(f"The map has lines for {map_report.listed:,} of {counted(map_report.pages, 'page')}{rest}.")
+    if map_report.cleaned:
         output.say(
             "Left out of its quotes: invisible characters, marks of comments and of fenced code, on "
-            f"{counted(made.cleaned, 'page')}."
+            f"{counted(map_report.cleaned, 'page')}."
         )

@@ -134,9 +134,9 @@ def _print(opened: Anvil, report: LintReport, findings: tuple[LintFinding, ...],
 
 def _summary(report: LintReport, hidden: int) -> str:
     counts = [(level, sum(finding.level == level for finding in report.findings)) for level in reversed(LEVELS)]
-    found = ", ".join(counted(count, level) for level, count in counts if count) or "nothing found"
+    totals = ", ".join(counted(count, level) for level, count in counts if count) or "nothing found"
     silent = f"; {report.suppressed:,} silenced by comments" if report.suppressed else ""
-    lines = [f"{counted(report.pages, 'page')}: {found}{silent}."]
+    lines = [f"{counted(report.pages, 'page')}: {totals}{silent}."]
     if hidden:
         lines.append(f"{counted(hidden, 'finding', 'are')} not shown. To see all, run: anvil lint --level note")
     return "\n".join([*lines, f"Links were resolved as for {_GENERATORS[report.generator]}.", *report.notes])

@@ -34,8 +34,8 @@ def command(
 ) -> None:
     """Print the logged questions that no page answers, and the reports about pages.
 
-    A server logs questions with serve.question_log = true in anvil.toml. Alike questions are one group. Each is asked
-    again, so a question disappears when a page answers it.
+    A server logs questions with serve.question_log = true in anvil.toml. Similar questions are one group. Each is
+    asked again, so a question disappears when a page answers it.
     """
     import anvil
     from anvil.backends.question_log import QuestionLog
@@ -49,29 +49,33 @@ def command(
                 f"There is no log at {file.path}. Set question_log = true under [serve] in anvil.toml, and serve again."
             )
         entries = list(file.read())
-        asked, reports = question_log.questions(entries), question_log.reports(entries)
-        groups = opened.question_groups(asked)
+        questions, reports = question_log.questions(entries), question_log.reports(entries)
+        groups = opened.question_groups(questions)
     shown = groups if everything else [group for group in groups if not group.answered]
     if as_json:
-        output.print_json({"questions": len(asked), "groups": shown, "reports": reports})
+        output.print_json({"questions": len(questions), "groups": shown, "reports": reports})
     elif to_tests:
         for entry in gaps.as_tests(shown):
             output.say(entry)
     else:
-        output.say("\n".join(_lines(shown, len(asked), len(groups), reports)))
+        output.say("\n".join(_lines(shown, len(questions), len(groups), reports)))
 
 
-def _lines(groups: list[QuestionGroup], asked: int, number: int, reports: list[PageReport]) -> Iterator[str]:
+def _lines(
+    groups: list[QuestionGroup], question_count: int, group_count: int, reports: list[PageReport]
+) -> Iterator[str]:
     if groups:
         yield "asked  conf.  question"
     for group in groups:
         confidence = "-" if group.confidence is None else f"{group.confidence:.2f}"
         yield f"{group.count:>5}  {confidence:>5}  {' '.join(group.question.split())}"
         page = group.page or "no result"
-        also = f"; also: {' / '.join(' '.join(each.split()) for each in group.wordings)}" if group.wordings else ""
+        also = (
+            f"; also: {' / '.join(' '.join(wording.split()) for wording in group.wordings)}" if group.wordings else ""
+        )
         yield f"{'':12}  {page}, last asked {group.last_asked[:10]}{also}"
     unanswered = sum(not group.answered for group in groups)
-    yield f"{counted(asked, 'question')} in {counted(number, 'group')}, {unanswered:,} without an answer."
+    yield f"{counted(question_count, 'question')} in {counted(group_count, 'group')}, {unanswered:,} without an answer."
     for report in reports:
         comment = f": {' '.join(report.comment.split())}" if report.comment else ""
         yield f"{report.time[:10]}  {report.problem}  {report.page}{comment}"

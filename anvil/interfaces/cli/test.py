@@ -80,17 +80,17 @@ def _suggest(opened: Anvil, suite: str | None) -> None:
     from anvil.services.doc_tests import question_log
 
     try:
-        known = opened.test_suite(suite)
+        suite_now = opened.test_suite(suite)
     except ConfigError:
         if suite is not None:
             raise
-        known = None  # they are to be the first
+        suite_now = None  # no suite yet: the suggestions are its first questions
     log = opened.question_log
     groups = opened.question_groups(question_log.questions(log.read())) if log.path.is_file() else []
-    found = opened.test_suggestions(known, [group.question for group in groups])
-    for entry in found:
+    suggestions = opened.test_suggestions(suite_now, [group.question for group in groups])
+    for entry in suggestions:
         output.say(entry)
-    if not found:
+    if not suggestions:
         output.warn("No heading is a question that the suite lacks.")
 
 

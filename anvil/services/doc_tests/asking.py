@@ -20,48 +20,48 @@ from anvil.services.search import pages
 from anvil.services.search.searcher import Searcher
 
 MAX_CHARS = 1_000_000
-"""Budget of a search: results are not cut, so that each says where it is from."""
+"""Budget of a search: so large that no result is cut."""
 MAX_PROBLEMS = 10
-"""Expectations that name nothing, which one message lists."""
+"""Unresolved expectations that one message lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A page of an index, or the part of its text that a section and those below it have. Offsets count characters of
-    the page's text."""
+    """A page of an index, or a section of it with its subsections. Offsets count characters of the page's text."""
 
     document_id: int
     file_path: str
     start: int
     end: int
     headings: frozenset[str] | None
-    """Breadcrumbs of the section and of those below it; None for a whole page."""
+    """Breadcrumbs of the section and its subsections; None for a whole page."""
     line: int = 1
-    """Where it begins in the page's file."""
+    """First line in the page's file."""
 
 
 class Targets:
-    """What expectations mean in one index. ``moved``: path in the suite -> path here, of pages that were renamed."""
+    """The pages and sections of one index that expectations name. ``moved``: path in the suite -> path in the index, of
+    renamed pages."""
 
     def __init__(self, reader: IndexReader, moved: Mapping[str, str] | None = None) -> None:
         self._reader = reader
         self.moved = moved or {}
-        self._found: dict[Expectation, Target | str] = {}
+        self._results: dict[Expectation, Target | str] = {}
 
     def get(self, expectation: Expectation) -> Target | None:
         """The page or section; None where there is none."""
-        found = self._find(expectation)
-        return found if isinstance(found, Target) else None
+        result = self._find(expectation)
+        return result if isinstance(result, Target) else None
 
     def problem(self, expectation: Expectation) -> str:
-        """Why there is none, with the closest names: a sentence without its end; empty where there is one."""
-        found = self._find(expectation)
-        return found if isinstance(found, str) else ""
+        """Why there is none, with the closest names, to follow "expect"; empty where there is one."""
+        result = self._find(expectation)
+        return result if isinstance(result, str) else ""
 
     def _find(self, expectation: Expectation) -> Target | str:
-        if expectation not in self._found:
-            self._found[expectation] = self._look_up(expectation)
-        return self._found[expectation]
+        if expectation not in self._results:
+            self._results[expectation] = self._look_up(expectation)
+        return self._results[expectation]
 
     def _look_up(self, expectation: Expectation) -> Target | str:
         reader = self._reader
@@ -76,11 +76,11 @@ class Targets:
             return Target(document.id, path, 0, end, None)
         section = pages.find_section(expectation.section, document.title, sections)
         if section is None:
-            close = "; ".join(_address(each) for each in _closest_sections(expectation.section, sections))
+            close = "; ".join(_address(heading) for heading in _closest_sections(expectation.section, sections))
             hint = f"Closest: {close}." if close else "It has no headings."
             return f"names {shown(str(expectation))}, but the page has no one such heading. {hint}"
         last = pages.last_of(section, sections)
-        headings = frozenset(each.heading_path for each in sections[section.ordinal : last.ordinal + 1])
+        headings = frozenset(part.heading_path for part in sections[section.ordinal : last.ordinal + 1])
         return Target(document.id, path, section.start, last.end, headings, section.start_line)
 
 
@@ -94,11 +94,11 @@ def _closest_pages(page: str, reader: IndexReader) -> str:
     return f"Closest: {', '.join(names)}." if names else "'anvil list' names the pages."
 
 
-def _closest_sections(wanted: str, sections: tuple[Section, ...]) -> list[Section]:
+def _closest_sections(name: str, sections: tuple[Section, ...]) -> list[Section]:
     by_anchor = {section.anchor: section for section in sections if section.anchor}
     by_path = {section.heading_path: section for section in sections}
-    close = [by_anchor[each] for each in difflib.get_close_matches(wanted[:200], by_anchor, n=2, cutoff=0.5)]
-    close += [by_path[path] for path in pages.closest_headings(wanted[:200], sections)]
+    close = [by_anchor[anchor] for anchor in difflib.get_close_matches(name[:200], by_anchor, n=2, cutoff=0.5)]
+    close += [by_path[path] for path in pages.closest_headings(name[:200], sections)]
     return list(dict.fromkeys(close))[:2]
 
 
@@ -106,14 +106,14 @@ def _address(section: Section) -> str:
     return f"#{section.anchor}" if section.anchor else section.heading_path
 
 
-def ensure_named(suite: Suite, everywhere: Sequence[Targets]) -> None:
-    """Raise :class:`ConfigError` for expectations that name nothing in any of the indexes."""
+def ensure_resolved(suite: Suite, indexes: Sequence[Targets]) -> None:
+    """Raise :class:`ConfigError` for expectations that name no page or section in any of the indexes."""
     problems = []
     for number, question in enumerate(suite.questions, 1):
         for expectation in question.expect:
-            if not any(targets.get(expectation) for targets in everywhere):
+            if not any(targets.get(expectation) for targets in indexes):
                 place = f"line {question.line}" if question.line else f"question {number}"
-                problems.append(f"{suite.origin}, {place}: expect {everywhere[0].problem(expectation)}")
+                problems.append(f"{suite.origin}, {place}: expect {indexes[0].problem(expectation)}")
     if problems:
         more = len(problems) - MAX_PROBLEMS
         raise ConfigError("\n".join([*problems[:MAX_PROBLEMS], *([f"And {more} more like it."] if more > 0 else [])]))
@@ -140,22 +140,22 @@ class Asker:
         return tuple(outcomes)
 
     def ask(self, question: Question) -> Outcome:
-        """How one question turns out. Raises :class:`ConfigError` for a mode that the index does not offer."""
-        count = max(question.within, judging.MIN_LOOKED_AT)
+        """The outcome of one question. Raises :class:`ConfigError` for a mode that the index does not offer."""
+        count = max(question.within, judging.MIN_RESULTS)
         vector = self._vectors.get(question) if self._searcher.semantic else None
         failure = self._searcher.obstacle or (
             f"Semantic search is off: {vector.error}" if vector and vector.error else ""
         )
         if failure and question.mode == "hybrid" and failure not in self.notes:
             self.notes.append(failure)
-        found = self._searcher.search(question.ask, count, question.filter, MAX_CHARS, question.mode, 0.0, vector)
-        targets = [target for each in question.expect if (target := self._targets.get(each)) is not None]
+        results = self._searcher.search(question.ask, count, question.filter, MAX_CHARS, question.mode, 0.0, vector)
+        targets = [target for page in question.expect if (target := self._targets.get(page)) is not None]
         fits = [
             any(self._fits(target, hit, row) for target in targets)
-            for hit, row in zip(found.hits, found.rows, strict=True)
+            for hit, row in zip(results.hits, results.rows, strict=True)
         ]
-        outcome = judging.judge(question, [self._answer(hit) for hit in found.hits], fits)
-        if question.filter is not None and not found.total_chunks and not outcome.note:
+        outcome = judging.judge(question, [self._answer(hit) for hit in results.hits], fits)
+        if question.filter is not None and not results.total_chunks and not outcome.note:
             return judging.noted(outcome, f"No page fits the filter {shown(question.filter)}.")
         return outcome
 

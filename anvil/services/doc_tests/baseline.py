@@ -1,4 +1,4 @@
-"""The other side of a comparison: the documents of a commit, or another index."""
+"""The baseline of a comparison: the documents of a commit, or another index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from anvil.services.search.searcher import Searcher
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """``name``: what it is, in words. ``documents_of_commit``: whether it is a state of the same repository."""
+    """What the current index is compared with. ``name``: for reports. ``notes``: sentences on what is missing in it."""
 
     name: str
     reader: Reader
@@ -75,7 +75,7 @@ def opened(
 
 
 def _commit(named: str, folder: Path) -> tuple[str, str]:
-    """The commit that is compared with, and its name: of a branch that went on since, where HEAD left it."""
+    """The commit of the baseline, and its name. For a branch: the commit where the current branch left it."""
     repository = Repository.discover(folder)
     if repository is None:
         raise SourceError(f"{folder} is in no git repository. Name an index file as the baseline.")
@@ -90,12 +90,12 @@ def _commit(named: str, folder: Path) -> tuple[str, str]:
 
 @contextmanager
 def _committed(current: WorkingCopy, folder: Path, commit: str) -> Iterator[Path | None]:
-    """The index that lies in the commit, if it is laid out as the current one is."""
+    """The index in the commit, if it has the settings of the current one; else None."""
     with ExitStack() as stack:
         path = None
         with suppress(AnvilError):
             file = stack.enter_context(TrackedIndex(current.index, folder).file(commit))
             with verify.open_checked(file) as reader:
-                alike = all(reader.meta()[key] == current.reader.meta()[key] for key in (*SETTINGS,))
-            path = file if alike else None
+                has_same_settings = all(reader.meta()[key] == current.reader.meta()[key] for key in (*SETTINGS,))
+            path = file if has_same_settings else None
         yield path

@@ -1,8 +1,8 @@
-"""Two runs of a suite side by side, and the edited pages that make the difference.
+"""Compare two runs of a suite, and find the edited pages that make the difference.
 
-Which page is to blame is found by replay: in a copy of the current index pages are put back as they were in the
-baseline, and the question is asked again. A page is to blame when putting back this page alone gives the former answer.
-Where no single page does, the smallest set that does is searched for.
+The page to blame is found by replay: in a copy of the current index, pages are restored to the baseline, and the
+question is asked again. A page is to blame when restoring it alone gives the former answer. If no single page does, a
+smallest set of pages is searched for.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from anvil.services.search.pages import page_text
 from anvil.services.search.searcher import Searcher
 
 MAX_REPLAYS, MAX_REPLAYS_OF_QUESTION = 160, 32
-"""Sets of pages that are put back, in one comparison and for one question; each costs a fraction of a second."""
+"""Sets of pages that are restored, in one comparison and for one question; each costs a fraction of a second."""
 MAX_BLAMED = 50
-"""Questions whose cause is searched for, worse ones first."""
+"""Questions that are explained, worse ones first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two indexes, what the expectations mean in it, and how the questions turned out."""
+    """One of the two indexes, the targets of the expectations in it, and the outcomes."""
 
     reader: Reader
     targets: Targets
@@ -106,7 +106,7 @@ def compare(
 
 def _place(question: Question, outcome: Outcome, after: Side, pages: Sequence[ChangedPage]) -> tuple[str, int]:
     """The page that a question is about, and the line to look at: where the page was edited, else its section."""
-    targets = [target for each in question.expect if (target := after.targets.get(each)) is not None]
+    targets = [target for page in question.expect if (target := after.targets.get(page)) is not None]
     if not targets:
         first = outcome.answers[:1] if question.nothing else ()
         return next(((answer.file_path, answer.line) for answer in first), ("", 1))
@@ -116,7 +116,7 @@ def _place(question: Question, outcome: Outcome, after: Side, pages: Sequence[Ch
 
 
 def _settings(before: Reader, after: Reader) -> tuple[str, ...]:
-    """Why the indexes differ although no page does; a page can only be blamed where they are laid out alike."""
+    """A sentence when the indexes have different settings: then a difference may have no page to blame."""
     old, new = before.meta(), after.meta()
     differing = [key for key in SETTINGS if old[key] != new[key]]
     if not differing:
@@ -125,11 +125,11 @@ def _settings(before: Reader, after: Reader) -> tuple[str, ...]:
 
 
 class _TooManyReplaysError(Exception):
-    """More sets of pages would have to be put back than allowed."""
+    """The limit of restored sets of pages is reached."""
 
 
 class _Replay:
-    """The current index with some pages put back as they were before."""
+    """A copy of the current index in which pages are restored to the baseline."""
 
     def __init__(
         self, before: Reader, after: Side, pages: Sequence[ChangedPage], searcher: Searcher, vectors: QuestionVectors
@@ -145,25 +145,25 @@ class _Replay:
         self._answers: dict[tuple[frozenset[ChangedPage], Question], Outcome] = {}
 
     def explained(self, question: Question, difference: Difference) -> Difference:
-        """The difference with the pages that make it."""
+        """The difference with the pages to blame, and a reason."""
         before, after = difference.before, difference.after
         worse = difference.kind == "worse"
 
-        def undone(pages: Sequence[ChangedPage]) -> bool:
+        def is_undone(pages: Sequence[ChangedPage]) -> bool:
             outcome = self._ask(question, frozenset(pages))
             return judging.restored(before, outcome) if worse else judging.restored(outcome, before)
 
         related = self._related(question, before, after)
         self._allowed = min(self._replays + MAX_REPLAYS_OF_QUESTION, MAX_REPLAYS)
         try:
-            alone = next(((page,) for page in related if undone([page])), ())
-            blame = alone or judging.smallest_set(related, undone) or judging.smallest_set(self._pages, undone)
+            single = next(((page,) for page in related if is_undone([page])), ())
+            blame = single or judging.smallest_set(related, is_undone) or judging.smallest_set(self._pages, is_undone)
         except _TooManyReplaysError:
             blame = ()
         return replace(difference, blame=blame, reason=_reason(difference, blame, self._pages, question))
 
     def _related(self, question: Question, before: Outcome, after: Outcome) -> list[ChangedPage]:
-        """The changed pages that the question is likely to be about: those it expects, then those it is answered by."""
+        """The changed pages that the question expects, then those among its results."""
         names = [expectation.page for expectation in question.expect]
         names += [answer.file_path for answer in (*after.answers, *before.answers)]
         order = {name: place for place, name in reversed(list(enumerate(names)))}
@@ -214,7 +214,7 @@ _EDITED = {"added": "was added", "changed": "was edited", "removed": "was remove
 def _reason(
     difference: Difference, blame: Sequence[ChangedPage], pages: Sequence[ChangedPage], question: Question
 ) -> str:
-    """Why a question is answered otherwise, in words."""
+    """Why the answer to a question changed: a sentence."""
     if not blame:
         if not pages:
             return "No page differs between the two."
@@ -223,12 +223,12 @@ def _reason(
     if len(blame) > 1:
         return f"Because of {_listed([page.file_path for page in blame])} together."
     page = blame[0]
-    what = f"{page.file_path} {_EDITED[page.kind]}" + (f" from {page.old_path}" if page.old_path else "")
+    event = f"{page.file_path} {_EDITED[page.kind]}" + (f" from {page.old_path}" if page.old_path else "")
     if expected & set(_paths(page)):
-        return f"Because {what}."
-    place = next((n for n, answer in enumerate(difference.after.answers, 1) if answer.file_path == page.file_path), 0)
-    overtook = difference.kind == "worse" and place and (not difference.after.rank or place < difference.after.rank)
-    return f"Because {what}" + (f" and is now result {place}." if overtook else ".")
+        return f"Because {event}."
+    rank = next((n for n, answer in enumerate(difference.after.answers, 1) if answer.file_path == page.file_path), 0)
+    overtook = difference.kind == "worse" and rank and (not difference.after.rank or rank < difference.after.rank)
+    return f"Because {event}" + (f" and is now result {rank}." if overtook else ".")
 
 
 def _listed(names: Sequence[str]) -> str:

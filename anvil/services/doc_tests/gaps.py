@@ -1,4 +1,4 @@
-"""Logged questions in groups of alike ones, and which of them the documents do not answer today."""
+"""Groups of similar logged questions, and which of them the documents do not answer today."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MIN_COSINE = 0.75
-"""Questions at least so near in meaning are alike."""
+"""Questions with at least this cosine are similar."""
 MAX_WORDINGS = 2000
-"""Different wordings that are grouped: the last ones in the log."""
+"""Different wordings that are grouped: the latest in the log."""
 MAX_SHOWN_WORDINGS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup:
-    """Alike questions. ``question``: the wording that was asked most. ``confidence``: of today's answer to it, None
+    """Similar questions. ``question``: the most frequent wording. ``confidence``: of today's answer to it, None
     where there is no fit for the model. ``page``: the page of today's first result, None where there is none."""
 
     question: str
@@ -43,24 +43,24 @@ class QuestionGroup:
         return self.page is not None and (self.confidence is None or self.confidence >= UNLIKELY)
 
 
-def groups(asked: Sequence[LoggedQuestion], searcher: Searcher, progress: Progress = silent) -> list[QuestionGroup]:
-    """The questions in groups, each asked again; those not answered first, then by how often they were asked."""
+def groups(questions: Sequence[LoggedQuestion], searcher: Searcher, progress: Progress = silent) -> list[QuestionGroup]:
+    """The questions in groups, each asked again; unanswered groups first, then by number of questions."""
     counts: Counter[str] = Counter()
     last: dict[str, LoggedQuestion] = {}
-    for question in asked:
+    for question in questions:
         key = _folded(question.question)
         counts[key] += 1
         last.pop(key, None)
         last[key] = question
     recent = list(last)[-MAX_WORDINGS:]
     order = sorted(recent, key=lambda key: (-counts[key], key))
-    found = []
-    for done, keys in enumerate(_alike(order, searcher, progress)):
+    question_groups = []
+    for done, keys in enumerate(_grouped(order, searcher, progress)):
         progress("asking again", done, len(order))
         leader = last[keys[0]].question
         answer = searcher.search(leader, 5, None, 1_000_000, "hybrid", 0.0)
         confidences = [hit.confidence for hit in answer.hits if hit.confidence is not None]
-        found.append(
+        question_groups.append(
             QuestionGroup(
                 leader,
                 sum(counts[key] for key in keys),
@@ -70,12 +70,12 @@ def groups(asked: Sequence[LoggedQuestion], searcher: Searcher, progress: Progre
                 tuple(last[key].question for key in keys[1 : 1 + MAX_SHOWN_WORDINGS]),
             )
         )
-    return sorted(found, key=lambda group: (group.answered, -group.count, group.question))
+    return sorted(question_groups, key=lambda group: (group.answered, -group.count, group.question))
 
 
-def _alike(keys: Sequence[str], searcher: Searcher, progress: Progress) -> list[list[str]]:
-    """The questions in groups: each joins the first group whose first question is near enough. Without vectors each is
-    a group."""
+def _grouped(keys: Sequence[str], searcher: Searcher, progress: Progress) -> list[list[str]]:
+    """The questions in groups: a question joins the first group whose first question is near enough. Without vectors,
+    every question is a group."""
     vectors = _vectors(keys, searcher, progress)
     if vectors is None:
         return [[key] for key in keys]
@@ -111,13 +111,15 @@ def _folded(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip("?!. ")
 
 
-def as_tests(found: Sequence[QuestionGroup]) -> list[str]:
+def as_tests(groups: Sequence[QuestionGroup]) -> list[str]:
     """TOML of questions for a suite, without ``expect``."""
     return [
         entry(
             " ".join(group.question.split()),
             None,
-            "\n".join([f"asked {group.count} times", *(f"also: {' '.join(each.split())}" for each in group.wordings)]),
+            "\n".join(
+                [f"asked {group.count} times", *(f"also: {' '.join(wording.split())}" for wording in group.wordings)]
+            ),
         )
-        for group in found
+        for group in groups
     ]

@@ -1,4 +1,4 @@
-"""What a server writes to its log: questions with how well they were answered, and reports about pages."""
+"""The log of a server: questions with the confidence of their answers, and reports about pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoggedQuestion:
-    """A question as logged. ``time``: ISO 8601, UTC. ``pages``: the pages that it was answered with, best first."""
+    """A question as logged. ``time``: ISO 8601, UTC. ``pages``: the pages of the answer, best first."""
 
     time: str
     question: str
@@ -35,7 +35,7 @@ class LoggedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PageReport:
-    """What an agent reported about a page; ``comment`` may be empty."""
+    """A report of an agent about a page; ``comment`` may be empty."""
 
     time: str
     problem: str
@@ -78,11 +78,11 @@ def _now() -> str:
 
 def questions(entries: Iterable[dict[str, Any]]) -> list[LoggedQuestion]:
     """The questions of a log, oldest first. Entries of another form are left out."""
-    found = []
+    logged = []
     for entry in entries:
         question, confidence, pages = entry.get("question"), entry.get("confidence"), entry.get("pages")
         if entry.get("kind") == "question" and isinstance(question, str) and question.strip():
-            found.append(
+            logged.append(
                 LoggedQuestion(
                     _text(entry, "time"),
                     question[:MAX_ASK_CHARS],
@@ -91,7 +91,7 @@ def questions(entries: Iterable[dict[str, Any]]) -> list[LoggedQuestion]:
                     tuple(page for page in pages if isinstance(page, str)) if isinstance(pages, list) else (),
                 )
             )
-    return found
+    return logged
 
 
 def reports(entries: Iterable[dict[str, Any]]) -> list[PageReport]:

@@ -1,4 +1,4 @@
-"""The vectors of a suite's questions: made once for all indexes that are asked, in threads, ahead of the search."""
+"""The vectors of a suite's questions, computed once for all indexes, in threads, before the search needs them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_THREADS = 4
 
 
 class QuestionVectors:
-    """A context manager: leaving it drops what was not embedded yet."""
+    """A context manager; its end cancels the questions that are not embedded yet."""
 
     def __init__(self, provider: EmbeddingProvider) -> None:
         self._provider = provider
@@ -32,7 +32,7 @@ class QuestionVectors:
         self._pool.shutdown(cancel_futures=True)
 
     def prepare(self, questions: Iterable[Question]) -> None:
-        """Begin with all questions that are compared by meaning."""
+        """Start to embed all questions whose mode uses vectors."""
         for question in questions:
             if question.mode != "keyword" and question.ask not in self._vectors:
                 self._vectors[question.ask] = self._pool.submit(searcher.embed_query, question.ask, self._provider)

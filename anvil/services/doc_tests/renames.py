@@ -1,4 +1,4 @@
-"""Where the pages went that a suite names and an index no longer has, as git's history tells."""
+"""The new paths of renamed pages that a suite names, from git's history."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anvil.errors import AnvilError
 from anvil.services.search.pages import page_text
 
 MAX_COMMITS = 5000
-"""Commits of the history that are looked at, from HEAD down its first parents."""
+"""Commits that are searched, from HEAD down its first parents."""
 
 
 def from_history(folder: Path | None, missing: Collection[str], reader: IndexReader) -> dict[str, str]:
@@ -37,8 +37,8 @@ def from_history(folder: Path | None, missing: Collection[str], reader: IndexRea
     for commit in sorted({commit for commit, _ in last.values()}):
         before = repository.tree(commit, root)
         old = {}
-        for path, (found_in, blob) in last.items():
-            if found_in == commit:
+        for path, (last_commit, blob) in last.items():
+            if last_commit == commit:
                 data = repository.read_blob(blob)
                 if refusal(data, len(data)) is None:
                     old[path.removeprefix(prefix)] = _body(data.decode("utf-8-sig"))

@@ -1,4 +1,4 @@
-"""Running a suite against an index, alone or compared with a baseline."""
+"""Run a suite against an index, alone or compared with a baseline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from anvil.models.doc_tests import Comparison, Outcome, Suite, TestReport
 from anvil.models.documents import Mode, Progress, silent
 from anvil.services.doc_tests import baseline as baselines
 from anvil.services.doc_tests import comparing, renames
-from anvil.services.doc_tests.asking import Asker, Targets, ensure_named
+from anvil.services.doc_tests.asking import Asker, Targets, ensure_resolved
 from anvil.services.doc_tests.question_vectors import QuestionVectors
 from anvil.services.live.working_copy import WorkingCopy
 
@@ -32,7 +32,7 @@ def run(
     fetch: Callable[[str], Path] = Path,
     progress: Progress = silent,
 ) -> TestReport:
-    """Ask all questions of ``suite`` of what ``copy`` answers from.
+    """Ask the index of ``copy`` all questions of ``suite``.
 
     ``folder``: the documentation folder, in whose history renamed pages are looked up. ``baseline``: see
     :func:`anvil.services.doc_tests.baseline.opened`, with ``options`` and ``fetch``. Raises :class:`AnvilError`.
@@ -50,7 +50,7 @@ def run(
         renamed = _renamed(suite, copy.reader, folder, moved or {})
         targets = Targets(copy.reader, renamed)
         before = Targets(other.reader, _earlier(suite, other.reader, moved or {}, renamed)) if other else None
-        ensure_named(suite, [targets, before] if before else [targets])
+        ensure_resolved(suite, [targets, before] if before else [targets])
         vectors = stack.enter_context(QuestionVectors(copy.provider))
         if copy.searcher.semantic:
             vectors.prepare(suite.questions)
@@ -90,7 +90,7 @@ def run(
 
 
 def _renamed(suite: Suite, reader: Reader, folder: Path | None, moved: Mapping[str, str]) -> dict[str, str]:
-    """Page in the suite -> page in the index, of those that were renamed. ``moved``: new path -> old path."""
+    """Page in the suite -> page in the index, of renamed pages. ``moved``: new path -> old path."""
     missing = _named(suite) - reader.identities().keys()
     renamed = {old: new for new, old in moved.items() if old in missing}
     return renamed | renames.from_history(folder, missing - renamed.keys(), reader)

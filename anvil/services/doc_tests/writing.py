@@ -1,4 +1,4 @@
-"""What is written into a suite: today's answers to new questions, and questions that the pages raise."""
+"""Entries for a suite: today's answers to new questions, and suggested questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anvil.models.doc_tests import Outcome, Suite, TestReport
 
 
 class Recorded(NamedTuple):
-    """An answer of today: the number of its question in the suite (from 0), the question, and what it is to expect;
+    """Today's answer to a question: the number of the question in the suite (from 0), its text, and its new ``expect``;
     None where no result is likely to answer, so that a person has to decide."""
 
     number: int
@@ -23,7 +23,7 @@ class Recorded(NamedTuple):
 
 
 def answers_of_today(report: TestReport) -> list[Recorded]:
-    """What each question without ``expect`` is answered by: its first result, unless that is unlikely to answer."""
+    """The first result of each question without ``expect``, unless it is unlikely to answer."""
     return [
         Recorded(number, outcome.ask, _likely(outcome))
         for number, outcome in enumerate(report.outcomes)
@@ -48,9 +48,9 @@ def recorded(text: str, answers: Iterable[Recorded], origin: str) -> str:
     return with_answers(text, {number: answer.expect for number, answer in chosen.items() if answer.expect}, origin)
 
 
-def suggestions(reader: IndexReader, suite: Suite | None, asked: Collection[str] = ()) -> Iterator[str]:
-    """TOML of questions that are not in ``suite`` yet: headings that are questions, FAQs, and those that were
-    ``asked``, which expect nothing in particular yet."""
+def suggestions(reader: IndexReader, suite: Suite | None, logged: Collection[str] = ()) -> Iterator[str]:
+    """TOML of questions that are not in ``suite`` yet: headings that are questions, entries of FAQs, and the ``logged``
+    questions, without ``expect``."""
     seen = {_folded(question.ask) for question in suite.questions} if suite else set()
     for document in reader.documents():
         for ask, section in suggesting.questions_in(document.file_path, document.title, reader.sections(document.id)):
@@ -58,7 +58,7 @@ def suggestions(reader: IndexReader, suite: Suite | None, asked: Collection[str]
                 seen.add(_folded(ask))
                 address = f"#{section.anchor}" if section.anchor else ""
                 yield entry(ask, document.file_path + address)
-    for ask in asked:
+    for ask in logged:
         if len(ask) <= MAX_ASK_CHARS and _folded(ask) not in seen:
             seen.add(_folded(ask))
             yield entry(ask, None, "from the question log")
