@@ -1,4 +1,4 @@
-"""The names of a repository's files, looked up as a case-sensitive server does, whatever this machine's files do."""
+"""The names of a repository's files, always case-sensitive, as on a web server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ no folder."""
 
 
 class FileTree:
-    """What exists below a root folder. Each folder is listed once, when it is first needed.
+    """The files and folders below a root folder. Each folder is listed once, at its first use.
 
     ``docs``: the documentation folder from the root, ``""`` where it is that. ``read``: the text of a small file, None
     where there is none. ``ignored``: whether git ignores a path, so that it may be a product of the build; None where
@@ -48,8 +48,12 @@ class FileTree:
     def names(self, folder: str) -> dict[str, bool] | None:
         """The names in a folder, composed (NFC), each with whether it is a folder; None for what is no folder."""
         if folder not in self._folders:
-            known = self._listing(folder) if self.kind(folder) == "folder" else None
-            composed = None if known is None else {unicodedata.normalize("NFC", name): it for name, it in known.items()}
+            listing = self._listing(folder) if self.kind(folder) == "folder" else None
+            composed = (
+                None
+                if listing is None
+                else {unicodedata.normalize("NFC", name): is_folder for name, is_folder in listing.items()}
+            )
             self._folders[folder] = composed
         return self._folders[folder]
 
@@ -59,7 +63,7 @@ class FileTree:
         for name in path.split("/"):
             names = self.names(actual) or {}
             folded = unicodedata.normalize("NFC", name).casefold()
-            spelled = name if name in names else next((each for each in names if each.casefold() == folded), None)
+            spelled = name if name in names else next((other for other in names if other.casefold() == folded), None)
             if spelled is None:
                 return None
             actual = posixpath.join(actual, spelled)

@@ -1,7 +1,7 @@
-"""Which generator makes a site of the documentation, and what its configuration says about pages and links.
+"""The generator of the documentation's site, and the settings for pages and links in its configuration.
 
-Configuration in YAML is read as data; tags such as ``!ENV`` and ``!!python/name`` are never followed. Of configuration
-that is a program (Docusaurus, VitePress) only plain strings are looked at.
+YAML is read as data: tags such as ``!ENV`` and ``!!python/name`` are never followed. From configuration that is a
+program (Docusaurus, VitePress) only plain strings are read.
 """
 
 from __future__ import annotations
@@ -63,30 +63,30 @@ _MACROS = re.compile(r"\{\{|\{%")
 _IDENTIFIERS = re.compile(r"^[ \t]*:::[ \t]+[\w.]+", re.M)
 _MDX = re.compile(r"^import\s[^\n]*\.mdx?[\"']|<!--\s*@include|^[ \t]*:::include|<[A-Z][\w.]*", re.M)
 _COMMENT = re.compile(r"<!--")
-"""A hook of the site may put anything in its place."""
+"""A hook of the site may replace it."""
 _TABS = re.compile(r"^[ \t]*===[!+]? ?[\"']", re.M)
 _SHORTCODES = re.compile(r"\{\{[<%]")
 _GITHUB_DYNAMIC = re.compile(r"\{%|<!--\s*@include|^import\s[^\n]*\.mdx?[\"']|^```\{(?:include|eval-rst|toctree)", re.M)
 
 
 def site_rules(files: FileTree, options: SiteOptions) -> SiteRules:
-    """How the site of the documentation folder is made: as ``[site]`` says, else as a configuration file near it."""
-    chosen = options.url or options.rule != SiteOptions().rule
-    wanted = _GENERATORS[options.rule] if chosen else None
+    """The rules of the documentation's site: from ``[site]``, else from a configuration file near the folder."""
+    is_configured = options.url or options.rule != SiteOptions().rule
+    generator_of_rule = _GENERATORS[options.rule] if is_configured else None
     for folder in files.ancestors():
         names = files.names(folder) or {}
         for generator, read in _READERS:
-            if wanted in (None, generator) and (rules := read(files, folder, names)) is not None:
-                return replace(rules, rule=options.rule) if chosen and generator == "mkdocs" else rules
-        if wanted is None and (not _OTHERS.isdisjoint(names)):
+            if generator_of_rule in (None, generator) and (rules := read(files, folder, names)) is not None:
+                return replace(rules, rule=options.rule) if is_configured and generator == "mkdocs" else rules
+        if generator_of_rule is None and (not _OTHERS.isdisjoint(names)):
             return _unknown(files)
-    if wanted is None or wanted == "github":
+    if generator_of_rule is None or generator_of_rule == "github":
         return _github(files)
-    return replace(_plain(files, wanted), rule=options.rule)
+    return replace(_plain(files, generator_of_rule), rule=options.rule)
 
 
 def _plain(files: FileTree, generator: Generator) -> SiteRules:
-    """A site whose configuration is not here, or cannot be read."""
+    """A site without a readable configuration."""
     slugs = {"mkdocs": ("mkdocs", "github"), "vitepress": ("vitepress",), "hugo": ("hugo", "github")}
     return SiteRules(
         generator,
@@ -117,7 +117,7 @@ _Base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    """YAML as data: values with tags of their own are read without them."""
+    """YAML as data: unknown tags are ignored."""
 
 
 def _untagged(loader: Any, suffix: str, node: Any) -> Any:
@@ -132,7 +132,7 @@ _Loader.add_multi_constructor("", _untagged)
 
 
 def _yaml(text: str | None) -> dict[str, Any] | None:
-    """A YAML file's mapping; None for what is none, is hostile or cannot be read."""
+    """The mapping in a YAML file; None for anything else, and for hostile or unreadable YAML."""
     if text is None:
         return None
     try:
@@ -152,18 +152,18 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
     if None in read.values():
         return replace(_plain(files, "mkdocs"), generates=True)
     main = next((name for name in ("mkdocs.yml", "mkdocs.yaml") if name in loaded), None)
-    docs_dirs = {str(each["docs_dir"]) for each in loaded.values() if "docs_dir" in each} or {"docs"}
-    contents = {posixpath.normpath(posixpath.join(folder, each)) for each in docs_dirs}
-    content = next((each for each in contents if f"{files.docs}/".startswith(f"{each}/")), None)
+    docs_dirs = {str(config["docs_dir"]) for config in loaded.values() if "docs_dir" in config} or {"docs"}
+    contents = {posixpath.normpath(posixpath.join(folder, docs_dir)) for docs_dir in docs_dirs}
+    content = next((path for path in contents if f"{files.docs}/".startswith(f"{path}/")), None)
     if content is None:
         return None
     whole = list(loaded.values()) if main is None else _with_parents(loaded, main)
 
     def first(key: str) -> Any:
-        return next((each[key] for each in whole if each.get(key) is not None), None)
+        return next((config[key] for config in whole if config.get(key) is not None), None)
 
-    plugins = _named(each for config in whole for each in _entries(config.get("plugins")))
-    extensions = _named(each for config in whole for each in _entries(config.get("markdown_extensions")))
+    plugins = _named(entry for config in whole for entry in _entries(config.get("plugins")))
+    extensions = _named(entry for config in whole for entry in _entries(config.get("markdown_extensions")))
     hooks = any(config.get("hooks") for config in whole)
     has_autorefs = bool(plugins.keys() & _AUTOREFS)
     dynamic = [_MACROS, *([_IDENTIFIERS] if has_autorefs else []), *([_COMMENT] if hooks else [])]
@@ -206,7 +206,7 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
 
 
 def _ignore_lines(configs: list[dict[str, Any]], *keys: str) -> Iterator[str]:
-    """The globs of settings that are written as a .gitignore is."""
+    """The globs of settings in the form of a .gitignore."""
     for config in configs:
         for key in keys:
             for line in map(str.strip, str(config.get(key) or "").splitlines()):
@@ -215,7 +215,7 @@ def _ignore_lines(configs: list[dict[str, Any]], *keys: str) -> Iterator[str]:
 
 
 def _filled(plugins: Mapping[str, dict[str, Any]]) -> Iterator[str]:
-    """The pages that plugins put lists into."""
+    """The pages into which plugins write lists."""
     for name, options in plugins.items():
         if name.endswith("blog"):
             yield f"{str(options.get('blog_dir', 'blog')).strip('/')}/index.md"
@@ -238,11 +238,11 @@ def _entries(listed: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """(name, options) of plugins or extensions, which are a list or a mapping."""
     if isinstance(listed, dict):
         listed = [{name: options} for name, options in listed.items()]
-    for each in listed if isinstance(listed, list) else ():
-        if isinstance(each, str):
-            yield each, {}
-        elif isinstance(each, dict):
-            for name, options in each.items():
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, str):
+            yield entry, {}
+        elif isinstance(entry, dict):
+            for name, options in entry.items():
                 yield str(name), options if isinstance(options, dict) else {}
 
 
@@ -254,7 +254,7 @@ def _named(entries: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, dict[str,
 
 
 def _snippet_folders(folder: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Where pymdownx looks for snippets; None where it may look at places that are not known."""
+    """The folders in which pymdownx searches snippets; None if some are unknown."""
     bases = options.get("base_path", ["."])
     bases = bases if isinstance(bases, list) else [bases]
     if options.get("url_download") or not all(isinstance(base, str) and not re.search(r"[!$]", base) for base in bases):
@@ -269,12 +269,12 @@ def _mkdocs_nav(
     if not navs or {"literate-nav", "awesome-pages", "awesome-nav", "section-index"} & plugins.keys():
         return None
     shown = set(_strings(navs))
-    if any("*" in each for each in shown):
+    if any("*" in path for path in shown):
         return None
     from anvil.core import globs
 
-    hidden = [globs.compile(each) for each in _ignore_lines(configs, "not_in_nav", "draft_docs")]
-    folders = [each for each in shown if each.endswith("/")]
+    hidden = [globs.compile(pattern) for pattern in _ignore_lines(configs, "not_in_nav", "draft_docs")]
+    folders = [path for path in shown if path.endswith("/")]
     blogs = [
         str(options.get("blog_dir", "blog")).strip("/") + "/"
         for name, options in plugins.items()
@@ -297,31 +297,31 @@ def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        for each in value:
-            yield from _strings(each)
+        for item in value:
+            yield from _strings(item)
     elif isinstance(value, dict):
-        for each in value.values():
-            yield from _strings(each)
+        for item in value.values():
+            yield from _strings(item)
 
 
 def _path(url: str) -> str:
     """The path of an address, without slashes at its ends."""
-    found = re.fullmatch(r"https?://[^/]+/?([^?#]*)", url.strip())
-    return found[1].strip("/") if found else ""
+    match = re.fullmatch(r"https?://[^/]+/?([^?#]*)", url.strip())
+    return match[1].strip("/") if match else ""
 
 
 # --- Docusaurus ----------------------------------------------------------------------------------------------------
 
 
 def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
-    name = next((each for each in names if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", each)), None)
+    name = next((file for file in names if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", file)), None)
     if name is None:
         return None
     source = _JS_COMMENT.sub("", files.read(posixpath.join(folder, name)) or "")
     inside = posixpath.relpath(files.docs or ".", folder or ".")
-    routes = [next(filter(None, each), "").strip("/") for each in re.findall(_SETTING % "routeBasePath", source)]
-    paths = [next(filter(None, each), "").strip("/") for each in re.findall(_SETTING % "path", source)]
-    content = _join(folder, next((each for each in paths if f"{inside}/".startswith(f"{each}/")), "docs"))
+    routes = [next(filter(None, groups), "").strip("/") for groups in re.findall(_SETTING % "routeBasePath", source)]
+    paths = [next(filter(None, groups), "").strip("/") for groups in re.findall(_SETTING % "path", source)]
+    content = _join(folder, next((path for path in paths if f"{inside}/".startswith(f"{path}/")), "docs"))
     if not f"{files.docs}/".startswith(f"{content}/"):
         content = files.docs  # such as versioned_docs/version-2.0
     versioned = "versions.json" in names
@@ -344,10 +344,10 @@ def _sidebar(files: FileTree, folder: str, names: Mapping[str, bool]) -> Callabl
     sources = [files.read(posixpath.join(folder, name)) or "" for name in sidebars]
     if not sources or any(_COMPUTED_NAV.search(source) for source in sources):
         return None
-    return _names_it({string for source in sources for string in _quoted(source)})
+    return _shown_if_named({string for source in sources for string in _quoted(source)})
 
 
-def _names_it(strings: set[str]) -> Callable[[LintPage, str | None], bool]:
+def _shown_if_named(strings: set[str]) -> Callable[[LintPage, str | None], bool]:
     """Whether one of the strings of a program is the address or the path of a page, or ends it."""
     tails = {_bare(string) for string in strings}
 
@@ -402,7 +402,7 @@ def _vitepress(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteR
         strict_absolute="rewrites" not in whole,
         generates="rewrites" in whole,
         dynamic=re.compile("|".join(pattern.pattern for pattern in (_MDX, _MACROS)), re.M),
-        nav=None if is_computed else _names_it(strings),
+        nav=None if is_computed else _shown_if_named(strings),
     )
 
 

@@ -1,4 +1,4 @@
-"""A page as the rules see it: its headings, anchors, references, and the lines of its file."""
+"""A page for the rules: its headings, anchors, references, and the lines of its file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LintPage:
     _anchors: dict[Slugs, dict[str, int]] = field(default_factory=dict)
 
     def source_line(self, line: int) -> int | None:
-        """The line of the file for a line of the text; None where another file says it."""
+        """The line of the file for a line of the text; None for a line of an included file."""
         line += self.first_line - 1
         shift = 0
         for after, count in self.inserted:
@@ -56,25 +56,25 @@ class LintPage:
         return line - shift
 
     def anchors(self, style: Slugs) -> dict[str, int]:
-        """Each anchor that a heading has, or any other element's id, with the line of the heading; 0 for others."""
-        known = self._anchors.get(style)
-        if known is None:
-            known = self._anchors[style] = dict.fromkeys(self.references.ids | self.stored_anchors, 0)
+        """Anchor -> line of its heading; 0 for the id of another element."""
+        lines_by_anchor = self._anchors.get(style)
+        if lines_by_anchor is None:
+            lines_by_anchor = self._anchors[style] = dict.fromkeys(self.references.ids | self.stored_anchors, 0)
             headings = self.all_headings()
-            claims = Anchors(style, {own for _, _, own in headings if own})
+            slugs = Anchors(style, {own for _, _, own in headings if own})
             for line, title, own in headings:
-                known[own or claims.claim(title)] = line
-        return known
+                lines_by_anchor[own or slugs.claim(title)] = line
+        return lines_by_anchor
 
     def all_headings(self) -> list[tuple[int, str, str]]:
-        """(line, plain text, id that it asks for or ``""``) of every heading, nested ones too, in order."""
+        """(line, plain text, own id or ``""``) of every heading, nested ones too, in order."""
         rows = [(line, "" if title == UNTITLED else title, self.own_id(line)) for line, _, title in self.headings]
         top = {line for line, _, _ in rows}
         nested = [(line, title, own) for line, _, title, own in self.references.headings if line not in top]
         return sorted(rows + nested) if nested else rows
 
     def own_id(self, line: int) -> str:
-        """The id that the heading at a line asks for, or ``""``."""
+        """The id in the heading at a line, such as ``{#id}``, or ``""``."""
         source = self.references.line_text(line).rstrip()
         return attributes(_OPENING_MARKS.sub("", source, count=1))[1] if "}" in source[-12:] else ""
 

@@ -1,4 +1,4 @@
-"""The rules: each looks at all pages of a documentation folder, and yields what is wrong."""
+"""The rules: each examines all pages of a documentation folder and yields issues."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from anvil.core.pluralize import counted
 from anvil.models.lint import LintFinding, LintReport, RuleName
 
 MIN_DUPLICATE_CHARS = 100
-"""Characters of a section's text, white space aside, from which saying it twice counts: "See above." may repeat."""
+"""Characters of a section's text, without white space, from which equal text is reported: "See above." may repeat."""
 MAX_PLACES = 3
-"""Places of equal text that are named."""
-MAX_CLOSE_PAGES = 2000
-"""Pages and anchors among which the closest name is looked for."""
+"""Places of equal text in a message."""
+MAX_CLOSE_ANCHORS = 2000
+"""Anchors among which the closest one is searched."""
 _BLANK = re.compile(r"[\s\-*_=]*")
 """Nothing, thematic breaks, or the line under a heading."""
 _MAY_BE_EMPTY = re.compile(r":::|\{[{%]|<[A-Z]|^\W*unreleased\W*$", re.I)
-"""A heading that a plugin or component makes more of, or that a changelog keeps for what comes next."""
+"""A heading that a plugin or component fills, or that a changelog has for its next entries."""
 _TEMPLATE_KEYS = frozenset({"template", "layout", "hero", "pageLayout"})
-"""Of the front matter of pages that are filled by a template."""
+"""Keys in the front matter of pages that a template fills."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
 
 
 class Issue(NamedTuple):
-    """What a rule found: the page, a line of its file, and a message. ``whole``: it is about the page as a whole."""
+    """A problem: the page, a line of its file, and a message. ``whole``: it is about the page as a whole."""
 
     path: str
     line: int
@@ -55,7 +55,7 @@ class SimilarPair(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A link of a page, the line of the page's file, and where the link leads."""
+    """A link of a page, its line in the page's file, and its target."""
 
     page: LintPage
     line: int
@@ -65,10 +65,10 @@ class Use(NamedTuple):
 
 @dataclass
 class Documentation:
-    """What the rules look at. ``site``: the pages and their links. ``similar``: sections whose vectors are near.
+    """The input of the rules. ``site``: the pages and their links. ``similar``: sections with similar vectors.
 
-    ``linked``: pages that files outside of the documentation link to. ``moved``: paths from the root that are gone ->
-    where git says that they are now.
+    ``linked``: pages that files outside of the documentation link to. ``moved``: paths from the root that no longer
+    exist -> their new paths by git's history.
     """
 
     site: Site
@@ -80,7 +80,7 @@ class Documentation:
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """The links of all pages that are in the pages' own files."""
+        """The links in the pages' own files, without those in included files."""
         uses = []
         for page in self.site.pages.values():
             for link in page.references.links:
@@ -101,7 +101,7 @@ Rule = Callable[[Documentation], Iterator[Issue]]
 
 
 def run(documentation: Documentation, names: Sequence[RuleName] | None = None, notes: Sequence[str] = ()) -> LintReport:
-    """Apply every rule that is not off, or only those of these names, and leave out what the pages' comments and
+    """Apply every rule that is not off, or only ``names``, without the issues that comments in the pages and
     ``lint.ignore`` silence."""
     options, site = documentation.options, documentation.site
     ignored = [globs.compile(pattern, ignore_case=True) for pattern in options.ignore]
@@ -135,9 +135,9 @@ def broken_link(documentation: Documentation) -> Iterator[Issue]:
     ]
     moved = documentation.moved(sorted({use.target.file for use in missing if use.target.file}))
     for use in missing:
-        what = "image" if use.link.kind in ("image", "html image") else "link"
+        kind = "image" if use.link.kind in ("image", "html image") else "link"
         reason, hint = use.target.reason, _where_now(use, site, moved)
-        yield Issue(use.page.path, use.line, f"Broken {what} {_code(use.link.target)}: {reason}.{hint}")
+        yield Issue(use.page.path, use.line, f"Broken {kind} {_code(use.link.target)}: {reason}.{hint}")
 
 
 def _is_built(file: str, site: Site) -> bool:
@@ -146,7 +146,7 @@ def _is_built(file: str, site: Site) -> bool:
 
 
 def _where_now(use: Use, site: Site, moved: Mapping[str, str]) -> str:
-    """Where the missing page or file is: by redirects, history, another case of letters, or its name."""
+    """A hint where the missing page or file is: by redirects, history, upper and lower case, or its name."""
     file = use.target.file
     if not file:
         return ""
@@ -168,44 +168,44 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
     """Links to an anchor that their page does not have."""
     site = documentation.site
     styles = site.rules.slugs
-    homes: dict[str, list[str]] = {}
-    known: dict[str, frozenset[str] | None] = {}
+    pages_by_anchor: dict[str, list[str]] = {}
+    anchors_by_page: dict[str, frozenset[str] | None] = {}
     for use in documentation.uses:
         target, fragment = use.target, use.target.fragment
         if target.kind != "page" or not fragment or _GENERATED_ANCHOR.match(fragment):
             continue
-        if target.page not in known:
-            known[target.page] = _anchors(site, site.pages[target.page])
-        anchors = known[target.page]
+        if target.page not in anchors_by_page:
+            anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
+        anchors = anchors_by_page[target.page]
         if anchors is None or fragment in anchors:
             continue
         if site.rules.generator in ("github", "unknown") and fragment.lower() in anchors:
             continue
         if use.link.kind == "wiki" and any(slug(fragment, style) in anchors for style in styles):
             continue
-        if not homes:
+        if not pages_by_anchor:
             for page in site.pages.values():
                 for anchor in page.anchors(styles[0]):
-                    homes.setdefault(anchor, []).append(page.path)
+                    pages_by_anchor.setdefault(anchor, []).append(page.path)
         where = "this page" if target.page == use.page.path else target.page
-        hint = _closest_anchor(fragment, anchors, homes.get(fragment, []))
+        hint = _closest_anchor(fragment, anchors, pages_by_anchor.get(fragment, []))
         yield Issue(use.page.path, use.line, f"{where} has no anchor {_code('#' + fragment)}.{hint}")
 
 
 def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
-    """The anchors of a page in the styles of the site; None where only a build knows them."""
+    """The anchors of a page in the styles of the site; None if only a build of the site knows them."""
     text = page.references.text
     if page.missing_includes or (site.rules.dynamic is not None and site.rules.dynamic.search(text)):
         return None
     return frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
 
 
-def _closest_anchor(fragment: str, anchors: frozenset[str], homes: Sequence[str]) -> str:
-    if len(homes) == 1:
-        return f" {homes[0]} has it."
+def _closest_anchor(fragment: str, anchors: frozenset[str], pages: Sequence[str]) -> str:
+    if len(pages) == 1:
+        return f" {pages[0]} has it."
     if fragment.lower() in anchors:
         return f" There is {_code('#' + fragment.lower())}: capital letters differ."
-    near = difflib.get_close_matches(fragment[:200], sorted(anchors)[:MAX_CLOSE_PAGES], n=1, cutoff=0.7)
+    near = difflib.get_close_matches(fragment[:200], sorted(anchors)[:MAX_CLOSE_ANCHORS], n=1, cutoff=0.7)
     return f" Did you mean {_code('#' + near[0])}?" if near else ""
 
 
@@ -270,7 +270,7 @@ def near_duplicate(documentation: Documentation) -> Iterator[Issue]:
         if _are_editions(first, second) or site.is_excluded(second) or _files(site, first) & _files(site, second):
             continue
         if _is_dynamic(site, site.pages[first]) and _is_dynamic(site, site.pages[second]):
-            continue  # what differs may be what the build puts in
+            continue  # the texts may differ after the build
         (path, start, heading), (other, other_start, other_heading) = pair.first, pair.second
         about = f"{_code(heading)} says nearly the same as {_code(other_heading)} at {other}:{other_start}"
         yield Issue(path, start, f"{about} (similarity {pair.similarity:.2f}).")
@@ -415,4 +415,4 @@ RULES: dict[RuleName, Rule] = {
     "fence-without-language": fence_without_language,
     "unknown-suppression": unknown_suppression,
 }
-"""Name -> rule, in the order in which they are described."""
+"""Name -> rule, in the order of the documentation."""

@@ -1,6 +1,6 @@
-"""Where the links of a page lead, by the rules of the generator that makes the site.
+"""The targets of a page's links, by the rules of the generator of the site.
 
-What cannot be known without building the site (templates, generated pages, other sites) is "unknown", and no finding.
+A target that only a build of the site can tell (templates, generated pages, other sites) is "unknown", and no finding.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ class SiteRules:
     that its headings may have. ``content``: the folder from the repository's root whose pages begin at the site's
     ``base`` path. ``assets``: folders from the root whose files the site has at its top. ``strict_absolute``: whether
     links that begin with ``/`` lead into the content and nowhere else. ``generates``: whether pages may exist that no
-    file holds. ``dynamic``: matches the text of a page whose anchors only a build knows. ``nav``: the pages that the
-    navigation shows, by their paths; None where it shows all, or that is not known. ``redirects``: former page ->
-    its new one. ``snippets``: folders from the root in which included files are looked for; None where
-    no extension includes files. ``excluded``: globs of pages, from the content, that the site leaves
-    out. ``filled``: pages, from the content, that the generator puts text into. ``wiki``:
-    whether ``[[Page]]`` is a link. ``silent``: rules that mean nothing on this site.
+    file holds. ``dynamic``: matches the text of a page whose anchors only a build knows. ``nav``: whether the
+    navigation shows a page; None where it shows all, or that is unknown. ``redirects``: former page -> new page.
+    ``snippets``: folders from the root for included files; None where no extension includes files. ``excluded``: globs
+    of pages, from the content, that the site leaves out. ``filled``: pages, from the content, that the generator fills.
+    ``wiki``: whether ``[[Page]]`` is a link. ``silent``: rules that do not apply to this site.
     """
 
     generator: Generator = "github"
@@ -64,10 +63,10 @@ class SiteRules:
 
 
 class Target(NamedTuple):
-    """Where a link leads. ``page``: the path of a page of the documentation, for the kind ``page``.
+    """The target of a link. ``page``: the path of a page of the documentation, for the kind ``page``.
 
-    ``missing``: there is no such thing; ``reason`` says what was expected where, and ``file`` is the path from the root
-    at which a file was looked for, where the link named one. ``unknown``: only the built site can say.
+    ``missing``: it does not exist; ``reason`` says what was expected where, and ``file`` is the path from the root at
+    which a file was expected, if the link names one. ``unknown``: only a build of the site can tell.
     """
 
     kind: Literal["page", "file", "external", "unknown", "missing"]
@@ -137,7 +136,7 @@ class Site:
         return inside is not None and any(globs.matches(pattern, inside) for pattern in self.rules.excluded)
 
     def named(self, name: str) -> list[str]:
-        """The pages whose file has this name, capital letters aside."""
+        """The pages whose file has this name, in upper or lower case."""
         return self._by_name.get(name.casefold(), [])
 
     def shown(self, file: str) -> str:
@@ -147,7 +146,7 @@ class Site:
     # --- links -----------------------------------------------------------------------------------------------------
 
     def resolve(self, page: LintPage, link: Link) -> Target:
-        """Where ``link`` of ``page`` leads."""
+        """The target of ``link`` in ``page``."""
         if link.kind == "wiki":
             return self._wiki(page, link.target) if self.rules.wiki else UNKNOWN
         written = link.target
@@ -197,8 +196,8 @@ class Site:
         bare = file.removesuffix(".html").rstrip("/")
         for ending in PAGE_ENDINGS:
             for candidate in (f"{bare}{ending}", *(f"{bare}/{name}{ending}" for name in ("index", "README", "_index"))):
-                if found := self._at(posixpath.normpath(candidate), fragment):
-                    return found
+                if target := self._at(posixpath.normpath(candidate), fragment):
+                    return target
         return None
 
     def _absolute(self, page: LintPage, path: str, fragment: str) -> Target:
@@ -208,11 +207,11 @@ class Site:
         inside = path[len(rules.base) :].lstrip("/") if within_base else path
         for candidate in dict.fromkeys((inside, path)):
             file = posixpath.normpath(_join(rules.content, candidate))
-            found = self._at_address(candidate, fragment) or self._asset(candidate) or self._at(file, fragment)
-            if found is None and rules.generator in ("vitepress", "docusaurus", "hugo"):
-                found = self._as_page_file(file, fragment)
-            if found is not None:
-                return found
+            target = self._at_address(candidate, fragment) or self._asset(candidate) or self._at(file, fragment)
+            if target is None and rules.generator in ("vitepress", "docusaurus", "hugo"):
+                target = self._as_page_file(file, fragment)
+            if target is not None:
+                return target
         if rules.generates or rules.generator == "unknown":
             return UNKNOWN
         file = posixpath.normpath(_join(rules.content, inside))
@@ -243,13 +242,13 @@ class Site:
         if path.startswith(("@", "~")):
             return UNKNOWN  # an alias of a bundler
         names_page = path.lower().endswith(PAGE_ENDINGS)
-        found = None if path.endswith("/") else self._at(file, fragment)
-        if found is not None:
-            if found.kind == "file" and self._is_outside(file) and rules.generator in ("mkdocs", "vitepress"):
+        target = None if path.endswith("/") else self._at(file, fragment)
+        if target is not None:
+            if target.kind == "file" and self._is_outside(file) and rules.generator in ("mkdocs", "vitepress"):
                 return self._outside(file, fragment, link)
-            return found
-        if not names_page and (found := self._by_address(page, path, file, fragment)):
-            return found
+            return target
+        if not names_page and (target := self._by_address(page, path, file, fragment)):
+            return target
         if file.startswith("../") or file == "..":
             return UNKNOWN  # out of the repository
         if rules.redirects and self._docs_path(file) in rules.redirects:
@@ -274,17 +273,17 @@ class Site:
         return Target("missing", "", fragment, reason)
 
     def _by_address(self, page: LintPage, path: str, file: str, fragment: str) -> Target | None:
-        """What a link without a page's ending leads to: by addresses, as a browser takes it, or by file names."""
+        """The target of a link without a page's ending: by addresses, as in a browser, or by file names."""
         if self.rules.generator != "github" and (address := self.address(page.path)) is not None:
             forms = {address, address.rstrip("/"), address.rstrip("/") + "/"}
             for form in sorted(forms):
                 joined = unquote(urljoin(_BASE + form, path)).removeprefix(_BASE).partition("#")[0]
-                if found := self._at_address(joined, fragment):
-                    return found
+                if target := self._at_address(joined, fragment):
+                    return target
                 if self.rules.generator in ("mkdocs", "hugo", "vitepress"):
                     content = posixpath.normpath(_join(self.rules.content, joined))
-                    if found := self._at(content, fragment) or self._asset(joined):
-                        return found
+                    if target := self._at(content, fragment) or self._asset(joined):
+                        return target
         if self.rules.generator in ("docusaurus", "vitepress", "hugo", "unknown"):
             return self._as_page_file(file, fragment)
         if self.rules.wiki:
@@ -292,7 +291,7 @@ class Site:
         return None
 
     def _is_unknowable(self, page: LintPage, path: str, file: str) -> bool:
-        """Whether a relative link may lead to what only the generator makes."""
+        """Whether a relative link may lead to a page that only the generator makes."""
         if self.rules.generator == "github":  # a link without ending to a page: another tool makes the site
             return self._as_page_file(file, "") is not None
         if self.rules.generator == "docusaurus":
@@ -315,10 +314,10 @@ class Site:
         starts = [self.rules.content] if path.startswith("/") else [own, self.rules.content]
         for start in starts:
             file = posixpath.normpath(_join(start, path.lstrip("/")))
-            if found := self._at(file, fragment) or self._as_page_file(file, fragment):
-                return found
-        if found := self._at_address(path, fragment):
-            return found
+            if target := self._at(file, fragment) or self._as_page_file(file, fragment):
+                return target
+        if target := self._at_address(path, fragment):
+            return target
         name = posixpath.basename(path.rstrip("/"))
         pages = self.named(name) or self.named(f"{name}.md") or [p for p in self.pages if p.split("/")[-2:-1] == [name]]
         if pages:
@@ -337,10 +336,10 @@ class Site:
         for spelled in (name, name.replace(" ", "-"), name.replace(" ", "_")):
             for start in (own, ""):
                 file = posixpath.normpath(_join(self.files.docs, _join(start, spelled.lstrip("/"))))
-                if found := self._at(file, fragment) or self._as_page_file(file, fragment):
-                    return found
+                if target := self._at(file, fragment) or self._as_page_file(file, fragment):
+                    return target
             base = posixpath.basename(spelled)
-            if pages := [each for ending in ("", *PAGE_ENDINGS) for each in self.named(base + ending)]:
+            if pages := [path for ending in ("", *PAGE_ENDINGS) for path in self.named(base + ending)]:
                 return self._page(pages[0], fragment) if len(pages) == 1 else UNKNOWN
         if posixpath.splitext(name)[1] and not name.lower().endswith(PAGE_ENDINGS):
             return UNKNOWN  # an attachment, which may be in any folder
@@ -354,7 +353,7 @@ def _join(folder: str, path: str) -> str:
 
 
 def _aliases(page: LintPage) -> Iterator[str]:
-    """The addresses that the front matter gives a page besides its own."""
+    """The additional addresses of a page, from its front matter."""
     for key in ("aliases", "redirect_from", "permalink"):
         value = page.metadata.get(key)
         for alias in value if isinstance(value, list) else [value]:

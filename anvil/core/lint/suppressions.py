@@ -24,7 +24,7 @@ class Silence(NamedTuple):
 
 
 def silences(page: LintPage) -> list[Silence]:
-    """What the comments of a page silence, in lines of its file."""
+    """The rules that the comments of a page silence, with the lines of its file."""
     spans: list[Silence] = []
     opened: dict[str, int] = {}
     for directive in page.directives:
@@ -60,6 +60,6 @@ def unknown(page: LintPage) -> Iterator[tuple[int, str]]:
 
 
 def closest(name: str) -> str:
-    """The advice for a rule's name that does not exist."""
+    """A sentence for a rule that does not exist: the closest name, or all names."""
     near = difflib.get_close_matches(name, RULES, n=1, cutoff=0.5)
     return f"Did you mean {near[0]!r}?" if near else f"The rules: {', '.join(RULES)}."

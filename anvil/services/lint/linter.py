@@ -1,4 +1,4 @@
-"""Linting a documentation folder: pages, their index, the generator's configuration and git, for the rules."""
+"""Lint a documentation folder: apply the rules to its pages, with their index, the site's configuration and git."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from anvil.models.lint import LintReport, RuleName
 from anvil.services.reports import content_health
 
 MAX_PAIRS = 200
-"""Pairs of near duplicates reported at most."""
+"""Pairs of near duplicates in a report."""
 MAX_FILES_AROUND = 50
 """Markdown files above the documentation folder whose links are read."""
 NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run 'anvil build'."
@@ -39,8 +39,8 @@ def lint(
 ) -> LintReport:
     """Examine the pages of ``source`` by all rules, or those of ``names``; needs no model.
 
-    ``files``: what exists around them. ``reader``: their index, if there is one; of pages that it has as they are,
-    headings and vectors come from it. ``repository`` says where pages that are gone are now.
+    ``files``: the files around them. ``reader``: their index, if there is one; the headings and vectors of pages that
+    did not change come from it. ``repository`` gives the new paths of moved pages.
     """
     chosen = None if names is None else [_rule(name) for name in names]
     indexed = {} if reader is None else reader.blob_ids()
@@ -72,10 +72,10 @@ def lint(
 
 
 def _rule(name: str) -> RuleName:
-    known = next((rule for rule in suppressions.RULES if rule == name), None)
-    if known is None:
+    rule_name = next((rule for rule in suppressions.RULES if rule == name), None)
+    if rule_name is None:
         raise ConfigError(f"There is no rule {name!r}. {suppressions.closest(name)}")
-    return known
+    return rule_name
 
 
 def _page(document: Document, row: StoredDocument | None, reader: Reader | None) -> LintPage:
@@ -118,7 +118,7 @@ def _from_line(text: str, line: int) -> str:
 
 
 def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str]) -> tuple[SimilarPair, ...]:
-    """Pairs of near duplicates among the pages that the index has as they are."""
+    """Pairs of near duplicates among the pages that did not change since they were indexed."""
     pairs = None if reader is None else content_health.near_duplicates(reader, MAX_PAIRS)
     if pairs is None:
         notes.append(NO_INDEX)
@@ -130,12 +130,12 @@ def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str
     return tuple(
         SimilarPair(_place(pair.first), _place(pair.second), pair.similarity)
         for pair in pairs
-        if pair.first.file_path in fresh and pair.second.file_path in fresh and _is_worth_saying(pair)
+        if pair.first.file_path in fresh and pair.second.file_path in fresh and _is_worth_reporting(pair)
     )
 
 
-def _is_worth_saying(pair: content_health.Pair) -> bool:
-    """Whether both chunks have text besides their headings: of two that are headings alone, only these are alike."""
+def _is_worth_reporting(pair: content_health.Pair) -> bool:
+    """Whether both chunks have text in addition to their headings, and not only similar headings."""
     sizes = (spot.chars - len(spot.heading_path.rpartition(SEPARATOR)[2]) for spot in (pair.first, pair.second))
     return min(sizes) >= rules.MIN_DUPLICATE_CHARS
 
