@@ -1,1 +1,1 @@
-"""What agents read without being asked to: a map of the documentation, and its place between markers in their files"""
+"""A map of the documentation for the files that agents read, and its place between two markers"""

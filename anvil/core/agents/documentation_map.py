@@ -1,8 +1,7 @@
-"""A map of a documentation folder for agents, within a number of bytes: how to ask, when to, and what there is.
+"""A map of a documentation folder for agents, of limited size: how to search, when to, and which pages exist.
 
-Each page is on a line of its own or in the line of a folder above it, so that a listing of that folder names it. Lines
-are quoted from the pages, in fenced code: to an agent and to a renderer they are data. The same pages give the same
-bytes.
+Each page is in a line of its own, or in the line of a folder above it. Lines are quoted from the pages, in fenced code:
+for agents and renderers they are data. The same pages give the same bytes.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from anvil.models.agents import DocumentationMap
 from anvil.models.documents import Document
 
 MAX_MAP_BYTES = 8192
-"""Of the whole block, with its markers, and with line ends of two bytes."""
+"""Size of the whole block, with its markers, and with line ends of two bytes."""
 MAX_PATH_BYTES = 200
 """A longer path has no line of its own."""
 MAX_TITLE_CHARS = 80
 SUMMARY_CHARS = (160, 100, 60)
-"""Characters of a summary: the first with which all pages have a line, else the last."""
+"""Lengths of a summary: the first with which all pages fit, else the last."""
 FOLDER_SHARE = 0.3
-"""Of the bytes for lines: kept for folders where not all pages have a line."""
+"""Share of the bytes that lines of folders get, if not all pages fit."""
 MAX_FOLDER_LINES = 60
 MAX_FOLDER_TITLES = 4
-"""Titles that the line of a folder names."""
+"""Titles in the line of a folder."""
 _FOLDER_TITLE_CHARS = 40
 _INDEX_NAMES = frozenset({"index", "readme", "_index"})
 _LINK_RULES = SiteRules("vitepress", "vitepress")
@@ -43,7 +42,7 @@ configuration of a generator; a link that only that one resolves is not counted.
 
 
 class MapPage(NamedTuple):
-    """A page: what its line says, whether something was taken out of that, and its links."""
+    """A page: the parts of its line, whether something was removed from them, and its links."""
 
     path: str
     title: str
@@ -53,11 +52,11 @@ class MapPage(NamedTuple):
 
 
 def page(document: Document) -> MapPage:
-    """What the map takes from a page. Its blocks are taken apart only where front matter does not say enough."""
+    """The data of a page for the map. Its blocks are parsed only if the front matter is not enough."""
     metadata, start = front_matter.split(document.text)
     metadata = {**metadata, **document.metadata}
-    found = references.read(document.text[start:])
-    sentence = first_sentence(found, metadata)
+    content = references.read(document.text[start:])
+    sentence = first_sentence(content, metadata)
     title = document.title or metadata.get("title")
     if not isinstance(title, str) or not title.strip() or not sentence:
         parsed = document.page or parser.parse(document.text)
@@ -66,7 +65,7 @@ def page(document: Document) -> MapPage:
         sentence = sentence or "; ".join(headings)
     quoted_title, title_cleaned = quoted(title)
     summary, summary_cleaned = quoted(sentence)
-    links = LintPage(document.path, found, (), metadata)
+    links = LintPage(document.path, content, (), metadata)
     return MapPage(document.path, quoted_title, summary, title_cleaned or summary_cleaned, links)
 
 
@@ -123,13 +122,13 @@ def _lines(order: Sequence[MapPage], budget: int) -> tuple[list[str], int]:
         lines = [_page_line(page, chars) for page in quotable]
         if len(quotable) == len(order) and _size(lines) <= budget:
             return lines, len(lines)
-    left = budget - int(budget * FOLDER_SHARE)
+    budget_left = budget - int(budget * FOLDER_SHARE)
     lines, listed = [], set()
     for page in quotable:
         line = _page_line(page, SUMMARY_CHARS[-1])
-        if _size([line]) > left:
+        if _size([line]) > budget_left:
             break
-        left -= _size([line])
+        budget_left -= _size([line])
         lines.append(line)
         listed.add(page.path)
     rest = [page for page in order if page.path not in listed]

@@ -1,4 +1,4 @@
-"""What a page is about, in one line of plain text, and text of documents made safe to quote."""
+"""The summary of a page in one line of plain text, and text of documents made safe to quote."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from anvil.core.markdown.headings import plain
 from anvil.core.markdown.references import References
 
 MAX_PARAGRAPH_CHARS = 800
-"""Characters of a paragraph in which its first sentence is looked for."""
+"""Characters of a paragraph in which its first sentence is searched."""
 MAX_PARAGRAPHS = 40
-"""Paragraphs of a page that are looked at."""
+"""Paragraphs of a page that are read."""
 MAX_QUOTED_CHARS = 2000
-"""Characters of a text of which a quote is made; it shows a tenth of them at most."""
+"""Characters of a text that is quoted. A quote shows a tenth of them at most."""
 MIN_WORDS = 4
-"""Words of a paragraph that says what a page is about; "Overview" does not."""
+"""Words of a paragraph that can be a summary; "Overview" is none."""
 
 _UNSEEN = re.compile(
     "[\0-\x08\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
     "\ud800-\uf8ff\U000e0000-\U0010ffff]"
 )
-"""Characters that nobody sees, and those that change the order of others."""
+"""Invisible characters, and characters that change the order of others."""
 _COMMENT_MARK = re.compile(r"<!-+|-+-!?>")
 _FENCE_MARK = re.compile(r"`{3,}|~{3,}")
 _PARAGRAPH = re.compile(r"\S[^\r\n]*(?:(?:\r\n?|\n)(?![ \t]*(?:[\r\n]|\Z))[^\r\n]+)*")
@@ -40,9 +40,9 @@ _SENTENCE = re.compile(r".{20,}?[.!?\u3002\uff01\uff1f](?=\s|\Z|(?<=[\u3002\uff0
 
 
 def quoted(text: str) -> tuple[str, bool]:
-    """``text`` as one line that can be quoted in a fence, and whether anything but white space was taken out of it.
+    """``text`` as one line that can be quoted in a fence, and whether anything but white space was removed.
 
-    Characters that nobody sees, marks of HTML comments and fences go. Only the first ``MAX_QUOTED_CHARS`` count.
+    Invisible characters, marks of HTML comments and of fences are removed. Only the first ``MAX_QUOTED_CHARS`` count.
     """
     text = text[:MAX_QUOTED_CHARS]
     line = " ".join(_UNSEEN.sub("", text).split())
@@ -60,8 +60,8 @@ def cut(text: str, chars: int) -> str:
 
 
 def first_sentence(references: References, metadata: Mapping[str, Any]) -> str:
-    """What a page says of itself: ``description`` of its front matter, else the first sentence of its first
-    paragraph; ``""`` where it has none."""
+    """The summary of a page: ``description`` of its front matter, else the first sentence of its first paragraph;
+    ``""`` where it has none."""
     description = metadata.get("description")
     if isinstance(description, str) and description.strip():
         return description

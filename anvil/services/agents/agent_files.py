@@ -1,4 +1,4 @@
-"""The files that agents read by themselves, and the map of the documentation in them."""
+"""The files that agents read at their start, and the map of the documentation in them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from anvil.models.agents import AgentsReport, DocumentationMap, FileReport, Stal
 from anvil.models.documents import Document
 
 FIRST = "AGENTS.md"
-"""Made where there is none of the files."""
+"""Created if none of the files exists."""
 NAMES = (FIRST, "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
-"""Files that people write: they get the map where they exist."""
+"""Files that people write: they get the map if they exist."""
 RULES = ".cursor/rules"
 RULE = f"{RULES}/anvil.mdc"
-"""A file of our own, made where the folder exists."""
+"""A file of Anvil's own, created if the folder exists."""
 SKILLS = (".claude/skills", ".agents/skills")
 SKILL = "SKILL.md"
 MAX_FILE_BYTES = 1_000_000
-"""A larger file is left alone."""
+"""Larger files are not changed."""
 MAP_VERSION = 1
-"""Increased when the same pages give another map, so that no older one is taken from the cache."""
+"""Increase it when the same pages give another map: then cached maps are not used."""
 MAX_FOLDER_ENTRIES = 200
-"""Rules, and skills, among which blocks are looked for."""
+"""Rules, and skills, in which blocks are searched."""
 _IMPORT = re.compile(rf"^[ \t]*@(?:\./)?{re.escape(FIRST)}[ \t]*\r?$", re.M)
 """How CLAUDE.md and GEMINI.md include another file."""
 
@@ -55,12 +55,12 @@ class AgentFiles:
         outside = around if self._docs.is_relative_to(around) else self._docs.parent
         self.root = outside if self._repository is None else self._repository.root
         self.docs = self._docs.relative_to(self.root).as_posix()
-        """The documentation folder from :attr:`root`; ``.`` where it is that."""
+        """The documentation folder from :attr:`root`; ``.`` if it is the root."""
 
     # --- the map ---------------------------------------------------------------------------------------------------
 
     def map(self, source: DocumentSource) -> DocumentationMap:
-        """The map of the documents; from the cache where they are as they were."""
+        """The map of the documents; from the cache if no document changed."""
         entries = {path: identity for path, identity in source.scan().entries.items() if not self._is_own(path)}
         state = self._state(entries.items())
         cached = map_cache.load(state)
@@ -74,19 +74,19 @@ class AgentFiles:
             document = source.text(path)
             if isinstance(document, Document):
                 pages.append(documentation_map.page(document))
-        made = documentation_map.documentation_map(pages, self.docs, self._options)
-        map_cache.save(state, json.dumps(made._asdict()))
-        return made
+        new_map = documentation_map.documentation_map(pages, self.docs, self._options)
+        map_cache.save(state, json.dumps(new_map._asdict()))
+        return new_map
 
     def _state(self, entries: Iterable[tuple[str, str]]) -> str:
-        known = [
+        inputs = [
             __version__,
             str(MAP_VERSION),
             self.docs,
             *self._options,
             *(part for entry in entries for part in entry),
         ]
-        return hashlib.sha256("\0".join(known).encode(errors="surrogatepass")).hexdigest()
+        return hashlib.sha256("\0".join(inputs).encode(errors="surrogatepass")).hexdigest()
 
     def _is_own(self, path: str) -> bool:
         """Whether a page is one of the agents' files: the map is not about itself."""
@@ -95,8 +95,8 @@ class AgentFiles:
 
     @cached_property
     def _options(self) -> tuple[str, ...]:
-        """What a command needs in the root so that it is about these documents: nothing where the configuration there,
-        or the default, names them."""
+        """The options by which a command in the root uses these documents: none if the configuration there, or the
+        default, names them."""
         with suppress(AnvilError):
             config, base = load_config(None, {}, {}, start=self.root)
             if (base / config.docs).resolve() == self._docs and nearest_config(self.root) is not None:
@@ -115,7 +115,7 @@ class AgentFiles:
     # --- which files -----------------------------------------------------------------------------------------------
 
     def _targets(self, skill_wanted: bool) -> Iterator[tuple[str, str]]:
-        """(path, text that it begins with where it does not exist) of the files that get the map."""
+        """(path, first text of a new file) of the files that get the map."""
         existing = [name for name in NAMES if os.path.lexists(self.root / name)]
         rules = (self.root / RULES).is_dir()
         yield from ((name, "") for name in existing or ([] if rules else [FIRST]))
@@ -132,10 +132,10 @@ class AgentFiles:
                 elif skill_wanted:
                     raise ConfigError(f"{path} exists, and 'anvil agents' did not write it. Rename it, and try again.")
 
-    def _marked(self, known: set[str]) -> Iterator[str]:
-        """Further files that have a block of this documentation folder, or of one that is gone."""
+    def _marked(self, excluded: set[str]) -> Iterator[str]:
+        """Further files with a block of this documentation folder, or of one that no longer exists."""
         for path in self._candidates():
-            if path not in known and self._has_map(path):
+            if path not in excluded and self._has_map(path):
                 yield path
 
     def _candidates(self) -> Iterator[str]:
@@ -147,7 +147,7 @@ class AgentFiles:
                 yield from (f"{folder}/{name}{tail}" for name in names if tail or name.endswith(".mdc"))
 
     def _has_map(self, path: str) -> bool:
-        """Whether a file has a block of this documentation folder, or of one that is gone, or half of a block."""
+        """Whether a file has such a block, or half of a block."""
         text = self._readable(path)
         try:
             return text is not None and bool(self._bodies(text, path))
@@ -158,7 +158,7 @@ class AgentFiles:
         return not os.path.isdir(os.path.join(self.root, docs))
 
     def _project(self) -> str:
-        """The project's name as its package says it, else the name of the root folder."""
+        """The project's name in its package metadata, else the name of the root folder."""
         for file, table in (("pyproject.toml", "[project]"), ("Cargo.toml", "[package]")):
             with suppress(OSError, UnicodeDecodeError):
                 text = (self.root / file).read_text(encoding="utf-8")
@@ -174,7 +174,7 @@ class AgentFiles:
     # --- reading and writing ---------------------------------------------------------------------------------------
 
     def _read(self, path: str) -> str | None:
-        """The text of a file; None where there is none. Raises :class:`AnvilError` for what Anvil leaves alone."""
+        """The text of a file; None if it does not exist. Raises :class:`AnvilError` for one that Anvil leaves alone."""
         file = self.root / path
         self._ensure_inside(path)
         state = safe_write.regular_file(file)
@@ -212,7 +212,7 @@ class AgentFiles:
             raise ConfigError(f"{path} cannot be written: {error.strerror}. Change its permissions.") from None
 
     def _is_covered(self, path: str) -> bool:
-        """Whether what reads a file gets the map from AGENTS.md: the file is a link to it, or includes it."""
+        """Whether readers of a file get the map from AGENTS.md: the file is a link to it, or includes it."""
         file = self.root / path
         if file.is_symlink():
             covering = [name for name in NAMES if name != path and not (self.root / name).is_symlink()]
@@ -221,7 +221,7 @@ class AgentFiles:
         return text is not None and _IMPORT.search(text) is not None and not self._has_map(path)
 
     def write(self, source: DocumentSource, *, skill_wanted: bool = False, only_marked: bool = False) -> AgentsReport:
-        """Write the map into the files that agents read; ``only_marked``: into those that have it already."""
+        """Write the map into the files that agents read; ``only_marked``: only into files that have it already."""
         if only_marked:
             targets = [(path, "") for path in sorted(set(self._marked(set())))]
             if not targets:
@@ -246,7 +246,7 @@ class AgentFiles:
         return AgentsReport(str(self.root), tuple(files), tuple(problems), documentation)
 
     def remove(self) -> AgentsReport:
-        """Take the map out of all files, and remove those that hold nothing else."""
+        """Remove the map from all files, and the files that have nothing else."""
         files: list[FileReport] = []
         problems: list[str] = []
         for path in self._candidates():
@@ -288,9 +288,8 @@ class AgentFiles:
     # --- comparing -------------------------------------------------------------------------------------------------
 
     def compare(self, source: DocumentSource, revision: str | None = None, staged: bool = False) -> StaleFiles:
-        """Which files have a map that is not that of the documents. ``staged``, ``revision``: the files as git has
-        them staged, or in a commit."""
-        found: dict[str, list[str]] = {}
+        """The files whose map is out of date. ``staged``: compare the staged files; ``revision``: those of a commit."""
+        bodies_by_path: dict[str, list[str]] = {}
         problems: list[str] = []
         for path in self._candidates():
             text = self._in_git(path, revision) if staged or revision is not None else self._readable(path)
@@ -300,12 +299,12 @@ class AgentFiles:
                 problems.append(self._message(error))
                 continue
             if bodies:
-                found[path] = bodies
-        if not found:
+                bodies_by_path[path] = bodies
+        if not bodies_by_path:
             return StaleFiles((), tuple(problems), 0)
         expected = self.map(source).text
-        stale = [path for path, bodies in found.items() if bodies != [expected]]
-        return StaleFiles(tuple(stale), tuple(problems), len(found))
+        stale = [path for path, bodies in bodies_by_path.items() if bodies != [expected]]
+        return StaleFiles(tuple(stale), tuple(problems), len(bodies_by_path))
 
     def _bodies(self, text: str, path: str) -> list[str]:
         return [
@@ -315,7 +314,7 @@ class AgentFiles:
         ]
 
     def _readable(self, path: str) -> str | None:
-        """The text of a file; None where there is none, and for what Anvil does not write to."""
+        """The text of a file; None where there is none, and for a file that Anvil does not change."""
         try:
             return self._read(path)
         except (ConfigError, BuildError):
@@ -334,7 +333,7 @@ class AgentFiles:
             return None
 
     def unstaged(self) -> tuple[str, ...]:
-        """The files that have a map and are tracked by git, which has another map staged."""
+        """The tracked files whose map differs from the staged one."""
         different = []
         for path in self._candidates():
             staged, here = self._in_git(path, None), self._readable(path)

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 FETCH_WAIT_S = 3.0
 """How long a query waits for the publisher's first answer, or for the download, before it reports the state of it."""
 RETRY_S = 60.0
-"""Pause after the first failure; it doubles with each further one."""
+"""Pause after the first failure; it doubles with every further failure."""
 MAX_PAUSE_S = 3600.0
 """The longest pause, unless ``fetch.refresh`` is shorter; also the pause when that is 0."""
 LOOKING = "a newer one is being looked for."
@@ -39,7 +39,7 @@ class _Cancelled(Exception):
 
 
 class AutoUpdater(IndexLocation):
-    """The cached file of one published index, and what keeps it up to date.
+    """The cached file of one published index, and its updates.
 
     ``head``: a folder in the repository whose HEAD decides which artifact is taken.
     """
@@ -93,7 +93,7 @@ class AutoUpdater(IndexLocation):
 
     @property
     def published_at(self) -> str | None:  # type: ignore[override]
-        """As the publisher says: the time of the cached file is that of its last use."""
+        """From the publisher, because the time of the cached file is that of its last use."""
         return self._fetched.published_at if self._fetched else None
 
     def start(self, progress: Progress | None = None) -> None:
@@ -103,7 +103,7 @@ class AutoUpdater(IndexLocation):
             self._thread.start()
 
     def stop(self) -> None:
-        """End the thread, and a download at its next progress report; what was received is kept."""
+        """End the thread, and a download at its next progress report; received bytes stay in the cache."""
         self._stop.set()
         self._tried.set()
         if self._thread.ident is not None and self._thread is not threading.current_thread():
@@ -127,7 +127,7 @@ class AutoUpdater(IndexLocation):
             self._tried.set()
 
     def _safely(self, step: Callable[[], None]) -> None:
-        """Call ``step``; an unexpected exception is a failure like any other, after which it is tried again."""
+        """Call ``step``; an unexpected exception counts as a failure, and the thread goes on."""
         problem_before = self._problem
         try:
             step()
@@ -177,7 +177,7 @@ class AutoUpdater(IndexLocation):
 
 
 def _age(fetched: FetchResult) -> str:
-    """How long ago the publisher confirmed that this is the newest."""
+    """The time since the publisher confirmed that this index is the newest."""
     then = datetime.fromisoformat((fetched.checked_at or "").replace("Z", "+00:00")).timestamp()
     minutes = int(time.time() - then) // 60
     for size, name in ((1440, "day"), (60, "hour"), (1, "minute")):

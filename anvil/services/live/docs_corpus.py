@@ -1,4 +1,4 @@
-"""What a live index of documentation is made from: a folder, the model that embeds it, and where the index is."""
+"""The corpus of a live index of documentation: a folder, the model that embeds it, and the place of the index."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class DocsCorpus:
 
     @property
     def watched(self) -> tuple[Path, bool] | None:
-        """The folder whose file events announce changes, and whether those below it count; None: there is none."""
+        """The folder to watch for changes, and whether its subfolders count; None: there is none."""
         folder = self.folder if self.location.origin is not None else self.docs_root
         if folder is not None:
             return folder, True
@@ -92,7 +92,7 @@ class DocsCorpus:
 
     @property
     def is_private(self) -> bool:
-        """Whether the index is at its default place, and that folder is kept out of git."""
+        """Whether the index is at its default place, in a folder that git ignores."""
         if self.config.index is not None or self.location.origin is not None or self.docs_root is None:
             return False
         from anvil.backends.store import publish
@@ -100,11 +100,11 @@ class DocsCorpus:
         return publish.is_kept_out_of_git(self.location.path.parent)
 
     def ensure_usable(self) -> None:
-        """Raise :class:`SourceError` when the folder is gone. An empty one is never made in its place."""
+        """Raise :class:`SourceError` when the folder no longer exists. No empty one replaces it."""
         self.ensure_folder(self.docs_root)
 
     def ensure_folder(self, folder: Path | None) -> None:
-        """Raise :class:`SourceError` when there is no such folder any more."""
+        """Raise :class:`SourceError` when the folder no longer exists."""
         if folder is not None and not folder.is_dir():
             raise SourceError(f"There is no folder {folder} any more. Put it back, or open another.")
 

@@ -1,7 +1,7 @@
 """The first build of an index, in a thread, while queries are answered.
 
 First the pages are read into the working copy, which gives partial answers at once. Then the artifact is built, by this
-process or by another one that was quicker.
+process or by another one that began earlier.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from anvil.models.documents import Progress
 logger = logging.getLogger(__name__)
 
 LOCK_POLL_S = 1.0
-"""How long another process's build is waited for until it is time to see whether to stop."""
+"""Wait for another process's build between two checks whether to stop."""
 LOCK_TIMEOUT_S = 600.0
-"""How long it is waited for altogether: then this process makes the vectors for itself."""
+"""Limit of the whole wait: then this process makes the vectors itself."""
 
 
 class _Cancelled(Exception):
@@ -27,7 +27,7 @@ class _Cancelled(Exception):
 
 
 class InitialBuild:
-    """One attempt to build the index. It is not tried again by itself.
+    """One attempt to build the index. It does not repeat itself.
 
     ``read_pages`` reads some pages and returns (done, total). ``build`` makes the artifact, waiting up to the given
     seconds for another process. ``ended`` is called when the artifact is there or could not be built, but not after
@@ -49,9 +49,9 @@ class InitialBuild:
         self._progress = progress
         self._stop = threading.Event()
         self.running = True
-        """Whether it may still give an index."""
+        """Whether the build goes on."""
         self.reading = reading
-        """Whether some pages are not read yet. Until all are, answers come from those that are."""
+        """Whether some pages are not read yet. Until then answers come from the pages that are read."""
         self.note: str | None = "The index is being built."
         """A sentence for the notes of an answer; None when there is nothing to say any more."""
         self._thread = threading.Thread(target=self._run, name="anvil-first-build", daemon=True)

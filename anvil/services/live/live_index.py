@@ -1,7 +1,7 @@
 """Thread-safe queries against an index that is refreshed from its source first.
 
-A program that asks once and ends does all the work in the call. A server does not wait for what takes long: the first
-build, the vectors of a large change and loading the model are done by threads, and answers say what is not done yet.
+A program with a single query does all the work in the call. In a server, threads do the long work: the first build, the
+vectors of a large change, and loading the model. Answers name the work that is not done yet.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
     from anvil.services.search.searcher import Question
 
 MAX_AWAITED_VECTORS = 64
-"""A search waits for up to so many missing vectors; more are made after the answer."""
+"""Missing vectors that a search waits for; more are made after the answer."""
 VECTOR_WAIT_S = 2.0
-"""How long a search waits for them: a slow model, or one far away, must not hold back the text."""
+"""How long a search waits for them: a slow or remote model must not delay the text."""
 MAX_CANDIDATES = 16
-"""Where more are missing, the chunks that fit a search best by words are embedded before it is answered: so many."""
+"""Chunks that are embedded before the answer when more vectors are missing: the best by words."""
 PAGES_PER_STEP = 16
 """Pages read into a first, partial index while the lock is held."""
 FIRST_READING_S = 5.0
-"""How long pages are read before the first of these answers. In that time some thousand pages are read."""
+"""How long pages are read before the first answer from a partial index: enough for some thousand pages."""
 BUILD_RETRY_S = 30.0
-"""Pause until a first build that failed is tried again."""
+"""Pause after a failed first build."""
 
 logger = logging.getLogger(__name__)
 
 
 class Corpus(Protocol):
-    """What a live index is made from: documents, a model, and where the index is."""
+    """The documents of a live index, a model, and the place of the index."""
 
     location: IndexLocation
 
@@ -72,17 +72,17 @@ class Corpus(Protocol):
 
     @property
     def watched(self) -> tuple[Path, bool] | None:
-        """The folder whose file events announce changes, and whether those below it count; None: there is none."""
+        """The folder to watch for changes, and whether its subfolders count; None: there is none."""
 
     @property
     def is_private(self) -> bool:
         """Whether the index file is for this machine only, so that a server may bring it up to date."""
 
     def ensure_usable(self) -> None:
-        """Raise :class:`AnvilError` when there is nothing to answer from any more."""
+        """Raise :class:`AnvilError` when the documents no longer exist."""
 
     def may_build(self, error: ArtifactError) -> bool:
-        """Whether an index may be built because the one that is there raised ``error``."""
+        """Whether an index may be built after opening the present one raised ``error``."""
 
     def build(self, progress: Progress = ..., lock_timeout_s: float = ...) -> object:
         """Build the index; wait up to ``lock_timeout_s`` for another process that builds it."""
@@ -92,7 +92,7 @@ class LiveIndex:
     """One working copy of an index, kept in line with its corpus.
 
     ``lock`` guards the copy; in a server no model runs while it is held. ``background``: for servers, see the module.
-    ``watch``: refresh on file events too. ``progress`` hears of a refresh. ``first_reading_s``: how long a server
+    ``watch``: refresh on file events too. ``progress``: of a refresh. ``first_reading_s``: how long a server
     reads pages before its first answer when there is no index. ``build_first``: without ``background``, whether an
     index that is missing is built before the answer, also when that takes long.
     """
@@ -140,8 +140,8 @@ class LiveIndex:
     def query(self, search: SearchRequest | None = None, page: str | None = None) -> Iterator[WorkingCopy]:
         """The working copy, compared with the documents after this call began, and locked inside the ``with`` block.
 
-        ``search``: what is looked for, if anything; a few missing vectors are then waited for. ``page``: a path that
-        is to be current even while the other pages are read for the first time. Raises :class:`AnvilError`.
+        ``search``: the request of a search, which waits for a few missing vectors. ``page``: a path that is to be
+        current even while the other pages are read for the first time. Raises :class:`AnvilError`.
         """
         asked_at = time.monotonic()
         if self._background:
@@ -185,7 +185,7 @@ class LiveIndex:
         return status.freshness(copy, [*self._corpus.location.notes(), *self.notes(copy), *search_notes])
 
     def notes(self, copy: WorkingCopy) -> list[str]:
-        """Sentences on what is not done yet, and why. Inside :meth:`query`."""
+        """Sentences on work that is not done yet, with reasons. Inside :meth:`query`."""
         notes = [copy.refused] if copy.refused else []
         notes += _shard_notes(copy)
         build = self._initial_build
@@ -201,7 +201,7 @@ class LiveIndex:
         return notes
 
     def missing_pages(self, copy: WorkingCopy) -> list[str]:
-        """Sentences on pages that are not in the index, and why. Inside :meth:`query`."""
+        """Sentences on pages that are not in the index, with reasons. Inside :meth:`query`."""
         build = self._initial_build
         is_reading = build is not None and build.reading
         return [*_shard_notes(copy), *([build.note] if build is not None and build.note and is_reading else [])]
@@ -253,7 +253,7 @@ class LiveIndex:
         self._corpus.ensure_usable()
 
     def refresh(self) -> None:
-        """Read what changed before it is asked for: a file moved, or the index was replaced."""
+        """Read changes before the next query: a file changed, or the index was replaced."""
         try:
             with self.lock:
                 if not self.closed and self._copy is not None and self._copy.opened:
@@ -340,7 +340,7 @@ class LiveIndex:
     def start(self, progress: Progress | None = None) -> None:
         """Open or build the index and load the model, in a thread; returns at once. A second call does nothing more.
 
-        ``progress`` hears of the download and of the first build.
+        ``progress``: of the download and of the first build.
         """
         self._corpus.location.start(progress)
         with self.lock:
@@ -395,7 +395,7 @@ class LiveIndex:
         self._corpus.build(progress, lock_timeout_s)
 
     def _read_pages(self) -> tuple[int, int]:
-        """Read some more pages into the working copy: how many are read, and of how many."""
+        """Read some more pages into the working copy. Returns (pages read, all pages)."""
         try:
             with self.lock:
                 assert self._copy is not None

@@ -23,7 +23,7 @@ class IndexLocation:
     origin: str | None = None
     """The address of a published index or of Milvus, without credentials; None for a local file."""
     published_at: str | None = None
-    """When the index was published, as its server says (ISO 8601, UTC); None when that is not known."""
+    """When the index was published, from its server (ISO 8601, UTC); None when unknown."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -64,13 +64,13 @@ class IndexLocation:
     def working_copy(
         self, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, *, defer_vectors: bool
     ) -> WorkingCopy:
-        """What answers from this index; see :class:`anvil.services.live.working_copy.WorkingCopy`."""
+        """The copy of this index for queries; see :class:`anvil.services.live.working_copy.WorkingCopy`."""
         from anvil.services.live.working_copy import WorkingCopy
 
         return WorkingCopy(self.path, source, provider, progress, defer_vectors=defer_vectors)
 
     def stop(self) -> None:
-        """End the thread; answers may still be given. A second call does nothing."""
+        """End the thread; queries still work. A second call does nothing."""
 
     def close(self) -> None:
         """Close the connection, once no working copy uses it."""

@@ -1,4 +1,4 @@
-"""One thread that makes the vectors which a working copy lacks, a few chunks at a time.
+"""A thread that makes the missing vectors of a working copy, a few chunks at a time.
 
 The lock is held to take a few chunks and to save their vectors. The model runs without it, so an answer does not wait.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CHUNKS_PER_STEP = 16
 """Chunks embedded between two checks whether to stop."""
 RETRY_S = 30.0
-"""Pause until chunks that could not be embedded are tried again."""
+"""Pause after a failure, before the chunks are embedded again."""
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class VectorWorker:
         self._pending_at_start = 0
         self._thread: threading.Thread | None = None
         self.failure: str | None = None
-        """Why vectors could not be made, last time; None when all is well."""
+        """Why the last vectors could not be made; None without a failure."""
 
     def wake(self) -> None:
         """Look for missing vectors: the text has changed. The lock is held."""
@@ -175,7 +175,7 @@ class VectorWorker:
         return []
 
     def _embed(self, copy: WorkingCopy, rows: list[ChunkText]) -> tuple[list[ChunkVectors], str | None]:
-        """What is to be saved for each chunk, and why some of it failed."""
+        """The windows and vectors of each chunk, and the reason of a failure."""
         from anvil.services.live.working_copy import ChunkVectors
 
         windows_of_rows = cut(rows, copy.provider)

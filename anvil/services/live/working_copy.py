@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from anvil.backends.sources.document_source import DocumentSource
 
 RETRY_S = 30.0
-"""Pause until vectors that could not be made are tried again."""
+"""Pause after a failure, before the vectors are made again."""
 
 
 class ChunkVectors(NamedTuple):
@@ -207,9 +207,9 @@ class WorkingCopy:
         """Begin with an empty copy, which :meth:`read_some` or :meth:`refresh` fills. ``pages``: see
         :func:`anvil.services.build.indexer.settings`."""
         copy = Writer(connection.open_scratch(":memory:"))
-        wanted = settings(self.provider, options, pages)
-        connection.lay_out(copy.connection, int(wanted["embedding_dimensions"]))
-        copy.set_meta(wanted)
+        meta = settings(self.provider, options, pages)
+        connection.lay_out(copy.connection, int(meta["embedding_dimensions"]))
+        copy.set_meta(meta)
         copy.seal()
         self.close()
         self._copy, self._options, self._indexed, self.source = copy, options, {}, self._tree
@@ -219,15 +219,17 @@ class WorkingCopy:
         assert self.source is not None
         entries = self.source.scan(self._indexed).entries
         work = staleness.compare(self._indexed, without(self._unfit, entries))
-        some = sorted((*work.changed, *work.added))[:limit]
+        paths = sorted((*work.changed, *work.added))[:limit]
         chosen = Changes(
-            tuple(p for p in some if p in self._indexed), tuple(p for p in some if p not in self._indexed), work.removed
+            tuple(p for p in paths if p in self._indexed),
+            tuple(p for p in paths if p not in self._indexed),
+            work.removed,
         )
         if chosen:
             self._update(entries, chosen)
-        # A page that became unreadable since it was listed is never "right", yet there is nothing left to do.
-        left = len(work) - len(chosen)
-        return len(entries) - left, len(entries)
+        # A page that became unreadable after the scan never becomes current, but no work is left for it.
+        pages_left = len(work) - len(chosen)
+        return len(entries) - pages_left, len(entries)
 
     def read_page(self, path: str) -> None:
         """Update one page from its file, while the others are still being read."""
@@ -235,7 +237,7 @@ class WorkingCopy:
         entries = self.source.scan(self._indexed).entries
         work = staleness.compare(self._indexed, without(self._unfit, entries))
         kinds = (work.changed, work.added, work.removed)
-        chosen = Changes(*(tuple(each for each in kind if each == path) for kind in kinds))
+        chosen = Changes(*(tuple(other for other in kind if other == path) for kind in kinds))
         if chosen:
             self._update(entries, chosen)
 
@@ -294,7 +296,7 @@ class WorkingCopy:
         except AnvilError as error:
             self.failure = str(error)
         else:
-            self.failure = next((each.reason for each in indexer.tally.failed), None)
+            self.failure = next((failed.reason for failed in indexer.tally.failed), None)
         self._retry_at = time.monotonic() + RETRY_S
         self._pending = None
         if self._searcher is not None:
@@ -324,8 +326,8 @@ class WorkingCopy:
         """Those of the ``limit`` chunks that fit a search best by words that have no vector."""
         if not search.query.strip() or not self.pending or not self.searcher.semantic:
             return []
-        found = self.searcher.search(search.query, limit, search.file_filter, 1, "keyword", 0.0)
-        return self._writable().chunks_lacking_vectors(found.rows)
+        results = self.searcher.search(search.query, limit, search.file_filter, 1, "keyword", 0.0)
+        return self._writable().chunks_lacking_vectors(results.rows)
 
     def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """Reuse key -> int8 vector, of the keys that the artifact has vectors for."""
