@@ -10,8 +10,9 @@ _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 _PEM = re.compile(r"-----BEGIN [A-Z ]{1,40}-----.*?(?:-----END [A-Z ]{1,40}-----|\Z)", re.DOTALL)
 _USER_INFO = re.compile(r"(\w{1,20}://)[^\s/@]{1,200}@")
 _NAMED = re.compile(
-    r"""(?ix) \b( pass(?:word|wd|phrase)? | pwd | secret | token | api[_-]?key | access[_-]?key | auth(?:orization)?
-    | bearer | credentials? | client[_-]?secret )\b (["']?\s*(?:[:=]|\s(?:is|was)\s)\s*["']?(?:bearer\s+|basic\s+)?)
+    r"""(?ix) (?<![^\W_])( pass(?:word|wd|phrase)? | pwd | secret | token | api[_-]?key | access[_-]?key
+    | auth(?:orization)? | bearer | credentials? | client[_-]?secret )\b
+    (["']?\s*(?:[:=]|\s(?:is|was)\s)\s*["']?(?:bearer\s+|basic\s+)?)
     ([^\s"',;]{4,})"""
 )
 _BEARER = re.compile(r"(?i)\b(bearer|basic)(\s+)([A-Za-z0-9._~+/=-]{12,})")

@@ -42,6 +42,8 @@ def command(
     from anvil.errors import ConfigError
     from anvil.services.doc_tests import gaps, question_log
 
+    if to_tests and as_json:
+        raise click.UsageError("--to-tests and --json cannot be combined. Give one of them.")
     with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
         file = opened.question_log if log is None else QuestionLog(Path(log), opened.config.serve.log_bytes)
         if not file.path.is_file():

@@ -57,6 +57,8 @@ def command(
     import anvil
     from anvil.interfaces import doc_test_report
 
+    if suggest and (update or as_json or baseline is not None or junit is not None or mode is not None):
+        raise click.UsageError("--suggest asks nothing, so options about outcomes cannot be combined with it.")
     with output.progress(quiet) as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
         if suggest:
             _suggest(opened, suite)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anvil.core.doc_tests.suite import entry
+from anvil.core.pluralize import counted
 from anvil.core.search.confidence import UNLIKELY
 from anvil.errors import AnvilError
 from anvil.models.documents import Progress, silent
@@ -118,7 +119,10 @@ def as_tests(groups: Sequence[QuestionGroup]) -> list[str]:
             " ".join(group.question.split()),
             None,
             "\n".join(
-                [f"asked {group.count} times", *(f"also: {' '.join(wording.split())}" for wording in group.wordings)]
+                [
+                    f"asked {counted(group.count, 'time')}",
+                    *(f"also: {' '.join(wording.split())}" for wording in group.wordings),
+                ]
             ),
         )
         for group in groups

@@ -232,6 +232,8 @@ def test_there_is_no_suite(root: Path) -> None:
     message = in_process.complaint("test", cwd=root)
     assert "There is no anvil-tests.toml" in message and "anvil test --suggest" in message
     assert "[[question]]" not in in_process.program("test", "--suggest", cwd=root).stdout
+    assert "cannot be combined" in in_process.complaint("test", "--suggest", "--update", cwd=root)
+    assert "cannot be combined" in in_process.complaint("questions", "--to-tests", "--json", cwd=root)
     assert "There is no other.toml" in in_process.complaint("test", "other.toml", cwd=root)
 
 

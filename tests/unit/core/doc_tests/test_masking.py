@@ -16,6 +16,8 @@ from anvil.core.doc_tests.masking import masked
         ("AKIAIOSFODNN7EXAMPLE", "[secret]"),
         ("password=hunter2 is rejected", "password=[secret] is rejected"),
         ("my password is hunter2", "my password is [secret]"),
+        ("DB_PASSWORD=hunter2 has no effect", "DB_PASSWORD=[secret] has no effect"),
+        ("export AWS_SECRET_ACCESS_KEY=wxyzabcd", "export AWS_SECRET_ACCESS_KEY=[secret]"),
         ('{"api_key": "abcd1234"}', '{"api_key": "[secret]"}'),
         ("Authorization: Bearer abc.def-ghi_123456", "Authorization: Bearer [secret]"),
         ("curl -H 'bearer abcdefghijklmnop'", "curl -H 'bearer [secret]'"),
@@ -39,6 +41,7 @@ def test_secrets_are_masked(text: str, logged: str) -> None:
         "ANVIL_LIBRARY_TRANSCRIBE_AUDIO environment variable",
         "supercalifragilisticexpialidocious and internationalization-of-documentation",
         "password reset fails",
+        "is bypass=true allowed",
     ],
 )
 def test_plain_questions_stay(text: str) -> None:
