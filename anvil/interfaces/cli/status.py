@@ -29,17 +29,18 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
     stale, index_ = status.index.stale, status.index
     contents = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
     root, place = status.server.docs_root, index_.db_path if origin else output.relative(index_.db_path)
+    if not root:
+        fresh = "not known: there are no documents to compare with"
+    elif stale.changed or stale.added or stale.removed:
+        fresh = f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed.{build}"
+    else:
+        fresh = "yes"
     rows = [
         ("docs", output.relative(root) if root else "none: answers come from the index only"),
         ("index", f"{place} ({index_.db_size_bytes / 1e6:.1f} MB)"),
         ("holds", f"{contents}; newest document: {index_.newest_document or 'none'}"),
         ("made", index_.last_indexed or "not known"),
-        (
-            "fresh",
-            "yes"
-            if not (stale.changed or stale.added or stale.removed)
-            else f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed." + build,
-        ),
+        ("fresh", fresh),
         ("embedding", _model(status.embedding)),
     ]
     if index_.artifact:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
+from anvil.backends import installation
 from anvil.backends.git.repository import Repository
 from anvil.backends.sources.document_source import DocumentSource
 from anvil.backends.store.reader import Reader
@@ -25,8 +26,8 @@ MAX_PAIRS = 200
 """Pairs of near duplicates in a report."""
 MAX_FILES_AROUND = 50
 """Markdown files above the documentation folder whose links are read."""
-NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run 'anvil build'."
-STALE = "near-duplicate left out {pages} that the index does not have as they are now. Run 'anvil build'."
+NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run '{build}'."
+STALE = "near-duplicate left out {pages} that the index does not have as they are now. Run '{build}'."
 
 
 def lint(
@@ -120,13 +121,14 @@ def _from_line(text: str, line: int) -> str:
 def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str]) -> tuple[SimilarPair, ...]:
     """Pairs of near duplicates among the pages that did not change since they were indexed."""
     pairs = None if reader is None else content_health.near_duplicates(reader, MAX_PAIRS)
+    build = installation.line([*installation.typed(), "build"])
     if pairs is None:
-        notes.append(NO_INDEX)
+        notes.append(NO_INDEX.format(build=build))
         return ()
     if len(fresh) < pages:
         from anvil.core.pluralize import counted
 
-        notes.append(STALE.format(pages=counted(pages - len(fresh), "page")))
+        notes.append(STALE.format(pages=counted(pages - len(fresh), "page"), build=build))
     return tuple(
         SimilarPair(_place(pair.first), _place(pair.second), pair.similarity)
         for pair in pairs

@@ -429,6 +429,14 @@ def test_status_for_people(built: Path) -> None:
     assert "no: 0 changed, 0 added, 1 removed" in in_process.program("status", cwd=built).stdout
 
 
+def test_status_of_an_index_without_documents_does_not_say_that_it_is_fresh(built: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    shutil.copy(built / "docs/.anvil/index.db", alone / "some.db")
+    text = in_process.program("status", "--index", "some.db", cwd=alone).stdout
+    assert "docs  none" in text and "fresh  not known: there are no documents to compare with" in text
+
+
 # --- check -------------------------------------------------------------------------------------------------
 
 

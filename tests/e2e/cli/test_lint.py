@@ -9,6 +9,7 @@ from typing import get_args
 import jsonschema
 import pytest
 
+from anvil.backends import installation
 from anvil.core.config.schema import LintLevels
 from anvil.core.lint.rules import RULES
 from anvil.models.lint import RuleName
@@ -40,6 +41,15 @@ def test_findings_are_printed_page_by_page_and_decide_the_exit_code(root: Path) 
     program("lint", "docs", "--rule", "orphan-page", "--fail-level", "warning", cwd=root, code=1)
     hidden = "docs/b.md:5: note: The code has no language. Use 'text' where none fits. [fence-without-language]"
     assert hidden in program("lint", "docs", "--level", "note", cwd=root, code=1).stdout
+
+
+def test_a_hook_names_the_program_of_its_environment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRE_COMMIT", "1")
+    monkeypatch.setattr(installation.shutil, "which", lambda *_, **__: None)
+    write(root / "docs/a.md", "# A\n")
+    command = installation.line([*installation.typed(), "build"])
+    assert command != "anvil build"
+    assert program("lint", "docs", cwd=root).stdout.endswith(f"no index with vectors. Run '{command}'.\n")
 
 
 def test_json_and_annotations(root: Path) -> None:

@@ -160,6 +160,8 @@ def test_alike_questions_are_one_group_and_those_without_an_answer_are_shown(doc
     assert "4 questions in 2 groups, 1 without an answer." in printed
     tests = in_process.program("questions", "--to-tests", "--docs", docs, "--provider", "local").stdout
     assert '# asked 3 times\n# also: is it possible to pay with a credit card?\n[[question]]\nask = "can I' in tests
+    all_tests = in_process.program("questions", "--all", "--to-tests", "--docs", docs, "--provider", "local").stdout
+    assert "# asked 1 time\n" in all_tests
     (tmp_path / "t.toml").write_text(tests, encoding="utf-8")
     report = in_process.printed("test", tmp_path / "t.toml", "--docs", docs, "--provider", "local")
     assert [outcome["status"] for outcome in report["outcomes"]] == ["new"]
