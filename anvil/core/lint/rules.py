@@ -119,7 +119,8 @@ def run(documentation: Documentation, names: Sequence[RuleName] | None = None, n
             if any(silence.rule == name and (issue.whole or issue.line in silence) for silence in silences[issue.path]):
                 suppressed += 1
                 continue
-            findings.add(LintFinding(name, level, issue.path, issue.line, issue.message))
+            message = " ".join(issue.message.splitlines())  # a link may name a line end as %0A
+            findings.add(LintFinding(name, level, issue.path, issue.line, message))
     ordered = sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule, finding.message))
     return LintReport(tuple(ordered), len(site.pages), suppressed, site.rules.generator, site.files.docs, tuple(notes))
 

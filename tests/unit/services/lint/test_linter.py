@@ -165,6 +165,13 @@ def test_anchors_that_pages_have(tmp_path: Path, anchor: str, text: str) -> None
     assert not linted(tmp_path, pages, "broken-anchor", others=others).findings
 
 
+def test_a_message_is_one_line_whatever_a_link_says(tmp_path: Path) -> None:
+    text = "# A\n\n[1](#x%0Ab.md:1%0D:) [2](gone%0Ac.md)\n"
+    found = linted(tmp_path, {"a.md": text}).findings
+    assert {"broken-anchor", "broken-link"} <= {finding.rule for finding in found}
+    assert all(len(finding.message.splitlines()) == 1 for finding in found)
+
+
 def test_an_id_in_code_or_a_comment_is_no_anchor(tmp_path: Path) -> None:
     text = '[1](#a) [2](#b)\n\n```html\n<p id="a">\n```\n\n<!-- <p id="b"> -->\n'
     assert len(linted(tmp_path, {"a.md": text}, "broken-anchor").findings) == 2
