@@ -211,7 +211,9 @@ class WorkingCopy:
         connection.lay_out(copy.connection, int(meta["embedding_dimensions"]))
         copy.set_meta(meta)
         copy.seal()
+        refused = self._refused
         self.close()
+        self._refused = refused  # the file that cannot be used is there, and was before
         self._copy, self._options, self._indexed, self.source = copy, options, {}, self._tree
 
     def read_some(self, limit: int) -> tuple[int, int]:
@@ -259,6 +261,7 @@ class WorkingCopy:
         except ArtifactError as error:
             if not was_open or (current and self._signature and current[0] == self._signature[0]):
                 self.close()  # the open file itself was overwritten: it can no longer be used
+                self._refused = current
                 raise
             self._refused, self.refused = current, f"The index was replaced by one that is not used: {error}"
             return

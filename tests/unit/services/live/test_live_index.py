@@ -196,6 +196,23 @@ def test_a_large_folder_is_answered_before_its_index_is_built(docs: Path, held: 
     assert len(held.seen) == len(set(held.seen)), "nothing was embedded twice"
 
 
+@pytest.mark.parametrize("background", [True, False])
+def test_a_damaged_index_is_not_said_to_have_replaced_one(docs: Path, held: Held, background: bool) -> None:
+    write(docs, many(100))
+    with anvil.open(docs) as found:
+        found.index()
+    (docs / ".anvil/index.db").write_bytes((docs / ".anvil/index.db").read_bytes()[:5000])
+    with anvil.open(docs, build_first=False, background=background) as found:
+        notes = found.search("silence at night").freshness.notes
+        assert notes and not any("replaced" in note for note in notes)
+        if background:
+            until(lambda: not found.search("silence at night").freshness.notes)
+        else:
+            found.index()
+        result = found.search("silence at night")
+        assert result.freshness.notes == () and not found.provisional
+
+
 def test_a_small_folder_is_built_before_the_answer(docs: Path, held: Held) -> None:
     with anvil.open(docs, build_first=False) as found:
         assert found.search("silence at night").freshness.notes == ()
