@@ -21,9 +21,9 @@ import yaml
 from tests.support import action_expressions
 
 Stand = Callable[["Job", Mapping[str, str]], Mapping[str, str]]
-"""What stands in for somebody's action: the job and the step's ``with``; the step's outputs."""
+"""A substitute for another project's action: (the job, the step's ``with``) -> the step's outputs."""
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_COMPILE": "1"}
-"""How pip installs Anvil itself for real where there is no network: what it depends on is the tests' own."""
+"""Settings of pip, which installs Anvil without a network; the dependencies come from the tests' environment."""
 _COMMAND = re.compile(r"^\s*::(?P<name>[a-z-]+)(?: (?P<properties>[^:]*(?:%3A[^:]*)*))?::(?P<message>.*)$")
 _OLD_COMMAND = re.compile(r"##\[(?P<name>[a-z-]+)(?: [^\]]*)?\](?P<message>.*)")
 
@@ -39,7 +39,7 @@ class Annotation:
 
 @dataclass
 class Run:
-    """What a use of an action left behind. ``steps``: name -> outcome."""
+    """The result of a run of an action. ``steps``: name -> outcome."""
 
     succeeded: bool = True
     outputs: dict[str, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Job:
     environment: dict[str, str] = field(default_factory=dict)
     stands: dict[str, Stand] = field(default_factory=dict)
     installed: Path | None = None
-    """What the step "Install Anvil" left in another job: it is taken from there, and pip is not run again."""
+    """The result of the step "Install Anvil" in another job: it is copied, and pip does not run again."""
 
     def use(self, action: Path, **inputs: str) -> Run:
         """Run an action's steps; ``inputs`` with ``_`` for ``-``."""

@@ -1,4 +1,4 @@
-"""A headless Chromium that looks at built sites over loopback, and knows what it sees of an index's sections."""
+"""A headless Chromium that opens built sites over loopback, and reports which sections of an index it shows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ return {found, asked: performance.getEntriesByType('resource').map(entry => entr
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a page shows: the wanted anchors that it has, in its order, and which addresses it asked for.
+    """A view of a page: the requested anchors that it has, in its order, and the addresses that it requested.
 
     Of each anchor ``id``, the ``text`` of its heading, and whether it is ``shown`` in the window after going there.
     """
@@ -94,7 +94,7 @@ class Browser:
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the tests say what went wrong."""
+        """Log nothing: the tests report errors."""
 
 
 @contextmanager

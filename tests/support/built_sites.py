@@ -1,4 +1,4 @@
-"""The project's own site and those of ``tests/sites``, built, with what tests ask of their index."""
+"""The project's own site and those of ``tests/sites``, built, with queries of their index for tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INHERIT: {(ROOT / "mkdocs.yml").as_posix()}
 docs_dir: {(ROOT / "docs").as_posix()}
 plugins: [search, anvil: {{embedding: {{provider: none}}}}]
 """
-"""The project's own site, without vectors: quick, and the rest is the same."""
+"""The project's own site, without vectors, which would take long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Site:
 
     @property
     def index(self) -> Path:
-        """The index that the plugin left in the site."""
+        """The index that the plugin wrote into the site."""
         return self.built / "anvil" / "index.db"
 
     def documents(self) -> dict[str, StoredDocument]:

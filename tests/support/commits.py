@@ -33,7 +33,7 @@ def _script(file: Path, line: str) -> None:
 
 
 def configuration(*hooks: str, args: list[str] | None = None, **more: Any) -> str:
-    """A ``.pre-commit-config.yaml`` with hooks of ours as they are, but for the environment that they are run in."""
+    """A ``.pre-commit-config.yaml`` with the project's hooks, which run in the environment of the tests."""
     own = []
     for name in hooks:
         hook = {**HOOKS[name], "language": "system", **({"args": args} if args else {}), **more}
@@ -43,7 +43,7 @@ def configuration(*hooks: str, args: list[str] | None = None, **more: Any) -> st
 
 
 def call(where: Path, *command: str, code: int | None = 0, **more: str) -> str:
-    """Run a program in a repository and check its exit code (None: anything but 0); what it printed."""
+    """Run a program in a repository and check its exit code (None: anything but 0). Returns its output."""
     done = subprocess.run(
         command,
         cwd=where,

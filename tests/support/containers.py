@@ -34,7 +34,7 @@ class Mount:
     writable: bool = False
 
     def script(self) -> str:
-        """How it is made, as an engine does: the place is made where there is none."""
+        """The mount commands. As with an engine, a missing target is created."""
         there = shlex.quote("/mnt/root" + self.target)
         if self.source is None:
             return f"mkdir -p {there}\nmount -t tmpfs -o mode=1777,nosuid,nodev,noexec tmpfs {there}\n"
@@ -45,20 +45,20 @@ class Mount:
 
 @dataclass
 class Container:
-    """A running one."""
+    """A running container."""
 
     process: subprocess.Popen[str]
     line: list[str]
-    """What a program in it is called with, so that it is nobody but the image's user."""
+    """The command line before a program in the container, so that it runs as the image's user."""
 
     @property
     def first(self) -> int:
-        """Its process 1, as this machine numbers it."""
+        """The process id of its process 1 on this machine."""
         return int(Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text())
 
     @contextmanager
     def network(self) -> Iterator[None]:
-        """While inside, sockets of this thread, and of threads it starts, are in the container's network."""
+        """In this block, sockets of this thread, and of threads it starts, are in the container's network."""
         with open("/proc/thread-self/ns/net") as own, open(f"/proc/{self.first}/ns/net") as theirs:
             _enter(theirs.fileno())
             try:
@@ -67,7 +67,7 @@ class Container:
                 _enter(own.fileno())
 
     def answers(self, port: int, seconds: float = 60) -> None:
-        """Wait until somebody listens at a port."""
+        """Wait until a process listens on a port."""
         end = time.monotonic() + seconds
         while True:
             with self.network(), socket.socket() as asking:
@@ -77,7 +77,7 @@ class Container:
             time.sleep(0.05)
 
     def well(self, check: Sequence[str], seconds: float = 60) -> str:
-        """Wait until a health check is content; what it says then."""
+        """Wait until a health check succeeds. Returns its output."""
         end = time.monotonic() + seconds
         while (done := self.run(*check)).returncode:
             assert self.process.poll() is None and time.monotonic() < end, done
@@ -85,7 +85,7 @@ class Container:
         return done.stdout
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Another program in it, as its own user: what ``docker exec`` and health checks do."""
+        """Run another program in the container as its user, like ``docker exec`` and health checks."""
         enter = ["nsenter", "--target", str(self.first), "--all", "--root"]
         return subprocess.run([*enter, *self.line, *command], capture_output=True, text=True, timeout=60, check=False)
 
@@ -95,7 +95,7 @@ class Container:
         return bool(int(caught, 16) >> (number - 1) & 1)
 
     def stop(self, seconds: float = 20) -> int:
-        """SIGTERM to its process 1; the exit code."""
+        """Send SIGTERM to process 1. Returns the exit code."""
         os.kill(self.first, signal.SIGTERM)
         return self.process.wait(seconds)
 
@@ -109,10 +109,10 @@ def started(
     entrypoint: Sequence[str] | None = None,
     network: Literal["own", "host"] = "own",
 ) -> Iterator[Container]:
-    """A container of an image, with its own command or another; it is gone at the end."""
-    said = image.settings
-    user, _, group = said.user.partition(":")
-    variables = {**said.environment, **(environment or {})}
+    """A container of an image, with the image's command or another. It is removed at the end."""
+    settings = image.settings
+    user, _, group = settings.user.partition(":")
+    variables = {**settings.environment, **(environment or {})}
     # --kill-child again: the kernel forgets it when the user changes.
     line = [
         "setpriv",
@@ -125,14 +125,14 @@ def started(
         "--pdeathsig=KILL",
         "env",
         "-i",
-        f"--chdir={said.folder}",
+        f"--chdir={settings.folder}",
         *(f"{key}={value}" for key, value in variables.items()),
     ]
-    begin = said.entrypoint if entrypoint is None else entrypoint
+    begin = settings.entrypoint if entrypoint is None else entrypoint
     script = MOUNT.format(overlay=f"{image.lower()},upperdir=/mnt/upper,workdir=/mnt/work")
     script += "".join(mount.script() for mount in mounts)
     script += "mount -t proc proc /mnt/root/proc\nmount --rbind /dev /mnt/root/dev\nmount -o remount,ro /mnt/root\n"
-    script += f"exec chroot /mnt/root {shlex.join([*line, *begin, *(command or said.command)])}"
+    script += f"exec chroot /mnt/root {shlex.join([*line, *begin, *(command or settings.command)])}"
     process = subprocess.Popen(
         [*PRIVATE, *(["--net"] if network == "own" else []), "--pid", "--fork", "--kill-child", "sh", "-euc", script],
         stdin=subprocess.DEVNULL,
@@ -161,7 +161,7 @@ def _enter(network: int) -> None:
 
 
 def finished(image: Image, *command: str, seconds: float = 60, **more: Any) -> subprocess.CompletedProcess[str]:
-    """A container that ends by itself: its exit code and what it printed. ``more``: as for :func:`started`."""
+    """Run a container that ends by itself. Returns exit code and output. ``more``: as for :func:`started`."""
     with started(image, *command, **more) as container:
         out, err = container.process.communicate(timeout=seconds)
         return subprocess.CompletedProcess(command, container.process.returncode, out, err)

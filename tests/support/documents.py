@@ -1,4 +1,4 @@
-"""Real files of each kind for tests, made by the libraries that people make theirs with."""
+"""Real files of each kind for tests, made by the usual libraries."""
 
 from __future__ import annotations
 

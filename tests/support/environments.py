@@ -99,7 +99,7 @@ class Installation:
                 archive.writestr(f"{info.as_posix()}/RECORD", "".join([*record, f"{info.as_posix()}/RECORD,,\n"]))
 
     def replace(self, path: str, data: bytes | None) -> None:
-        """Put other bytes in a file's place, or nothing."""
+        """Replace a file with other bytes, or remove it."""
         file = self.site / path
         file.unlink()  # first: it may be linked to one outside
         if data is not None:
@@ -122,14 +122,14 @@ def closure(wanted: Iterable[str]) -> set[str]:
             found.add((name, extra))
             for line in lines:
                 requirement, _, marker = line.partition(";")
-                asked = re.search(r"""extra == ['"]([\w-]+)['"]""", marker)
-                if (asked[1] if asked else "") == extra:
+                extra_marker = re.search(r"""extra == ['"]([\w-]+)['"]""", marker)
+                if (extra_marker[1] if extra_marker else "") == extra:
                     waiting.append(requirement)
     return {name for name, _ in found}
 
 
 def _files(name: str) -> list[tuple[Path, Path]]:
-    """(where it lies, path in the site folder) of what a distribution installed there."""
+    """(path on this machine, path in the site folder) of each installed file of a distribution."""
     noted = importlib.metadata.distribution(name)
     listed = [path for path in noted.files or () if ".." not in path.parts and "__pycache__" not in path.parts]
     return [(Path(str(noted.locate_file(path))), Path(*path.parts)) for path in listed]

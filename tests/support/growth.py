@@ -1,4 +1,4 @@
-"""Pages made of one construct each, as long as wanted: what a stranger sends who wants the server to think for long."""
+"""Hostile pages of any length, each of one construct, that could keep a server busy."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ LINES: dict[str, str] = {
     "stars": "*",
     "less than in a line": "<",
 }
-"""Name -> what is repeated."""
+"""Name -> repeated text."""
 IN_HEADINGS: dict[str, str] = {
     "emphasis": "*a_b",
     "emphasis in emphasis": "*_a",
@@ -82,7 +82,7 @@ IN_HEADINGS: dict[str, str] = {
     "words": "aaaaaaaaa-",
     "backslashes": "\\*",
 }
-"""Name -> what is repeated in headings of 2,000 characters, the longest that are read."""
+"""Name -> repeated text in headings of 2,000 characters, the longest that are read."""
 
 
 def page(name: str, size: int) -> str:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 KEPT = 3600
-"""Seconds after its last use for which a layer is kept."""
+"""Seconds after its last use, then a layer is removed."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PRIVATE = ["unshare", "--mount", "--propagation", "private"]
 MOUNT = """\
@@ -31,7 +31,7 @@ mount -t tmpfs tmpfs /mnt
 mkdir /mnt/root /mnt/from /mnt/upper /mnt/work
 mount -t overlay overlay -o {overlay} /mnt/root
 """
-"""In a mount namespace of its own: layers as a root at /mnt/root."""
+"""Mounts layers as a root at /mnt/root, in a mount namespace of its own."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Settings:
-    """What an image says of the containers made of it."""
+    """The settings of an image for its containers."""
 
     environment: Mapping[str, str] = field(default_factory=lambda: {"PATH": PATH})
     user: str = "0:0"
@@ -91,10 +91,10 @@ def admitted(files: Mapping[str, Path], ignore: str) -> dict[str, Path]:
 
 
 class Builder:
-    """Performs a Dockerfile. ``base`` stands in for the image that every ``FROM`` of another place means."""
+    """Executes a Dockerfile. ``base`` replaces every image from elsewhere in ``FROM``."""
 
     def __init__(self, base: Path, cache: Path, context: Mapping[str, Path], given: Mapping[str, str]) -> None:
-        """``context``: what may be copied, by its path there; ``given``: values of ``ARG``."""
+        """``context``: files for ``COPY``, by their path; ``given``: values of ``ARG``."""
         self._base, self._cache, self._context, self._given = Image((base,)), cache, context, given
         self._stages: dict[str, Image] = {}
 
@@ -157,7 +157,7 @@ class Builder:
         return self._layer(image, {**digests, "to": target}, shlex.join(line))
 
     def _layer(self, image: Image, inputs: Mapping[str, str], script: str) -> Image:
-        """One more layer: what a script writes below /mnt/root. ``inputs``: all that decides what that is."""
+        """One more layer: the files that a script writes below /mnt/root. ``inputs``: all on which they depend."""
         led = json.dumps([str(image.layers[-1]), inputs], sort_keys=True)
         layer = self._cache / hashlib.sha256(led.encode()).hexdigest()[:20]
         if not layer.is_dir():

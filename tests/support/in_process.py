@@ -1,4 +1,4 @@
-"""The program without another process: the same words in, the same lines and exit code out, half a second sooner.
+"""The program in this process: the same arguments, output and exit code, half a second faster.
 
 For calls of tests that are about what commands do to files and say of them. That the program makes these calls, and
 what only a process has (streams, signals, bytes of arguments, what is loaded), is shown with ``programs``.

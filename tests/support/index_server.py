@@ -26,8 +26,8 @@ from anvil.backends.store import manifest_file
 
 @dataclass
 class Answer:
-    """What a path gives. ``cuts``: the connection ends after so many bytes of the body, once for each; ``drip``:
-    seconds before each byte of the body, ``drip_headers`` before each byte of the headers."""
+    """The response for a path. ``cuts``: the connection ends after this number of bytes of the body, once for each;
+    ``drip``: seconds before each byte of the body; ``drip_headers``: before each byte of the headers."""
 
     body: bytes = b""
     status: int = 200
@@ -38,19 +38,19 @@ class Answer:
     drip: float = 0.0
     drip_headers: float = 0.0
     asked: Callable[[], object] = lambda: None
-    """Called when the path is asked for."""
+    """Called at a request for the path."""
 
 
 @dataclass
 class Request:
-    """What was asked."""
+    """A request."""
 
     path: str
     headers: Message
 
 
 class _Quiet(ThreadingHTTPServer):
-    """Says nothing of clients that break off, such as those that do not trust a certificate."""
+    """Logs nothing about clients that disconnect, such as those that do not trust a certificate."""
 
     daemon_threads = True
 
@@ -69,7 +69,7 @@ class Server:
         self.port = 0
 
     def start(self) -> Server:
-        """Begin, on the same port as before."""
+        """Start, on the same port as before."""
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -94,7 +94,7 @@ class Server:
         return self
 
     def stop(self) -> None:
-        """Be unreachable."""
+        """Stop, so that the server is unreachable."""
         if self._http is not None:
             self._http.shutdown()
             self._http.server_close()
@@ -160,7 +160,7 @@ def _sent(handler: BaseHTTPRequestHandler, data: bytes, drip: float) -> None:
 
 @contextmanager
 def serving(tls: ssl.SSLContext | None = None) -> Iterator[Server]:
-    """A server for a while, over TLS when there is a context for it."""
+    """A running server, over TLS if a context is given."""
     server = Server(tls).start()
     try:
         yield server
@@ -203,7 +203,7 @@ class GitHub:
         fork: bool = False,
         digest: str | None = "right",
     ) -> int:
-        """Upload one; its id."""
+        """Upload an artifact. Returns its id."""
         number = 100 + len(self.artifacts)
         told: dict[str, Any] = {
             "id": number,

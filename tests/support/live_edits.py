@@ -1,6 +1,6 @@
-"""Pages that are edited, renamed and deleted while a server answers: each answer must be of the files as they are.
+"""Pages that are edited, renamed and deleted while a server answers: each answer must match the present files.
 
-A battery counts what it tried, and gathers a sentence for each answer that was stale.
+A run counts its changes, and collects a sentence for each stale answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Ask = Callable[..., dict[str, Any] | None]
 
 @dataclass
 class LiveEdits:
-    """A writer of pages below ``docs``, which it has for itself, and what must be found through ``ask``."""
+    """Writes pages below ``docs``, a folder of its own, and checks that ``ask`` finds them."""
 
     docs: Path
     chance: random.Random
@@ -26,9 +26,9 @@ class LiveEdits:
     words: dict[str, str] = field(default_factory=dict)
     """Page -> the word that only its present text has."""
     gone: list[str] = field(default_factory=list)
-    """Words of texts that are no more."""
+    """Words of former texts."""
     changes: int = 0
-    """So many were made; the next has this number."""
+    """Changes so far; the number of the next one."""
     tried: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class LiveEdits:
         self.changes = pages
 
     def run(self, rounds: int) -> None:
-        """Change a page, then ask, so many times."""
+        """Change a page, then ask; repeat."""
         for number in range(self.changes, self.changes + rounds):
             kind = self.chance.choice(["write", "write", "edit", "edit", "edit", "rename", "delete"])
             if kind != "write" and not self.words:

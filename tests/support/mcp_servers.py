@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What a server process is given: nothing of this machine that could change what it does."""
+    """The environment of a server process, without settings of this machine."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP", "TMP") if name in os.environ}
     return {**kept, "PYTHONPATH": str(ROOT), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", **more}
 
@@ -154,11 +154,11 @@ class Process:
         return self.url.rsplit("/", 1)[0]
 
     def log(self) -> str:
-        """What it wrote on stderr so far."""
+        """Its output on stderr so far."""
         return self.stderr.read_text(encoding="utf-8")
 
     def stop(self, number: int = signal.SIGTERM, seconds: float = 20) -> int:
-        """Send a signal; the exit code."""
+        """Send a signal. Returns the exit code."""
         self.process.send_signal(number)
         return self.process.wait(seconds)
 

@@ -1,4 +1,4 @@
-"""Indexes to export, quickly made: many pages of words, and a model that knows words only by their letters."""
+"""Indexes for exports, quickly built: many pages of words, and a model that only hashes words."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Words:
 
 
 def vocabulary(dice: random.Random, count: int) -> list[str]:
-    """So many words that nobody uses."""
+    """Invented words."""
     return ["".join(dice.choice(SYLLABLES) for _ in range(dice.choice((2, 3, 4)))) for _ in range(count)]
 
 
 def pages(count: int, seed: int = 1) -> dict[str, str]:
-    """So many pages of six sections, each page with words of its own among common ones; some sections are long enough
-    for several vectors."""
+    """Pages of six sections, each page with common words and words of its own; some sections are long enough for
+    several vectors."""
     dice = random.Random(seed)
     common = vocabulary(dice, 400)
     found = {}
@@ -85,7 +85,7 @@ def pages(count: int, seed: int = 1) -> dict[str, str]:
 
 
 def questions(found: dict[str, str], count: int, seed: int = 2) -> list[str]:
-    """So many questions: some words of a sentence, in another order."""
+    """Questions: some words of a sentence, in another order."""
     dice = random.Random(seed)
     asked = []
     for _ in range(count):
@@ -105,7 +105,7 @@ def built(folder: Path, found: dict[str, str], provider: Any = None, name: str =
 
 
 class Hasty:
-    """The module ``time``, but that it sleeps for an instant only."""
+    """The module ``time`` with a very short ``sleep``."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)
@@ -127,7 +127,7 @@ def hasty() -> Iterator[None]:
 
 @contextmanager
 def lite_server(folder: Path, port: int = 0) -> Iterator[int]:
-    """Milvus Lite over a loopback port, as a cluster would be asked; the port."""
+    """The loopback port of Milvus Lite, used like a cluster."""
     from milvus_lite.adapter.grpc.server import start_server_in_thread
 
     server, database, port = start_server_in_thread(str(folder / "cluster.db"), port=port)

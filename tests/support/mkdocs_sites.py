@@ -47,7 +47,7 @@ def _surroundings(**more: str) -> dict[str, str]:
 
 
 def build(folder: Path, *arguments: str, code: int = 0, **environ: str) -> str:
-    """Run ``mkdocs build``; what it says."""
+    """Run ``mkdocs build``. Returns its output."""
     done = subprocess.run(
         _command("build", *arguments),
         cwd=folder,
@@ -92,7 +92,7 @@ def documents(folder: Path, path: str = "site/anvil/index.db") -> dict[str, Stor
 
 
 def text(folder: Path, page: str) -> str:
-    """What the index of the built site says on a page."""
+    """The text of a page in the index of the built site."""
     with index(folder) as reader:
         document = reader.document(page)
         assert document is not None
@@ -108,7 +108,7 @@ def anchors(folder: Path, page: str) -> list[tuple[str, str]]:
 
 
 class Served:
-    """A running ``mkdocs serve``: what it said, and what it serves."""
+    """A running ``mkdocs serve``: its output, and the files that it serves."""
 
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         self.process, self.port = process, port
@@ -122,7 +122,7 @@ class Served:
             self.said.append(line)
 
     def close(self) -> None:
-        """Read what is left to be read."""
+        """Read the rest of the output."""
         self._reading.join(20)
         assert self.process.stderr is not None
         self.process.stderr.close()
@@ -138,7 +138,7 @@ class Served:
         return str(json.loads(self.get("anvil/index.json"))["digest"])
 
     def until(self, holds: Callable[[], bool], seconds: float = 60) -> None:
-        """Wait for something to become true; fail with what MkDocs said."""
+        """Wait until a condition is true; fail with the output of MkDocs."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert self.process.poll() is None, "".join(self.said)
@@ -149,7 +149,7 @@ class Served:
         raise AssertionError("".join(self.said))
 
     def builds(self) -> int:
-        """How many builds have ended."""
+        """The number of finished builds."""
         return sum("Documentation built in" in line for line in self.said)
 
 

@@ -1,4 +1,4 @@
-"""A person at the playground: a headless Chromium that types, presses keys and looks, and knows what was asked for."""
+"""A user of the playground: a headless Chromium that types and presses keys, and records the requested addresses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 15.0
 
 
 class Element:
-    """The first element of a selector: looked up anew when the page puts another in its place meanwhile."""
+    """The first element of a selector; searched again when the page replaces it."""
 
     def __init__(self, visitor: Visitor, selector: str) -> None:
         self._visitor, self._selector = visitor, selector
@@ -77,11 +77,11 @@ class Visitor:
             self.driver.get(url)
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """What a script returns."""
+        """The result of a script."""
         return self.driver.execute_script(script, *arguments)
 
     def until(self, look: Callable[[], T], seconds: float = PATIENCE) -> T:
-        """The first true thing that ``look`` sees."""
+        """The first true result of ``look``."""
         from selenium.common.exceptions import StaleElementReferenceException
         from selenium.webdriver.support.wait import WebDriverWait
 
@@ -126,11 +126,11 @@ class Visitor:
         self.until(lambda: self.run(asked) == question and not self.all("[aria-busy]"))
 
     def hash(self) -> str:
-        """What stands behind # in the address."""
+        """The fragment of the address."""
         return str(self.run("return location.hash"))
 
     def focused(self) -> str:
-        """The text, or the id, of what has the focus."""
+        """The text, or the id, of the element with the focus."""
         return str(self.run("return document.activeElement.id || document.activeElement.textContent"))
 
     def overflow(self) -> float:
@@ -138,13 +138,13 @@ class Visitor:
         return float(self.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
     def requests(self) -> list[str]:
-        """The addresses asked for since the last call, by anything on the page, whatever became of them."""
+        """The addresses requested by the page since the last call, also those that failed."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         asked = [each["params"] for each in events if each["method"] == "Network.requestWillBeSent"]
         return [each["request"]["url"] for each in asked if each["request"]["url"] != "about:blank"]
 
     def complaints(self) -> list[str]:
-        """What the console said since the last call: errors, warnings, breaches of the policy."""
+        """The console's messages since the last call: errors, warnings, violations of the policy."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
     def picture(self, file: Path, quality: int = 82) -> None:

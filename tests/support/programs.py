@@ -1,4 +1,4 @@
-"""The real program, run as its users run it: another process, its exit code and what it printed."""
+"""The real program as users run it: another process, its exit code and its output."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def program(
 
 
 def printed(*arguments: str | Path, cwd: Path | None = None, code: int = 0, by: Way = program) -> Any:
-    """What ``anvil ... --json`` prints, parsed."""
+    """The output of ``anvil ... --json``, parsed."""
     return json.loads(by(*arguments, "--json", cwd=cwd, code=code).stdout)
 
 

@@ -1,4 +1,4 @@
-"""MCP over HTTP by hand: single calls, halves of requests, and calls that nobody waits for."""
+"""MCP over HTTP by hand: single calls, incomplete requests, and calls without a reader."""
 
 from __future__ import annotations
 

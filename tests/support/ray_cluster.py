@@ -1,4 +1,4 @@
-"""A real Ray cluster on this machine, and its processes: started for tests, ended with all that belongs to it."""
+"""A real Ray cluster on this machine for tests, and its processes, which all end with it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class RayCluster:
     head: str
     """``HOST:PORT`` for a driver on this machine."""
     folder: Path
-    """Where it keeps its files; the name stands in the command lines of all its processes but the workers."""
+    """The folder of its files; its name is in the command lines of all its processes except the workers."""
 
     def workers(self) -> list[int]:
-        """The processes that run tasks, or would."""
+        """The worker processes."""
         names = ("ray::work", "ray::IDLE")
         raylets = set(processes(lambda line: str(self.folder) in line and "raylet" in line.split("\0")[0]))
         return [pid for pid in processes(lambda line: line.startswith(names)) if parent(pid) in raylets]
@@ -46,7 +46,7 @@ def processes(fits: Callable[[str], bool]) -> list[int]:
 
 
 def parent(pid: int) -> int:
-    """The process that started another; 0 when that is gone."""
+    """The parent process; 0 when the process no longer exists."""
     with contextlib.suppress(OSError):
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     return 0
@@ -61,7 +61,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def gone(pids: list[int], seconds: float = 20.0) -> bool:
-    """Whether processes end in time. One that nobody has waited for yet has ended."""
+    """Whether processes end in time. A zombie counts as ended."""
     end = time.monotonic() + seconds
     while any(alive(pid) for pid in pids):
         if time.monotonic() > end:
@@ -127,7 +127,7 @@ def ray_cluster() -> Iterator[RayCluster]:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a node and all that it started."""
+    """End a node and all its processes."""
     below = descendants(process.pid)
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -140,14 +140,14 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
+    """Free ports."""
     with contextlib.ExitStack() as opened:
         sockets = [opened.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [each.getsockname()[1] for each in sockets]
 
 
 def listening(port: int, process: subprocess.Popen[bytes]) -> bool:
-    """Wait until somebody listens; False when the process ends or takes minutes."""
+    """Wait until a port is open; False when the process ends or takes minutes."""
     end = time.monotonic() + 150
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError):

@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """No setting of this machine reaches git or libgit2 (which looks for its home once, when loaded)."""
+    """Hide this machine's settings from git and libgit2 (which searches its home once, when loaded)."""
     import pygit2
     from pygit2.enums import ConfigLevel
 
