@@ -110,7 +110,10 @@ class TrackedIndex:
             raise ArtifactMissing(f"{self.path} is not in the commit. {step}")
         if entry.kind == "conflict":
             build = installation.line([*installation.typed(), "build", "--staged"])
-            raise ArtifactRejected(f"{self.path} is in conflict. Run '{build}'. {self.adding()}")
+            add = shlex.join(["git", "add", self.path])
+            raise ArtifactRejected(
+                f"{self.path} is in conflict. Run '{build}', with the options of the hook if it has any, then '{add}'."
+            )
         if entry.kind != "file":
             raise ArtifactRejected(f"{self.path}, {where}, is a {entry.kind}, not a file. Name the index with --index.")
         return entry.id

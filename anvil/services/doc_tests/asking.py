@@ -78,7 +78,7 @@ class Targets:
         if section is None:
             close = "; ".join(_address(heading) for heading in _closest_sections(expectation.section, sections))
             hint = f"Closest: {close}." if close else "It has no headings."
-            return f"names {shown(str(expectation))}, but the page has no one such heading. {hint}"
+            return f"names {shown(str(expectation))}, but the page has no such heading, or more than one. {hint}"
         last = pages.last_of(section, sections)
         headings = frozenset(part.heading_path for part in sections[section.ordinal : last.ordinal + 1])
         return Target(document.id, path, section.start, last.end, headings, section.start_line)

@@ -370,7 +370,8 @@ def test_merges_with_and_without_conflicts(checked: Path) -> None:
     side("left", {"index.md": "# Left\n"})
     side("right", {"install.md": "# Right\n"})
     call(checked, "git", "merge", "left", code=1)  # the indexes are in conflict, the pages are not
-    assert f"{INDEX} is in conflict" in program("check", "--staged", "--tracked", cwd=checked, code=2).stderr
+    message = program("check", "--staged", "--tracked", cwd=checked, code=2).stderr
+    assert f"{INDEX} is in conflict. Run 'anvil build --staged', " in message and f"then 'git add {INDEX}'." in message
     run(checked, "checkout", "--ours", INDEX)
     run(checked, "add", INDEX)
     assert "changed  index.md" in commit(checked, code=1)  # one side's index is not that of the merge
