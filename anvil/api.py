@@ -200,6 +200,8 @@ class Anvil:
         each confidence."""
         started_at = time.perf_counter()
         query_vector = self._live.embed_query(query, mode)
+        if min_confidence is not None and not 0 <= min_confidence <= 1:
+            raise ConfigError(f"min_confidence is {min_confidence}. Use a value from 0 to 1.")
         with self._live.query(SearchRequest(query, mode, file_filter)) as copy:
             from anvil.services.search.searcher import Explained
 

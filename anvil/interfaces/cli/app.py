@@ -128,8 +128,8 @@ def run(arguments: list[str]) -> int:
         error.show(message)
         output.say(message.getvalue(), err=True, nl=False)
         return ERROR
-    except (BrokenPipeError, output.ReaderGone):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # flushing the rest at exit would fail
+    except BrokenPipeError:
+        output.discard(sys.stdout)  # flushing the rest at exit would fail
         return OK
     except Exception as error:
         if debug:

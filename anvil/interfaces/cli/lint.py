@@ -138,5 +138,5 @@ def _summary(report: LintReport, hidden: int) -> str:
     silent = f"; {report.suppressed:,} silenced by comments" if report.suppressed else ""
     lines = [f"{counted(report.pages, 'page')}: {totals}{silent}."]
     if hidden:
-        lines.append(f"{counted(hidden, 'finding', 'are')} not shown. To see all, run: anvil lint --level note")
+        lines.append(f"{counted(hidden, 'finding', 'are')} not shown. To see all, add: --level note")
     return "\n".join([*lines, f"Links were resolved as for {_GENERATORS[report.generator]}.", *report.notes])

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -35,19 +35,23 @@ COMMAND_LINE_WORDING = {
 """Parts of error messages for agents -> the same for the command line."""
 
 
-class ReaderGone(Exception):
-    """The reader closed the pipe, as ``| head`` does. For a BrokenPipeError click would exit with 1."""
-
-
 def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print text. On a terminal, control characters are replaced, except the colours of :func:`style`."""
+    """Print text. On a terminal, control characters are replaced, except the colours of :func:`style`.
+
+    When the reader has closed the pipe, as ``| head`` does, the rest is dropped: the command ends as it would have.
+    """
     stream = sys.stderr if err else sys.stdout
     if stream.isatty():
         text = without_control(text)
     try:
         click.echo(_MARK.sub("\x1b[\\1m", text), err=err, nl=nl, color=True)  # unchanged in a pipe, too
-    except BrokenPipeError as error:
-        raise ReaderGone from error
+    except BrokenPipeError:
+        discard(stream)
+
+
+def discard(stream: TextIO) -> None:
+    """Drop what is written to ``stream`` from now on, also what is still in its buffer."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def coloured() -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -14,6 +16,7 @@ from anvil.core.config.schema import LintLevels
 from anvil.core.lint.rules import RULES
 from anvil.models.lint import RuleName
 from tests.support.in_process import complaint, program
+from tests.support.programs import environment
 from tests.support.repositories import commit, isolated, root, write
 
 __all__ = ["isolated", "root"]
@@ -31,7 +34,7 @@ def test_findings_are_printed_page_by_page_and_decide_the_exit_code(root: Path) 
         "docs/b.md:1: warning: No page links to this page. [orphan-page]",
         "",
         "2 pages: 2 errors, 2 warnings, 1 note.",
-        "1 finding is not shown. To see all, run: anvil lint --level note",
+        "1 finding is not shown. To see all, add: --level note",
         "Links were resolved as for GitHub.",
         "near-duplicate compared equal text only: there is no index with vectors. Run 'anvil build'.",
     ]
@@ -50,6 +53,16 @@ def test_a_hook_names_the_program_of_its_environment(root: Path, monkeypatch: py
     command = installation.line([*installation.typed(), "build"])
     assert command != "anvil build"
     assert program("lint", "docs", cwd=root).stdout.endswith(f"no index with vectors. Run '{command}'.\n")
+
+
+def test_a_reader_who_goes_away_changes_no_exit_code(root: Path) -> None:
+    write(root / "docs/a.md", "# A\n\n" + "[x](gone.md)\n\n" * 3000)
+    command = [sys.executable, "-m", "anvil", "lint", "docs"]
+    with subprocess.Popen(command, cwd=root, env=environment(), stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.read(1)
+        process.stdout.close()
+    assert process.returncode == 1
 
 
 def test_json_and_annotations(root: Path) -> None:

@@ -556,3 +556,9 @@ def test_an_index_that_is_named_alone_and_missing_is_not_built_by_asking(
             opened.search("alert")
         assert not Path("typo.db").exists()
         assert opened.index().pages == 4 and Path("typo.db").exists()
+
+
+@pytest.mark.parametrize("limit", [float("nan"), -0.1, 1.5])
+def test_a_least_confidence_is_a_share(opened: anvil.Anvil, limit: float) -> None:
+    with pytest.raises(ConfigError, match="Use a value from 0 to 1"):
+        opened.search("silence at night", min_confidence=limit)
