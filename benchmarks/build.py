@@ -11,6 +11,7 @@ Parts, of which ``--only`` takes one or several:
     memory     peak memory of a first build of N and of 2 N pages
     share      how much of a first build is not inference (needs vectors)
     copy       a first build of a copy of the documents, with the user's cache of vectors
+    first-answer  a search in a folder without an index
     identity   the SHA-256 of: two builds, files created in another order in another time zone, an incremental build
 
 All but ``share`` run whole processes (``python -m anvil build``), start included. The yardstick is
@@ -28,8 +29,10 @@ import json
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,6 +102,20 @@ class Bench:
             f"{report['embedded']} embedded, {'the same' if same else 'OTHER'} bytes; without: {first.seconds:.1f} s"
         )
         return [("first build of a copy, vectors cached", f"{copied.seconds:.1f} s", detail)]
+
+    def first_answer(self) -> list[Row]:
+        """``anvil search`` in a folder without an index, until it prints; the index is built after that."""
+        seconds = []
+        for number in range(self.rounds):
+            index = self.work / f"answer-{number}.db"
+            question = ["search", "--docs", str(self.docs), "--index", str(index), "how do I set the base path?"]
+            started = time.perf_counter()
+            with subprocess.Popen(anvil(*question), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+                assert process.stdout is not None
+                process.stdout.readline()
+                seconds.append(time.perf_counter() - started)
+                process.kill()
+        return [("first answer, no index yet", milliseconds(seconds), "the index is built after it")]
 
     def no_op(self) -> list[Row]:
         """A build with nothing to do."""
@@ -231,6 +248,7 @@ def share_of(docs: Path, index: Path, name: str) -> None:
 PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "cold": Bench.cold,
     "copy": Bench.copy,
+    "first-answer": Bench.first_answer,
     "no-op": Bench.no_op,
     "edit": Bench.edit,
     "start-up": Bench.start_up,
