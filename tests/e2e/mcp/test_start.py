@@ -199,7 +199,8 @@ def test_the_first_build_does_not_keep_anybody_waiting(tmp_path: Path) -> None:
         began = time.monotonic()
         first = speaker.ok("search_docs", query="an alert that nobody acknowledges")
         assert time.monotonic() - began < 5
-        assert any("being built" in note for note in first["freshness"]["notes"]), first["freshness"]
+        is_noted = any("being built" in note for note in first["freshness"]["notes"])
+        assert is_noted or first["freshness"]["pending_vectors"] == 0, first["freshness"]  # a fast machine has built it
         status = settled(speaker, len(MANY | PAGES))
         assert status["embedding"]["provider"] == "local"
         last = speaker.ok("search_docs", query="an alert that nobody acknowledges")
@@ -208,7 +209,7 @@ def test_the_first_build_does_not_keep_anybody_waiting(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["memory", "http"])
-def test_progress_is_told(way: str, tmp_path: Path) -> None:
+def test_progress_is_noted(way: str, tmp_path: Path) -> None:
     """Of many pages that changed at once, which the next call reads."""
     docs = write(tmp_path / "docs", PAGES)
     with ExitStack() as stack:
