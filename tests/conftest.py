@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from anvil.backends.embedding.factory import create_provider
 from anvil.backends.embedding.provider import EmbeddingProvider
@@ -103,6 +104,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     fork_server.install()
+    # How fast inputs are made depends on the machine, and no test may.
+    settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("suite")
 
 
 @pytest.hookimpl(optionalhook=True)
