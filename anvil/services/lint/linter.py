@@ -17,6 +17,7 @@ from anvil.core.lint.page import LintPage, PageHeading
 from anvil.core.lint.rules import Documentation, SimilarPair
 from anvil.core.lint.site import PAGE_ENDINGS, Site
 from anvil.core.markdown import front_matter, includes, parser, references
+from anvil.core.pluralize import counted
 from anvil.errors import ConfigError, GitError
 from anvil.models.documents import SEPARATOR, Document
 from anvil.models.lint import LintReport, RuleName
@@ -24,6 +25,8 @@ from anvil.services.reports import content_health
 
 MAX_PAIRS = 200
 """Pairs of near duplicates in a report."""
+MAX_NAMED_PAGES = 5
+"""Pages that could not be read and are named; the others are counted."""
 MAX_FILES_AROUND = 50
 """Markdown files above the documentation folder whose links are read."""
 NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run '{build}'."
@@ -45,7 +48,8 @@ def lint(
     """
     chosen = None if names is None else [_rule(name) for name in names]
     indexed = {} if reader is None else reader.blob_ids()
-    entries = source.scan(indexed).entries
+    scan = source.scan(indexed)
+    entries, skipped = scan.entries, list(scan.skipped)
     stored = {} if reader is None else {document.file_path: document for document in reader.documents()}
     is_of_site = reader is not None and reader.excluded_hashes() is not None
     fresh = {path for path, identity in entries.items() if indexed.get(path) == identity}
@@ -57,8 +61,12 @@ def lint(
             pages[path] = _page(document, None if is_of_site else row, reader)
             if row is not None and is_of_site and reader is not None:
                 pages[path].stored_anchors = frozenset(s.anchor for s in reader.sections(row.id) if s.anchor)
+        else:
+            skipped.append(document)
     site = Site(pages, generator.site_rules(files, config.site), files)
-    notes: list[str] = []
+    notes = [f"{page.path} was not examined: {page.reason}." for page in skipped[:MAX_NAMED_PAGES]]
+    if len(skipped) > MAX_NAMED_PAGES:
+        notes.append(f"{counted(len(skipped) - MAX_NAMED_PAGES, 'further page', 'were')} not examined.")
     wants_similar = config.lint.levels.near_duplicate != "off" and (chosen is None or "near-duplicate" in chosen)
     similar = _similar(reader, fresh, len(pages), notes) if wants_similar else ()
 

@@ -110,6 +110,16 @@ def test_levels_of_the_configuration(root: Path, level: str) -> None:
     assert ("gone.md" in program("lint", "docs", "--level", "note", cwd=root).stdout) == (level == "note")
 
 
+def test_a_page_that_cannot_be_read_is_named(root: Path) -> None:
+    write(root / "docs/a.md", "# A\n\n[b](b0.md)\n")
+    for number in range(7):
+        (root / f"docs/b{number}.md").write_bytes(b"# B \xff\xfe\n")
+    lines = program("lint", "docs", cwd=root).stdout.splitlines()
+    assert "1 page: 1 warning." in lines
+    assert len([line for line in lines if " was not examined: " in line and "UTF-8" in line]) == 5
+    assert "2 further pages were not examined." in lines
+
+
 def test_sarif_is_as_the_standard_says(root: Path) -> None:
     write(root / "docs/a b.md", "# A\n\n[x](gone.md) [x](gone.md)\n\n[y](gone.md)\n")
     program("lint", "docs", "--sarif", "out.sarif", "-q", cwd=root, code=1)
