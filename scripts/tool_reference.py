@@ -51,7 +51,7 @@ def described(tool: Tool) -> str:
         lines += [f"| `{each.name}` | {each.kind} | {default(each)} | {meaning(each)} |" for each in tool.parameters]
     else:
         lines.append("It takes no parameters.")
-    schema = output_schema(tool.result)
+    schema = output_schema(tool.result, whole=True)
     array = schema["properties"].get(ARRAY_KEY, {}) if list(schema["properties"]) == [ARRAY_KEY] else {}
     rows = fields(array["items"], "[].") if array.get("type") == "array" else fields(schema)
     lines += ["", "| result field | type |", "|---|---|"]

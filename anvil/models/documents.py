@@ -19,6 +19,9 @@ SEPARATOR = " > "
 OPTIONAL = {"optional": True}
 """Metadata of a field that is omitted from a result when it is None."""
 
+OPAQUE = {"opaque": True}
+"""Metadata of a field whose own fields are not in the tools' schemas, which agents pay for, but in their reference."""
+
 # --- a parsed page -------------------------------------------------------------------------------
 
 
@@ -271,7 +274,7 @@ class SearchResult:
     results: tuple[Hit, ...]
     total_chunks: int
     query_ms: float
-    freshness: Freshness
+    freshness: Freshness = field(metadata=OPAQUE)
 
     @property
     def confidence(self) -> float | None:
@@ -318,7 +321,7 @@ class SectionText:
     """The text under one heading, with or without subsections. ``title``: the page's."""
 
     content: str
-    metadata: ChunkMetadata
+    metadata: ChunkMetadata = field(metadata=OPAQUE)
     title: str = ""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from anvil.models.documents import OPAQUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class GitStatus:
 class Status:
     """The status of server, index, model and repository. ``git``: None outside a repository."""
 
-    server: ServerStatus
-    index: IndexStatus
-    embedding: EmbeddingStatus
-    git: GitStatus | None
+    server: ServerStatus = field(metadata=OPAQUE)
+    index: IndexStatus = field(metadata=OPAQUE)
+    embedding: EmbeddingStatus = field(metadata=OPAQUE)
+    git: GitStatus | None = field(metadata=OPAQUE)

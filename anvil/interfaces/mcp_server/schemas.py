@@ -18,15 +18,16 @@ ARRAY_KEY = "result"
 
 
 @cache
-def output_schema(kind: Any) -> dict[str, Any]:
+def output_schema(kind: Any, *, whole: bool = False) -> dict[str, Any]:
     """The JSON Schema of a result: a dataclass ``D``, or ``tuple[D, ...]``, which is wrapped like :func:`structured`.
 
     Nested schemas are written in place, since clients differ on ``$ref``. Only the outermost has ``required``.
+    ``whole``: with the fields inside of opaque ones, for the reference.
     """
     if typing.get_origin(kind) is tuple:
-        return {"type": "object", "properties": {ARRAY_KEY: _schema(kind)}, "required": [ARRAY_KEY]}
+        return {"type": "object", "properties": {ARRAY_KEY: _schema(kind, whole)}, "required": [ARRAY_KEY]}
     required = [field.name for field in dataclasses.fields(kind) if not field.metadata.get("optional")]
-    return {**_object(kind), "required": required}
+    return {**_object(kind, whole), "required": required}
 
 
 def structured(value: Any) -> dict[str, Any]:
@@ -34,27 +35,31 @@ def structured(value: Any) -> dict[str, Any]:
     return {ARRAY_KEY: value} if isinstance(value, list) else value
 
 
-def _object(kind: Any) -> dict[str, Any]:
+def _object(kind: Any, whole: bool) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
-    properties = {field.name: _schema(hints[field.name]) for field in dataclasses.fields(kind)}
+    properties = {}
+    for field in dataclasses.fields(kind):
+        properties[field.name] = _schema(hints[field.name], whole)
+        if field.metadata.get("opaque") and not whole:
+            del properties[field.name]["properties"]
     return {"type": "object", "properties": properties}
 
 
-def _schema(kind: Any) -> dict[str, Any]:
+def _schema(kind: Any, whole: bool) -> dict[str, Any]:
     if dataclasses.is_dataclass(kind):
-        return _object(kind)
+        return _object(kind, whole)
     if kind is Any:
         return {}
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
-        return {"type": "array", "items": _schema(arguments[0])}
+        return {"type": "array", "items": _schema(arguments[0], whole)}
     if origin is Mapping:
         return {"type": "object"}
     if origin is typing.Literal:
         return {"type": "string", "enum": list(arguments)}
     if origin in (typing.Union, types.UnionType):
         (other,) = [argument for argument in arguments if argument is not type(None)]
-        schema = _schema(other)
+        schema = _schema(other, whole)
         return {**schema, "type": [schema["type"], "null"]}
     return {"type": _SIMPLE[kind]}
 

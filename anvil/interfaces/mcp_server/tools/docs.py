@@ -43,15 +43,12 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "search_docs",
         "Search the documentation",
-        "Find the passages that answer a question. Results are Markdown; those with "
-        "truncated: true hold the matching lines only, get_section has the rest.",
+        "Find the passages that answer a question. Those with truncated: true are cut; get_section has the rest.",
         (
             Parameter("query", "A question or keywords.", required=True),
             Parameter("top_k", "Results, 1 to 20.", "integer", 5, minimum=1, maximum=20),
-            Parameter("file_filter", "Glob over file_path, such as guides/* or **/api.md."),
-            Parameter(
-                "max_chars", "Budget for the text of all results.", "integer", 12_000, minimum=1, maximum=NO_LIMIT
-            ),
+            Parameter("file_filter", "Glob over file_path: guides/*, **/api.md."),
+            Parameter("max_chars", "Budget for all results.", "integer", 12_000, minimum=1, maximum=NO_LIMIT),
             Parameter("mode", "", default="hybrid", choices=("hybrid", "semantic", "keyword")),
         ),
         SearchResult,
@@ -60,7 +57,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "get_page",
         "Read a page",
-        "A whole page; its chunks joined are its text.",
+        "A whole page: its chunks, joined, are its text.",
         (_FILE_PATH,),
         Page,
         lambda anvil, given: anvil.get_page(**given),
