@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anvil.core.config.layers import variable
-from anvil.core.config.schema import Config
+from anvil.core.config.schema import Collection, Config
 from scripts.tables import meanings, prose, table
 
 OPENING = """\
@@ -22,12 +22,31 @@ set by a variable of the environment. Where files are looked for, and what wins 
 Lists in a variable are separated by commas; true and false may be `1`, `yes`, `on` and `0`, `no`, `off`. Keys may be
 written `max_chunk_size`, `max-chunk-size` or `maxChunkSize`.
 """
-KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", tuple: "list of texts"}
+KINDS = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    tuple: "list of texts",
+    Mapping: "table",
+}
 
 
 def reference() -> str:
     """The page, whole. KeyError for a field without a text under it."""
-    return "\n".join([OPENING, *tables(Config())])
+    return "\n".join([OPENING, *tables(Config()), *collections()])
+
+
+def collections() -> Iterator[str]:
+    """The keys of a collection, which no variable can set."""
+    said, hints = meanings(Collection), typing.get_type_hints(Collection)
+    names = [each.name for each in dataclasses.fields(Collection) if each.metadata.get("key", True)]
+    guide = "[Ask several indexes](../guides/collections.md) has more."
+    yield f"## collections.NAME\n\n{prose(Collection.__doc__ or '')}\n{guide}\n"
+    yield table(
+        ("key", "type", "default", "meaning"),
+        ((f"`{name}`", named(hints[name]), shown(getattr(Collection(), name)), said[name]) for name in names),
+    )
 
 
 def tables(config: Any, prefix: str = "") -> Iterator[str]:
@@ -38,7 +57,7 @@ def tables(config: Any, prefix: str = "") -> Iterator[str]:
     rows = [
         (f"`{prefix}{name}`", named(hints[name]), shown(value), said[name], f"`{variable(prefix + name)}`")
         for name, value in values.items()
-        if not dataclasses.is_dataclass(value)
+        if not dataclasses.is_dataclass(value) and name != "collections"
     ]
     yield f"## {prefix.removesuffix('.')}\n\n{prose(kind.__doc__ or '')}\n" if prefix else "## At the top\n"
     yield table(("key", "type", "default", "meaning", "environment variable"), rows)
@@ -58,4 +77,4 @@ def named(hint: Any) -> str:
 
 def shown(default: Any) -> str:
     """A default as TOML writes it."""
-    return "not set" if default is None else f"`{json.dumps(default)}`"
+    return "not set" if default is None or default == {} else f"`{json.dumps(default)}`"

@@ -116,7 +116,7 @@ def leaves(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
         found = getattr(value, each.name)
         if dataclasses.is_dataclass(found):
             yield from leaves(found, f"{prefix}{each.name}.")
-        else:
+        elif each.name != "collections":  # tables of any name
             yield f"{prefix}{each.name}", found
 
 

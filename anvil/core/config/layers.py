@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from anvil.core.config.schema import Config
+from anvil.core.config.schema import Collection, Config, SiteOptions
 from anvil.errors import ConfigError
 
 T = TypeVar("T")
@@ -41,7 +41,28 @@ def configure(
         if environment and environment.get(name):
             _put(from_environment, path, _from_text(environment[name], kind, name))
     config = _merge(config, from_environment, "the environment", "")
-    return configured(config, flags or {})
+    config = configured(config, flags or {})
+    for collection in config.collections:
+        of_collection(config, collection, origin)
+    return config
+
+
+def of_collection(config: Config, collection: Collection, origin: str = "the configuration") -> Config:
+    """The configuration of one collection: that of the project, with the collection's own keys on top.
+
+    ``site`` of the project is for its own folder only. Raises :class:`ConfigError`, in which ``origin`` is the name of
+    the file.
+    """
+    is_own_folder = collection.docs is not None and collection.docs == config.docs
+    base = replace(
+        config,
+        docs=collection.docs or config.docs,
+        index=collection.index,
+        site=config.site if is_own_folder else SiteOptions(),
+        collections=(),
+    )
+    tables = {"source": collection.source, "chunking": collection.chunking, "site": collection.site}
+    return _merge(base, tables, origin, f"collections.{collection.name}.")
 
 
 def variables() -> list[str]:
@@ -69,17 +90,21 @@ def configured(config: Config, flags: Mapping[str, Any]) -> Config:
 
 def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
     hints = typing.get_type_hints(type(current))
+    unwritten = {each.name for each in fields(current) if not each.metadata.get("key", True)}  # type: ignore[arg-type]
     updates: dict[str, Any] = {}  # applied together, because a table is validated as a whole
     for written, value in table.items():
         key = key_of(str(written))
         dotted = f"{prefix}{written}"
-        if key not in hints:
+        if key not in hints or key in unwritten:
             import difflib
 
-            near = difflib.get_close_matches(key, hints, n=1, cutoff=0.5)
-            hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(hints)}."
+            known = [name for name in hints if name not in unwritten]
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(known)}."
             raise ConfigError(f"Unknown key {dotted!r} in {origin}. {hint}")
-        if is_dataclass(hints[key]):
+        if hints[key] == tuple[Collection, ...]:
+            value = _collections(value, origin)
+        elif is_dataclass(hints[key]):
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{dotted} in {origin} must be a table, not {_named(value)}.")
             value = _merge(getattr(current, key), value, origin, f"{dotted}.")
@@ -90,6 +115,28 @@ def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
         return replace(current, **updates)  # type: ignore[type-var]
     except ConfigError as error:
         raise ConfigError(f"In {origin}: {error}") from None
+
+
+def _collections(tables: Any, origin: str) -> tuple[Collection, ...]:
+    """The tables ``[collections.NAME]``; each may be an array of tables, one for each version."""
+    if not isinstance(tables, Mapping):
+        raise ConfigError(
+            f"collections in {origin} must be a table, not {_named(tables)}. Write [collections.NAME] for each."
+        )
+    found = []
+    for name, value in tables.items():
+        versions = value if isinstance(value, list) else [value]
+        if not versions or not all(isinstance(table, Mapping) for table in versions):
+            raise ConfigError(
+                f"collections.{name} in {origin} must be a table, not {_named(value)}. Write [collections.{name}] "
+                "with docs or index under it."
+            )
+        try:
+            collection = Collection(str(name) or " ")
+        except ConfigError as error:
+            raise ConfigError(f"In {origin}: {error}") from None
+        found += [_merge(collection, table, origin, f"collections.{name}.") for table in versions]
+    return tuple(found)
 
 
 def key_of(written: str) -> str:
@@ -108,6 +155,8 @@ def _leaves(kind: type, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...
     leaves: list[tuple[tuple[str, ...], Any]] = []
     for key in fields(kind):
         hint = hints[key.name]
+        if hint == tuple[Collection, ...]:
+            continue  # tables of any name: no variable can set them
         here = (*path, key.name)
         leaves += _leaves(hint, here) if is_dataclass(hint) and isinstance(hint, type) else [(here, hint)]
     return leaves
@@ -122,6 +171,15 @@ def _plain(kind: Any) -> Any:
     return typing.get_origin(kind) or kind
 
 
+_EXPECTED: dict[Any, str] = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Mapping: "a table",
+}
+
+
 def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
     plain = _plain(kind)
     if plain is tuple:
@@ -131,7 +189,7 @@ def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
     if plain is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
-        expected = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}[plain]
+        expected = _EXPECTED[plain]
         raise ConfigError(f"{dotted} in {origin} must be {expected}, not {_named(value)}.")
     return value
 

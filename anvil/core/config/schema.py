@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from anvil.core import index_url
@@ -372,6 +373,56 @@ class LintOptions:
         _within("lint.max_page_chars", self.max_page_chars, 1)
 
 
+_COLLECTION_NAME = re.compile(r"(@[A-Za-z0-9][A-Za-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*")
+MAX_COLLECTION_NAME, MAX_VERSION = 100, 60
+"""Characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """One of several indexes that answer together. Each has `docs`, `index` or both. A `[[collections.NAME]]`, with two
+    brackets, is one version of several."""
+
+    name: str = field(default="", metadata={"key": False})  # from the table's name
+    docs: str | None = None
+    """The folder of its documents. They are compared with the index before each answer."""
+    index: str | None = None
+    """The index file, or where one is published; not set means ``.anvil/index.db`` in ``docs``."""
+    version: str | None = None
+    """The version that the documents are about, such as ``0.139``. Results have it, and a question can choose it."""
+    title: str | None = None
+    """A name for people, such as ``FastAPI``; not set means the name of the table."""
+    default: bool = False
+    """Whether this version answers a question that names none; not set for all means the newest."""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of ``[source]`` for this collection alone."""
+    chunking: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of ``[chunking]`` for this collection alone."""
+    site: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of ``[site]`` for this collection alone. Those at the top are for the folder ``docs`` at the top."""
+
+    @property
+    def label(self) -> str:
+        """The name with the version: ``fastapi@0.139``."""
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+    def __post_init__(self) -> None:
+        if len(self.name) > MAX_COLLECTION_NAME or (self.name and not _COLLECTION_NAME.fullmatch(self.name)):
+            raise ConfigError(
+                f"{self.name[:MAX_COLLECTION_NAME]!r} cannot name a collection. Use letters, digits and . _ - such as "
+                '[collections.handbook]; an npm package may keep its scope, as in [collections."@acme/ui"].'
+            )
+        for key in ("docs", "index", "version", "title"):
+            if (value := getattr(self, key)) is not None and not value.strip():
+                raise ConfigError(f"collections.{self.name}.{key} is empty. Give it a value, or leave the key out.")
+        if self.version is not None and (len(self.version) > MAX_VERSION or re.search(r"[\s@/]", self.version)):
+            raise ConfigError(
+                f"collections.{self.name}.version is {self.version[:MAX_VERSION]!r}. Use at most {MAX_VERSION} "
+                "characters, no spaces, @ or /."
+            )
+        index_url.refuse_unknown(self.index or "")
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """The whole configuration. The reference page has the texts under the keys."""
@@ -391,8 +442,25 @@ class Config:
     library: LibraryOptions = field(default_factory=LibraryOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
     lint: LintOptions = field(default_factory=LintOptions)
+    collections: tuple[Collection, ...] = ()
+    """Indexes that answer together, by name; see below."""
 
     def __post_init__(self) -> None:
         if not self.docs.strip():
             raise ConfigError("docs is empty. Name the documentation folder; '.' is the working folder.")
         index_url.refuse_unknown(self.index or "")
+        seen: set[str] = set()
+        for collection in self.collections:
+            if collection.docs is None and collection.index is None:
+                raise ConfigError(
+                    f"collections.{collection.name} has no documents. Name their folder with docs, or their index with "
+                    "index."
+                )
+            if collection.label.lower() in seen:
+                raise ConfigError(
+                    f"There are two collections {collection.label}. Give each its own name, or its own version."
+                )
+            seen.add(collection.label.lower())
+        defaults = [collection.name for collection in self.collections if collection.default]
+        if twice := {name for name in defaults if defaults.count(name) > 1}:
+            raise ConfigError(f"collections.{min(twice)} has two default versions. Set default = true for one of them.")

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from anvil.core.config.layers import configure
-from anvil.core.config.schema import Config
+from anvil.core.config.layers import configure, of_collection
+from anvil.core.config.schema import Collection, Config
 from anvil.errors import ConfigError
 
 
@@ -195,7 +195,7 @@ def leaves(kind: type = Config, prefix: str = "") -> Iterator[tuple[str, object]
     for name, hint in typing.get_type_hints(kind).items():
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
             yield from leaves(hint, f"{prefix}{name}.")
-        else:
+        elif hint != tuple[Collection, ...]:
             yield f"{prefix}{name}", hint
 
 
@@ -224,3 +224,78 @@ def test_a_secret_is_never_printed() -> None:
         {"chunking": {"max_chunk_size": secret}},
     ):
         assert secret not in refusal(table)
+
+
+# --- collections -----------------------------------------------------------------------------------------------
+
+
+def test_collections_keep_their_order_and_their_names() -> None:
+    found = configure(
+        {"collections": {"docs": {"docs": "docs"}, "Fast_API": {"index": "https://example.org/", "version": "0.139"}}}
+    ).collections
+    assert [(each.name, each.docs, each.index, each.label) for each in found] == [
+        ("docs", "docs", None, "docs"),
+        ("Fast_API", None, "https://example.org/", "Fast_API@0.139"),
+    ]
+
+
+def test_one_collection_may_have_several_versions() -> None:
+    versions = [{"index": "1.db", "version": "1.0"}, {"index": "2.db", "version": "2.0", "default": True}]
+    found = configure({"collections": {"@acme/ui": versions}}).collections
+    assert [(each.label, each.default) for each in found] == [("@acme/ui@1.0", False), ("@acme/ui@2.0", True)]
+
+
+def test_a_collection_has_the_keys_of_the_project_and_its_own_on_top() -> None:
+    config = configure(
+        {
+            "site": {"url": "https://example.org/"},
+            "source": {"exclude": ["drafts/**"]},
+            "search": {"threshold": 0.5},
+            "collections": {
+                "own": {"docs": "docs"},
+                "handbook": {
+                    "docs": "../handbook",
+                    "source": {"maxFileBytes": 7},
+                    "site": {"rule": "hugo"},
+                    "chunking": {"slugs": "hugo"},
+                },
+            },
+        }
+    )
+    own, handbook = (of_collection(config, each) for each in config.collections)
+    assert (own.site.url, own.docs, own.collections) == ("https://example.org/", "docs", ())
+    assert (handbook.site.url, handbook.site.rule, handbook.chunking.slugs) == ("", "hugo", "hugo")
+    assert (handbook.source.exclude, handbook.source.max_file_bytes) == (("drafts/**",), 7)
+    assert handbook.search.threshold == 0.5
+
+
+@pytest.mark.parametrize(
+    ("collections", "message"),
+    [
+        ({"a": {}}, "collections.a has no documents. Name their folder with docs, or their index with index."),
+        ({"a": "x"}, "collections.a in anvil.toml must be a table, not a string."),
+        ({"a": []}, "collections.a in anvil.toml must be a table, not a list."),
+        ("x", "collections in anvil.toml must be a table, not a string. Write [collections.NAME] for each."),
+        ({"a b": {"docs": "d"}}, "'a b' cannot name a collection. Use letters, digits and . _ -"),
+        ({"": {"docs": "d"}}, "cannot name a collection"),
+        ({"a": {"dcos": "d"}}, "Unknown key 'collections.a.dcos' in anvil.toml. Did you mean collections.a.docs?"),
+        ({"a": {"name": "d"}}, "Unknown key 'collections.a.name' in anvil.toml."),
+        ({"a": {"docs": 1}}, "collections.a.docs in anvil.toml must be a string, not a number."),
+        ({"a": {"docs": " "}}, "collections.a.docs is empty. Give it a value, or leave the key out."),
+        ({"a": {"docs": "d", "source": 1}}, "collections.a.source in anvil.toml must be a table, not a number."),
+        ({"a": {"docs": "d", "source": {"inculde": []}}}, "Did you mean collections.a.source.include?"),
+        ({"a": {"docs": "d", "site": {"rule": "x"}}}, "site.rule is 'x'. Use one of directory, html,"),
+        (
+            {"a": {"docs": "d", "version": "1 0"}},
+            "collections.a.version is '1 0'. Use at most 60 characters, no spaces",
+        ),
+        ({"a": {"index": "s3://b/c"}}, "An index cannot be fetched from s3://."),
+        ({"a": {"docs": "d"}, "A": {"docs": "e"}}, "There are two collections A. Give each its own name, or"),
+        (
+            {"a": [{"docs": v, "version": v, "default": True} for v in "12"]},
+            "collections.a has two default versions. Set default = true for one of them.",
+        ),
+    ],
+)
+def test_a_collection_that_makes_no_sense_says_what_would(collections: object, message: str) -> None:
+    assert message in refusal({"collections": collections})
