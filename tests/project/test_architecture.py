@@ -29,7 +29,7 @@ DOORS = {
     "huggingface_hub": ("anvil.backends.embedding",),
     "ray": ("anvil.backends.embedding.ray_driver",),
     "openai": ("anvil.backends.embedding.openai",),
-    "yaml": ("anvil.core.markdown.front_matter", "anvil.core.lint.generator", "anvil.services.doctor.setups"),
+    "yaml": ("anvil.core.markdown.front_matter", "anvil.core.lint.generator", "anvil.services.doctor.yaml_file"),
     "click": ("anvil.interfaces.cli",),
     "rich": ("anvil.interfaces.cli",),
     "numpy": (

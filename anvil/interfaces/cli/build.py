@@ -54,6 +54,7 @@ def command(
         source = options.documents(opened, staged, ref)
         in_git = options.in_git(opened, staged) if tracked else None
         updated = agents.update(opened, source) if source is not None and ref is None and shard is None else ()
+        options.warn_of_unrun_plugin(opened)
         report = opened.index(force=force, previous=previous, source=source, shard=shard, executor=executor)
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
         unstaged = agents.unstaged(opened) if in_git is not None else None

@@ -47,6 +47,7 @@ def command(
     from anvil.interfaces.cli import agents
 
     with anvil.open(docs, index, config=config) as opened, contextlib.ExitStack() as held:
+        options.warn_of_unrun_plugin(opened)
         source = options.documents(opened, staged, ref)
         file = held.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
         changes = opened.check(source, file)

@@ -117,6 +117,16 @@ def tracked_index(opened: Anvil) -> TrackedIndex:
     return TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
 
 
+def warn_of_unrun_plugin(opened: Anvil) -> None:
+    """Print a warning where the project's MkDocs plugin does not run, because Zensical builds the site."""
+    from anvil.interfaces.cli import output
+    from anvil.services.doctor import zensical
+
+    unrun = zensical.find(opened.folder) if opened.folder is not None else None
+    if unrun is not None:
+        output.warn(f"{unrun.text} Run: {unrun.command}")
+
+
 def build_command(*words: str, **given: str | None) -> str:
     """The command that updates the index, with the options of this call: ``docs=``, ``index=``."""
     from anvil.backends import installation

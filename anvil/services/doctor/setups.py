@@ -14,6 +14,7 @@ from anvil.backends import installation
 from anvil.core.config.schema import INDEX_FOLDER
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.models.findings import Finding
+from anvil.services.doctor import yaml_file, zensical
 from anvil.services.doctor.installation import extra
 from anvil.services.doctor.place import Place
 
@@ -37,7 +38,7 @@ def pre_commit(place: Place) -> Iterator[Finding]:
     if repository is None or file is None or not file.is_file():
         return
     try:
-        written = _read(file)
+        written = yaml_file.read(file)
     except ConfigError as error:
         yield Finding("pre-commit", "wrong", f"{place.shown(file)} {error}")
         return
@@ -99,13 +100,15 @@ def mkdocs(place: Place) -> Iterator[Finding]:
     if not file.is_file():
         return
     try:
-        written = _read(file)
+        written = yaml_file.read(file)
     except ConfigError as error:
         yield Finding("mkdocs", "wrong", f"{place.shown(file)} {error}")
         return
-    plugins = written.get("plugins") if isinstance(written, dict) else None
-    names = [name for plugin in plugins or () for name in (plugin if isinstance(plugin, dict) else [plugin])]
-    if "anvil" not in names:
+    if not zensical.has_plugin(written):
+        return
+    unrun = zensical.find(place.folder)
+    if unrun is not None:
+        yield Finding("mkdocs", "wrong", unrun.text, place.at(unrun.config.parent, unrun.command))
         return
     missing = [name for name in ("mkdocs", "markdownify") if find_spec(name) is None]
     if missing:
@@ -123,17 +126,3 @@ def _list(table: Any, key: str) -> list[dict[str, Any]]:
     """The tables in the list ``table[key]``; an empty list for anything else."""
     items = table.get(key) if isinstance(table, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def _read(file: Path) -> Any:
-    """The value of a YAML file, with None for values under other programs' tags, such as ``!ENV``. ConfigError."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        pass
-
-    Loader.add_multi_constructor("", lambda loader, tag, node: None)
-    try:
-        return yaml.load(file.read_text("utf-8"), Loader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"cannot be read: {' '.join(str(error).split())[:200]}. Correct it.") from error

@@ -1,0 +1,22 @@
+"""YAML files of other programs, read as data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from anvil.errors import ConfigError
+
+
+def read(file: Path) -> Any:
+    """The value of a YAML file, with None for values under other programs' tags, such as ``!ENV``. ConfigError."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_multi_constructor("", lambda loader, tag, node: None)
+    try:
+        return yaml.load(file.read_text("utf-8"), Loader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"cannot be read: {' '.join(str(error).split())[:200]}. Correct it.") from error
