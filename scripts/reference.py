@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT))
 from scripts import (  # noqa: E402
     action_reference,
     cli_reference,
+    client_reference,
     code_map,
     config_reference,
     hook_reference,
@@ -35,6 +36,7 @@ def pages() -> dict[str, Callable[[], str]]:
     generators: dict[str, Callable[[], str]] = {
         "design.md": code_map.design_page,
         "reference/cli.md": cli_reference.reference,
+        "reference/clients.md": client_reference.reference,
         "reference/configuration.md": config_reference.reference,
         "reference/mkdocs.md": plugin_reference.reference,
         "reference/tools.md": tool_reference.reference,

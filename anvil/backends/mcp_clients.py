@@ -1,10 +1,7 @@
 """Adding Anvil to the configuration files of MCP clients.
 
-A file is changed as text, so comments, order and other entries stay the same. It can contain comments and trailing
-commas, as these programs allow. No library for JSON with comments does this. A file that cannot be parsed, and an entry
-that starts another server, are never changed.
-
-To add a client, add a line to :data:`CLIENTS`.
+A file is changed as text, so comments, order and other entries stay. A file that cannot be parsed, and an entry
+that starts another server, are never changed. The clients are listed in :mod:`anvil.core.mcp_clients.clients`.
 """
 
 from __future__ import annotations
@@ -14,123 +11,159 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from anvil.backends import installation
 from anvil.core import index_url
+from anvil.core.mcp_clients import clients, jsonc, toml_tables, yaml_mappings
+from anvil.core.mcp_clients.clients import CLIENTS, Client, Scope
 from anvil.errors import ConfigError
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """An MCP client: its name, the key of its servers, and further values of an entry."""
-
-    title: str
-    key: str
-    extra: Mapping[str, Any]
-    file: Callable[[Path, Path, str, Mapping[str, str]], Path]
-    """(project, home, ``sys.platform``, environment) -> path of its file."""
-    project: str | None
-    """The project's folder in its file, with a slash if needed; None for a user's file, which has absolute paths."""
-
-
-def _claude_desktop(project: Path, home: Path, platform: str, environment: Mapping[str, str]) -> Path:
-    if platform == "darwin":
-        folder = home / "Library" / "Application Support"
-    elif platform == "win32":
-        folder = Path(environment.get("APPDATA") or home / "AppData" / "Roaming")
-    else:
-        folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
-    return folder / "Claude" / "claude_desktop_config.json"
-
-
-def _zed(project: Path, home: Path, platform: str, environment: Mapping[str, str]) -> Path:
-    if platform == "win32":
-        return Path(environment.get("APPDATA") or home / "AppData" / "Roaming") / "Zed" / "settings.json"
-    config = home / ".config" if platform == "darwin" else Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
-    return config / "zed" / "settings.json"
-
-
-def _in_project(*parts: str) -> Callable[[Path, Path, str, Mapping[str, str]], Path]:
-    return lambda project, home, platform, environment: project.joinpath(*parts)
-
 
 SERVER = "docs"
 """The default name of the server in a project's file."""
-FOLDER = "${workspaceFolder}/"
-"""Editors start servers in any folder, and replace this by the project's."""
 PATHS = ("--docs", "--config", "--index", "--root")
 """Options of ``anvil serve`` that name something on disk."""
 
-CLIENTS = {
-    "claude-code": Client("Claude Code", "mcpServers", {}, _in_project(".mcp.json"), ""),
-    "claude-desktop": Client("Claude Desktop", "mcpServers", {}, _claude_desktop, None),
-    "cursor": Client("Cursor", "mcpServers", {}, _in_project(".cursor", "mcp.json"), FOLDER),
-    "vscode": Client("VS Code", "servers", {"type": "stdio"}, _in_project(".vscode", "mcp.json"), FOLDER),
-    # Older versions of Zed require the source; newer ones ignore it.
-    "zed": Client("Zed", "context_servers", {"source": "custom"}, _zed, None),
-}
-"""Name on the command line -> program."""
+
+class Editor(Protocol):
+    """A format: a module that reads its text and changes one entry."""
+
+    def loads(self, text: str) -> Any: ...
+    def dumps(self, key: str, name: str, value: dict[str, Any]) -> str: ...
+    def put(self, text: str, key: str, name: str, value: dict[str, Any]) -> str: ...
 
 
-def path_of(client: Client, project: Path) -> Path:
-    """The client's file on this machine."""
-    return client.file(project, Path.home(), sys.platform, os.environ)
+_EDITORS: Mapping[clients.Format, Editor] = {"json": jsonc, "toml": toml_tables, "yaml": yaml_mappings}
+
+
+class ClientFile(NamedTuple):
+    """The place of an entry: a client's file for a project, or for all projects of a user."""
+
+    client: Client
+    scope: Scope
+    path: Path
+    """``.`` for a client without a file."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the file is the project's, so that the entry should work on other machines."""
+        return self.scope == "project"
+
+
+def client_file(client: Client, project: Path, scope: Scope | None = None) -> ClientFile:
+    """The client's file on this machine. ``scope``: the preferred one if None.
+
+    Raises :class:`ConfigError` for a scope that the client does not have.
+    """
+    if client.settings:
+        return ClientFile(client, client.settings_scope, Path())
+    if scope is not None and scope not in client.scopes:
+        raise ConfigError(f"{client.title} has no file for a {scope}. Leave out --scope.")
+    scope = scope or client.scopes[0]
+    paths = [_located(path, project) for path in _paths(client, scope)]
+    return ClientFile(client, scope, next((path for path in paths if path.exists()), paths[0]))
+
+
+def client_files(project: Path) -> Iterator[tuple[str, ClientFile]]:
+    """(name of the client, file) of all files that exist on this machine. Raises RuntimeError without a home folder."""
+    for name, client in CLIENTS.items():
+        for scope in client.scopes:
+            file = client_file(client, project, scope)
+            if file.path.is_file():
+                yield name, file
+
+
+def found(project: Path) -> list[str]:
+    """The names of the clients that this project or this user has."""
+    return [name for name, client in CLIENTS.items() if any(_located(sign, project).exists() for sign in client.signs)]
+
+
+def _paths(client: Client, scope: Scope) -> Sequence[str]:
+    if scope == "project":
+        return client.project
+    return (client.user_on_windows,) if client.user_on_windows and sys.platform == "win32" else client.user
+
+
+def located(path: str, project: Path, home: Path, platform: str, environment: Mapping[str, str]) -> Path:
+    """A path of a client on a system. ``platform``: as :data:`sys.platform`."""
+    if path.startswith("~/"):
+        return home / path[2:]
+    base, _, rest = path.partition("/")
+    if base not in ("{app}", "{config}"):
+        return project / path
+    if platform == "win32":
+        folder = Path(environment.get("APPDATA") or home / "AppData" / "Roaming")
+    elif platform == "darwin":
+        folder = home / "Library" / "Application Support" if base == "{app}" else home / ".config"
+    else:
+        folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+    return folder / rest
+
+
+def _located(path: str, project: Path) -> Path:
+    return located(path, project, Path.home(), sys.platform, os.environ)
 
 
 # --- entries -----------------------------------------------------------------------------------------------
 
 
-def default_name(client: Client, project: Path) -> str:
+def default_name(file: ClientFile, project: Path) -> str:
     """The name of a project's server: ``docs`` in the project's own file, the folder's name in one for all projects."""
-    if client.project is not None:
-        return SERVER
+    return SERVER if file.is_shared else folder_name(project)
+
+
+def folder_name(project: Path) -> str:
+    """The name of a project's folder, in the letters that clients allow."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", project.resolve().name).strip("-_")[:40] or SERVER
 
 
 def entry(
-    client: Client, project: Path, options: Mapping[str, Path | str], command: Sequence[str] | None = None
+    file: ClientFile,
+    project: Path,
+    options: Mapping[str, Path | str],
+    name: str,
+    command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """The entry that starts ``anvil serve`` with ``options``: paths, and addresses as text.
 
     A project's own file names nothing outside the project if it can. A user's file has absolute paths, because a
     program that was not started from a shell has another search path. ``command``: the words that start ``anvil``.
     """
-    words = [*(command or _command(client, project)), "serve"]
+    words = [*(command or file.client.starter or _command(file, project)), "serve"]
     for option, value in options.items():
-        words += [option, _spelled(client, project, value) if isinstance(value, Path) else value]
-    return {**client.extra, "command": words[0], "args": words[1:]}
+        words += [option, _spelled(file, project, value) if isinstance(value, Path) else value]
+    return clients.entry(file.client, name, words)
 
 
-def _spelled(client: Client, project: Path, path: Path) -> str:
+def _spelled(file: ClientFile, project: Path, path: Path) -> str:
     """A path in the form of the client."""
-    if client.project is None:
+    if not file.is_shared:
         return str(path)
-    return client.project + path.relative_to(project).as_posix() if path.is_relative_to(project) else path.as_posix()
+    inside = path.is_relative_to(project)
+    return file.client.folder + path.relative_to(project).as_posix() if inside else path.as_posix()
 
 
-def _command(client: Client, project: Path) -> list[str]:
+def _command(file: ClientFile, project: Path) -> list[str]:
     """The command for ``anvil`` without an active virtual environment."""
-    if client.project is not None and installation.outside_environments("anvil"):
+    if file.is_shared and installation.outside_environments("anvil"):
         return ["anvil"]
-    words = installation.lasting(shared=client.project is not None)
-    inside = client.project and Path(words[0]).is_relative_to(project)
-    return [_spelled(client, project, Path(words[0])), *words[1:]] if inside else words
+    words = installation.lasting(shared=file.is_shared)
+    inside = file.is_shared and file.client.folder and Path(words[0]).is_relative_to(project)
+    return [_spelled(file, project, Path(words[0])), *words[1:]] if inside else words
 
 
-def is_ours(server: Any) -> bool:
+def is_ours(client: Client, server: Any) -> bool:
     """Whether an entry starts Anvil: as a program, as a module, or through uvx."""
-    words = _words(server)
+    words = clients.words(client, server)
     names = {Path(word.replace("\\", "/")).stem for word in words[:1]} | set(words[1:])
     return bool(names & {"anvil", "anvil-docs"})
 
 
-def paths_of(server: Any) -> Iterator[tuple[str, str]]:
+def paths_of(client: Client, server: Any) -> Iterator[tuple[str, str]]:
     """(option, value) of an entry's arguments that are local paths."""
-    words = _words(server)[1:]
+    words = clients.words(client, server)[1:]
     for at, word in enumerate(words):
         option, equals, value = word.partition("=")
         if option in PATHS and (equals or at + 1 < len(words)):
@@ -139,69 +172,65 @@ def paths_of(server: Any) -> Iterator[tuple[str, str]]:
                 yield option, named
 
 
-def other_project(client: Client, project: Path, server: Any) -> Path | None:
+def other_project(file: ClientFile, project: Path, server: Any) -> Path | None:
     """The path of another project that an entry in a user's file serves; None for this project."""
-    if client.project is not None:
+    if file.is_shared:
         return None
     here = Path(os.path.realpath(project))
-    paths = [project / value for _, value in paths_of(server) if "${" not in value]
+    paths = [project / value for _, value in paths_of(file.client, server) if "${" not in value]
     return next((path for path in paths if not Path(os.path.realpath(path)).is_relative_to(here)), None)
 
 
-def _words(server: Any) -> list[str]:
-    if not isinstance(server, Mapping):
-        return []
-    arguments = server.get("args", [])
-    words = [server.get("command"), *(arguments if isinstance(arguments, list) else [])]
-    return [word for word in words if isinstance(word, str)]
-
-
-def _replaceable(client: Client, project: Path, old: Any, server: Mapping[str, Any]) -> bool:
+def _replaceable(file: ClientFile, project: Path, old: Any, server: Mapping[str, Any]) -> bool:
     """Whether ``server`` can replace ``old``, which starts Anvil for this project or for a missing folder."""
-    if not is_ours(old):
+    if not is_ours(file.client, old):
         return False
-    away = other_project(client, project, old)
-    if away is None and client.project is None and not [*paths_of(old)]:
-        return _words(old)[1:] == _words(server)[1:]  # a published index: compare the arguments
+    away = other_project(file, project, old)
+    if away is None and not file.is_shared and not [*paths_of(file.client, old)]:
+        # a published index: compare the arguments
+        return clients.words(file.client, old)[1:] == clients.words(file.client, server)[1:]
     return away is None or not away.exists()
 
 
 # --- files -------------------------------------------------------------------------------------------------
 
 
-def merged(text: str | None, client: Client, name: str, server: Mapping[str, Any], project: Path) -> str:
+def snippet(client: Client, name: str, server: dict[str, Any]) -> str:
+    """The text of a file with this entry alone."""
+    return _EDITORS[client.format].dumps(client.key, name, server)
+
+
+def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any], project: Path) -> str:
     """The file's new text with ``server`` under ``name``; the same text when it has it already.
 
     ``text``: the file's text, None without a file. An entry of ``name`` for this project is replaced; its other keys,
-    such as ``env``, are kept. Raises :class:`ConfigError` when the name is another server's, and for invalid JSON.
+    such as ``env``, are kept. Raises :class:`ConfigError` when the name is another server's, and for an invalid file.
     """
+    client, editor = file.client, _EDITORS[file.client.format]
     if text is None or not text.strip("\ufeff \t\r\n"):
-        return json.dumps({client.key: {name: server}}, indent=2) + "\n"
+        return snippet(client, name, server)
     body = text.removeprefix("\ufeff")
+    problem = f"The file is not what {client.title} reads"
     try:
-        servers = _servers(body, client)
-        entry = dict(server)
-        if servers is not None and name in servers:
+        table = _table(body, client)
+        servers = table.get(client.key, {})
+        value = server
+        if name in servers:
             old = servers[name]
             if old == server:
                 return text
-            if not _replaceable(client, project, old, server):
+            if not _replaceable(file, project, old, server):
                 raise ConfigError(f"The name {name!r} is taken by another server, which is left as it is.")
-            entry = {**old, **server}
-            if old == entry:
+            value = {**old, **server}
+            if old == value:
                 return text
-        start = _start(body)
-        if servers is None:
-            new = _put(body, start, client.key, {name: entry})
-        else:
-            new = _put(body, _members(_plain(body), start)[0][client.key][1], name, entry)
-        if _servers(new, client) != {**(servers or {}), name: entry}:
-            raise ValueError("its commas or comments are not those of JSON")
+        problem = "The file is in a form that Anvil does not change"
+        new = editor.put(body, client.key, name, value)
+        if editor.loads(new) != {**table, client.key: {**servers, name: value}}:
+            raise ValueError("another part of it would change")
     except (ValueError, RecursionError) as error:
-        pasted = json.dumps({client.key: {name: server}}, indent=2)
-        raise ConfigError(
-            f"The file is not what {client.title} reads ({_reason(error)}). Put this in yourself:\n{pasted}"
-        ) from error
+        pasted = snippet(client, name, server)
+        raise ConfigError(f"{problem} ({_reason(error)}). Put this in yourself:\n{pasted}") from error
     return text[: len(text) - len(body)] + new
 
 
@@ -211,7 +240,8 @@ def listed(text: str, client: Client) -> dict[str, Any]:
     if not body.strip():
         return {}
     try:
-        return _servers(body, client) or {}
+        servers: dict[str, Any] = _table(body, client).get(client.key, {})
+        return servers
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"it is not what {client.title} reads: {_reason(error)}") from error
 
@@ -223,85 +253,19 @@ def difference(old: str | None, new: str, name: str) -> str:
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
-def _servers(body: str, client: Client) -> dict[str, Any] | None:
-    """The servers of a file's text; None without their key. Raises ValueError for values that are not objects."""
-    table = json.loads(_plain(body))
-    servers = table.get(client.key) if isinstance(table, dict) else table
-    if isinstance(servers, dict) or (isinstance(table, dict) and client.key not in table):
-        return servers
-    raise ValueError(f"{client.key if isinstance(table, dict) else 'the file'} is not an object")
+def _table(body: str, client: Client) -> dict[str, Any]:
+    """The value of a file's text. Raises ValueError if it, or the value of the servers' key, is not an object."""
+    table = _EDITORS[client.format].loads(body)
+    if not isinstance(table, dict):
+        raise ValueError("the file is not an object")
+    if table.get(client.key, {}) is None and client.format == "yaml":  # a key without entries yet
+        del table[client.key]
+    if not isinstance(table.get(client.key, {}), dict):
+        raise ValueError(f"{client.key} is not an object")
+    return table
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"line {error.lineno}: {error.msg}"
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-
-
-# --- JSON with comments, as text ---------------------------------------------------------------------------
-
-_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
-_SPACE = re.compile(r"[ \t\r\n]*")
-
-
-def _blanked(pattern: re.Pattern[str], text: str) -> str:
-    """``text`` with spaces for matches of ``pattern`` outside of strings, so that positions do not change."""
-    return pattern.sub(lambda match: match[1] or re.sub(r"[^\r\n]", " ", match[0]), text)
-
-
-def _plain(text: str) -> str:
-    """``text`` without comments and trailing commas, with the same positions."""
-    return _blanked(_LAST_COMMA, _blanked(_COMMENT, text))
-
-
-def _skip(plain: str, at: int) -> int:
-    """The position after white space."""
-    match = _SPACE.match(plain, at)
-    return match.end() if match else at
-
-
-def _start(body: str) -> int:
-    """The position of the outermost object."""
-    return _skip(_plain(body), 0)
-
-
-def _members(plain: str, start: int) -> tuple[dict[str, tuple[int, int, int]], int]:
-    """Key -> (start of the key, start and end of the value) of the object at ``start``; the position of its ``}``."""
-    decode = json.JSONDecoder().raw_decode
-    members: dict[str, tuple[int, int, int]] = {}
-    at = _skip(plain, start + 1)
-    while plain[at] != "}":
-        begin = at
-        key, at = decode(plain, at)
-        value = _skip(plain, _skip(plain, at) + 1)
-        end = decode(plain, value)[1]
-        members[key] = begin, value, end
-        at = _skip(plain, end)
-        if plain[at] == ",":
-            at = _skip(plain, at + 1)
-    return members, at
-
-
-def _put(text: str, start: int, key: str, value: Any) -> str:
-    """The text with ``value`` under ``key`` of the object at ``start``."""
-    members, brace = _members(_plain(text), start)
-    newline = "\r\n" if "\r\n" in text else "\n"
-    outer = re.match(r"[ \t]*", text[text.rfind("\n", 0, start) + 1 :])[0]  # type: ignore[index]
-    inner = outer + ("\t" if "\n\t" in text else "  ")
-    first = min((begin for begin, _, _ in members.values()), default=start)
-    before = text[text.rfind("\n", 0, first) + 1 : first]
-    if before and not before.strip() and "\n" in text[start:first]:
-        inner = before
-    written = json.dumps(value, indent=inner.removeprefix(outer) or "  ").replace("\n", newline + inner)
-    if key in members:
-        _, begin, end = members[key]
-        return text[:begin] + written + text[end:]
-    last = max((end for _, _, end in members.values()), default=start + 1)
-    comma = _blanked(_COMMENT, text).find(",", last, brace)
-    at, missing = (comma + 1, "") if comma >= 0 else (last, "," if members else "")
-    added = f"{newline}{inner}{json.dumps(key)}: {written}"
-    if not text[at:brace].strip(" \t"):  # the brace is on the same line
-        return f"{text[:at]}{missing}{added}{newline}{outer}{text[brace:]}"
-    rest = re.match(r"[ \t]*(?://[^\n\r]*)?", text[at:])[0]  # type: ignore[index]  # the comment on that line
-    return f"{text[:at]}{missing}{rest}{added}{text[at + len(rest) :]}"

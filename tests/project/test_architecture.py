@@ -29,7 +29,12 @@ DOORS = {
     "huggingface_hub": ("anvil.backends.embedding",),
     "ray": ("anvil.backends.embedding.ray_driver",),
     "openai": ("anvil.backends.embedding.openai",),
-    "yaml": ("anvil.core.markdown.front_matter", "anvil.core.lint.generator", "anvil.services.doctor.yaml_file"),
+    "yaml": (
+        "anvil.core.markdown.front_matter",
+        "anvil.core.lint.generator",
+        "anvil.core.mcp_clients.yaml_mappings",
+        "anvil.services.doctor.yaml_file",
+    ),
     "click": ("anvil.interfaces.cli",),
     "rich": ("anvil.interfaces.cli",),
     "numpy": (

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import sys
 from pathlib import Path
 
 import click
 
-from anvil.backends import installation, safe_write
+from anvil.backends import safe_write
 from anvil.backends.config_files import CONFIG_NAME, index_file, load_config, nearest_config
-from anvil.backends.mcp_clients import CLIENTS, default_name, difference, entry, merged, path_of
 from anvil.backends.sources import missing_folder
 from anvil.core import index_url
 from anvil.core.config.layers import configure
 from anvil.core.config.schema import INDEX_FOLDER, Config
+from anvil.core.mcp_clients.clients import CLIENTS, Scope
 from anvil.errors import ConfigError
 from anvil.interfaces.cli import options, output
+from anvil.interfaces.cli.client_setup import ALL, Setup
 from anvil.interfaces.cli.older_config import OLDER_CONFIG, read_older_config
 
 TEMPLATE = """\
@@ -55,8 +55,16 @@ docs = {docs}
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing: without --commit-index, the index stays out of git.")
 @click.option(
     "--client",
-    type=click.Choice(list(CLIENTS)),
-    help="Instead: add the MCP server to the configuration file of this program.",
+    type=click.Choice([*CLIENTS, ALL]),
+    metavar="NAME",
+    help=f"Instead: add the MCP server to the configuration file of a program: {', '.join(CLIENTS)}; "
+    f"{ALL}: each that this project or this user has.",
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["project", "user"]),
+    help="With --client: the project's file, or the user's file for all projects (default: the project's, if the "
+    "client has one).",
 )
 @click.option("--print", "only_print", is_flag=True, help="With --client: show the change, write nothing.")
 @click.option(
@@ -64,28 +72,47 @@ docs = {docs}
     "title",
     help="With --client: the server's name in that file (default: docs; in a file of the user, the project's name).",
 )
-@click.option("--index", "served", metavar="FILE", help="With --client: the index to serve, a file or an address.")
+@click.option(
+    "--index", "served", metavar="FILE", help="With --client and --links: the index to serve, a file or an address."
+)
 @click.option(
     "--command",
     "started",
     metavar="WORDS",
-    help="With --client: the command that starts anvil, such as 'uvx anvil-docs'.",
+    help="With --client and --links: the command that starts anvil, such as 'uvx anvil-docs'.",
+)
+@click.option(
+    "--links",
+    is_flag=True,
+    help="Instead: print links for a web page, 'Add to VS Code' and others, that add the server of a published index.",
 )
 def command(
     docs: str | None,
     commit_index: bool | None,
     yes: bool,
     client: str | None,
+    scope: Scope | None,
     only_print: bool,
     title: str | None,
     served: str | None,
     started: str | None,
+    links: bool,
 ) -> None:
     """Write anvil.toml, and the line that keeps the index in or out of git. Or set up an MCP client."""
+    setup = Setup(docs, title, served, started, scope, only_print)
     if client is not None:
-        _set_up(client, docs, only_print, title, served, started)
+        setup.write(client)
         return
-    for option, given in (("--print", only_print), ("--name", title), ("--index", served), ("--command", started)):
+    if links:
+        setup.print_links()
+        return
+    for option, given in (
+        ("--print", only_print),
+        ("--scope", scope),
+        ("--name", title),
+        ("--index", served),
+        ("--command", started),
+    ):
         if given:
             raise ConfigError(f"{option} goes with --client. Name a client, such as --client cursor.")
     older = read_older_config() if docs is None and nearest_config(Path.cwd()) is None else None
@@ -158,87 +185,6 @@ def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
         if (base / parent_config.docs).resolve() != Path(docs).resolve():
             return configure({}, os.environ, {"docs": docs}), here, None
     return *load_config(config_file, {"docs": docs}), config_file
-
-
-def _set_up(
-    chosen: str, docs: str | None, only_print: bool, name: str | None, index: str | None, started: str | None
-) -> None:
-    """Put ``anvil serve`` into the client's file, next to the entries that are there."""
-    client = CLIENTS[chosen]
-    config = nearest_config(Path.cwd()) if docs is None else None
-    project = config.parent if config else Path.cwd()
-    server = entry(client, project, _options(docs, config, index), _words(started))
-    if name is not None and not name.strip():
-        raise ConfigError("--name is empty. Give the server a name, such as --name my-docs.")
-    name = name or default_name(client, project)
-    file = path_of(client, project)
-    if file.is_relative_to(project) and not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(project)):
-        raise ConfigError(f"{file} is a link to a place outside the project. Remove it, and try again.")
-    shown = os.path.relpath(file) if file.is_relative_to(project) else str(file)
-    try:
-        old = file.read_bytes().decode("utf-8") if file.exists() else None
-        new = merged(old, client, name, server, project)
-        if new == old:
-            output.say(f"{client.title} has the server already: {shown} is not changed.")
-            return
-        output.say(difference(old, new, Path(shown).as_posix()), nl=False)
-        if only_print:
-            return
-        _replace(file, new)
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{shown} is not UTF-8 text. Save it as UTF-8, and try again.") from error
-    except OSError as error:
-        raise ConfigError(
-            f"{shown} cannot be written ({error.strerror}). Add the lines that --print shows yourself."
-        ) from error
-    except ConfigError as error:
-        taken = "is taken by another server" in str(error)
-        again = f" Choose another name: {_again(chosen, docs, index, started, name)}" if taken else ""
-        raise ConfigError(f"{shown}: {error}{again}") from error
-    output.say(f"Wrote {shown}. Restart {client.title}, or let it reload its MCP servers.")
-
-
-def _options(docs: str | None, config: Path | None, index: str | None) -> dict[str, Path | str]:
-    """The options of ``anvil serve`` that name this project."""
-    options: dict[str, Path | str] = {}
-    folder = Path(os.path.abspath(docs or "docs"))
-    if config:
-        options["--config"] = config.parent  # the folder: the file is not thereby trusted
-    elif folder.is_dir():
-        options["--docs"] = folder
-    elif docs is not None or index is None:
-        raise ConfigError(f"There is no folder {docs or 'docs'}. {missing_folder.advice(folder)}")
-    if index is not None and index_url.is_remote(index):
-        if index_url.spelled_without_secrets(index) != index:
-            raise ConfigError("The address of --index holds a password, which would be written into the client's file.")
-        options["--index"] = index
-    elif index is not None:
-        options["--index"] = Path(os.path.abspath(index))
-    return options
-
-
-def _words(command: str | None) -> list[str] | None:
-    """The words of ``--command``. The path of an existing file is one word, spaces included."""
-    if command is None:
-        return None
-    words = [command] if Path(command).is_file() else shlex.split(command, posix=os.name != "nt")
-    if not words:
-        raise ConfigError("--command is empty. Give the command that starts anvil, such as --command 'uvx anvil-docs'.")
-    return words
-
-
-def _again(chosen: str, docs: str | None, index: str | None, command: str | None, name: str) -> str:
-    """The same command with another name for the server."""
-    given = {"--docs": docs, "--index": index, "--command": command, "--name": f"{name}-2"}
-    words = [word for option, value in given.items() if value is not None for word in (option, value)]
-    return installation.line(["anvil", "init", "--client", chosen, *words])
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write a file whole or not at all; a link to it stays a link."""
-    target = Path(os.path.realpath(file))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    safe_write.write_file(target, text)
 
 
 def _quoted(text: str) -> str:

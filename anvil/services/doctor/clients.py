@@ -6,22 +6,22 @@ import itertools
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from anvil.backends import installation
 from anvil.backends.config_files import CONFIG_NAME
 from anvil.backends.mcp_clients import (
-    CLIENTS,
-    FOLDER,
-    Client,
+    ClientFile,
+    client_files,
     default_name,
     is_ours,
     listed,
     other_project,
-    path_of,
     paths_of,
 )
+from anvil.core.mcp_clients.clients import FOLDER, words
 from anvil.errors import ConfigError
 from anvil.models.findings import Finding
 from anvil.services.doctor.place import Place
@@ -30,19 +30,18 @@ from anvil.services.doctor.place import Place
 def examine(place: Place) -> Iterator[Finding]:
     """A finding for each entry of Anvil in a client's file, or one finding if there are none."""
     count = 0
-    for name, client in CLIENTS.items():
-        try:
-            file = path_of(client, place.project)
-        except RuntimeError:  # there is no home folder
-            continue
-        if not file.is_file():
-            continue
-        for finding in _file(place, name, client, file):
+    for name, file in _existing(place):
+        for finding in _file(place, name, file):
             count += 1
             yield finding
     if not count:
         text = "No MCP client of this project or user is set up for Anvil. To set up one, such as Claude Code:"
         yield Finding("clients", "ok", text, _init(place, "claude-code"))
+
+
+def _existing(place: Place) -> Iterator[tuple[str, ClientFile]]:
+    with suppress(RuntimeError):  # there is no home folder
+        yield from client_files(place.project)
 
 
 def _init(place: Place, name: str, *more: str) -> str:
@@ -51,33 +50,33 @@ def _init(place: Place, name: str, *more: str) -> str:
     return place.at(place.project, place.anvil("init", "--client", name, *more, options=options))
 
 
-def _file(place: Place, name: str, client: Client, file: Path) -> Iterator[Finding]:
-    shown = place.shown(file)
+def _file(place: Place, name: str, file: ClientFile) -> Iterator[Finding]:
+    client, shown = file.client, place.shown(file.path)
+    scope = () if file.scope == client.scopes[0] else ("--scope", file.scope)
     try:
-        servers = listed(file.read_text("utf-8"), client)
+        servers = listed(file.path.read_text("utf-8"), client)
     except (ConfigError, UnicodeDecodeError) as error:
         text = f"{shown} cannot be read: {error}. Correct it, or move it away and write a new one:"
-        yield Finding("clients", "wrong", text, f"{_aside(place, file)} && {_init(place, name)}")
+        yield Finding("clients", "wrong", text, f"{_aside(place, file.path)} && {_init(place, name, *scope)}")
         return
     except OSError as error:
         yield Finding("clients", "wrong", f"{shown} cannot be read ({error.strerror}).")
         return
-    own = default_name(client, place.project)
-    here = any(is_ours(entry) and other_project(client, place.project, entry) is None for entry in servers.values())
-    for title, server in servers.items():
-        if not is_ours(server):
-            continue
-        problem = _problem(place, client, server)
-        away = other_project(client, place.project, server)
+    own = default_name(file, place.project)
+    ours = {title: server for title, server in servers.items() if is_ours(client, server)}
+    here = any(other_project(file, place.project, server) is None for server in ours.values())
+    for title, server in ours.items():
+        problem = _problem(place, file, server)
+        away = other_project(file, place.project, server)
         named = () if title == own else ("--name", title)
         if problem is not None:
-            command = None if away is not None and away.exists() else _init(place, name, *named)
+            command = None if away is not None and away.exists() else _init(place, name, *scope, *named)
             yield Finding("clients", "wrong", f"{client.title} cannot start {title!r} of {shown}: {problem}.", command)
         elif away is None:
             yield Finding("clients", "ok", f"{client.title} can start {title!r} of {shown}.")
         elif title == own and not here:
             text = f"{title!r} of {client.title} ({shown}) serves {away}, not this project. To add this project:"
-            yield Finding("clients", "note", text, _init(place, name, "--name", _free(own, servers)))
+            yield Finding("clients", "note", text, _init(place, name, *scope, "--name", _free(own, servers)))
 
 
 def _free(name: str, servers: Mapping[str, Any]) -> str:
@@ -90,9 +89,10 @@ def _aside(place: Place, file: Path) -> str:
     return installation.line(["move" if os.name == "nt" else "mv", shown, f"{shown}.broken"])
 
 
-def _problem(place: Place, client: Client, server: Mapping[str, Any]) -> str | None:
+def _problem(place: Place, file: ClientFile, server: Mapping[str, Any]) -> str | None:
     """Why an entry cannot be started; None when it can."""
-    command = str(server["command"]).replace(FOLDER, f"{place.project}/") if server.get("command") else ""
+    started = words(file.client, server)
+    command = started[0].replace(FOLDER, f"{place.project}/") if started else ""
     if not command:
         return "it has no command"
     if "${" not in command and installation.outside_environments(command) is None:
@@ -100,11 +100,11 @@ def _problem(place: Place, client: Client, server: Mapping[str, Any]) -> str | N
             return f"there is no program {command}"
         inside = ": it is in a virtual environment, which a client does not activate" if shutil.which(command) else ""
         return f"there is no program {command} on the PATH{inside}"
-    for option, value in paths_of(server):
+    for option, value in paths_of(file.client, server):
         if "${" in value.replace(FOLDER, ""):
             continue
         path = _path(place, value)
-        if client.project is None and not Path(value).is_absolute():
+        if not file.is_shared and not Path(value).is_absolute():
             return f"{option} {value} is not an absolute path, and the folder that it starts from is not known"
         if not path.exists():
             return f"{option} names {path}, which does not exist"

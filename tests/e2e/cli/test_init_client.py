@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from anvil.backends.mcp_clients import CLIENTS, default_name, path_of
+from anvil.backends.mcp_clients import client_file, default_name, listed
+from anvil.core.mcp_clients.clients import CLIENTS, words
 from tests.conftest import linked, write
 from tests.support.in_process import complaint, program
 
@@ -27,20 +29,19 @@ def project(docs: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
 
 
 def entry_of(project: Path, name: str, title: str) -> dict[str, Any]:
-    client = CLIENTS[name]
-    found: dict[str, Any] = json.loads(path_of(client, project).read_text())[client.key][title]
+    found: dict[str, Any] = listed(client_file(CLIENTS[name], project).path.read_text(), CLIENTS[name])[title]
     return found
 
 
-@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("name", [name for name in CLIENTS if CLIENTS[name].scopes])
 def test_it_is_shown_written_and_then_left_alone(project: Path, name: str) -> None:
-    client = CLIENTS[name]
-    file = path_of(client, project)
+    client, place = CLIENTS[name], client_file(CLIENTS[name], project)
+    file = place.path
     shown = program("init", "--client", name, "--print", cwd=project).stdout
-    assert f'+  "{client.key}"' in shown and not file.exists()
+    assert client.key in shown and not file.exists()
     written = program("init", "--client", name, cwd=project).stdout
     assert written.startswith(shown) and client.title in written
-    assert list(json.loads(file.read_text())[client.key]) == [default_name(client, project)]
+    assert list(listed(file.read_text(), client)) == [default_name(place, project)]
     before = file.read_bytes()
     assert "is not changed" in program("init", "--client", name, cwd=project).stdout
     assert file.read_bytes() == before and not (project / "anvil.toml").exists()
@@ -125,7 +126,10 @@ def test_two_projects_in_a_users_file_keep_apart(
     twin = write(tmp_path_factory.mktemp("twin") / second.name, {"docs/a.md": "# A\n"})
     for each in (project, second):
         program("init", "--client", name, cwd=each)
-    assert str(project / "docs") in entry_of(project, name, default_name(CLIENTS[name], project))["args"]
+    assert (
+        str(project / "docs")
+        in entry_of(project, name, default_name(client_file(CLIENTS[name], project), project))["args"]
+    )
     assert str(second / "docs") in entry_of(second, name, second.name)["args"]
     assert f"--name {second.name}-2" in complaint("init", "--client", name, cwd=twin)
     program("init", "--client", name, "--name", "twin", cwd=twin)
@@ -161,3 +165,97 @@ def test_a_command_in_an_environment_that_no_client_enters_is_absolute(
     assert entry_of(project, "claude-code", "docs")["command"] == str(inside)
     program("init", "--client", "cursor", cwd=project)
     assert entry_of(project, "cursor", "docs")["command"] == "${workspaceFolder}/.venv/bin/anvil"
+
+
+# --- several clients, scopes, formats -------------------------------------------------------------------------
+
+
+def test_all_clients_of_the_project_and_the_user(project: Path) -> None:
+    assert "No MCP client was found" in complaint("init", "--client", "all", cwd=project)
+    for folder in (".cursor", ".codex", ".roo"):
+        (project / folder).mkdir()
+    (Path.home() / ".lmstudio").mkdir()
+    (project / ".cursor/mcp.json").write_text("{ broken")
+    told = program("init", "--client", "all", cwd=project, code=2).stderr
+    assert "1 client of 4 could not be set up: Cursor." in told and "Put this in yourself" in told
+    assert (project / ".cursor/mcp.json").read_text() == "{ broken"
+    for name, title in (("codex", "docs"), ("roo-code", "docs"), ("lm-studio", project.name)):
+        assert words(CLIENTS[name], entry_of(project, name, title))[1] == "serve"
+    (project / ".cursor/mcp.json").unlink()
+    done = program("init", "--client", "all", cwd=project).stdout
+    assert done.count("has the server already") == 3 and "Wrote .cursor" in done
+
+
+def test_the_file_for_all_projects_of_a_user(project: Path) -> None:
+    program("init", "--client", "codex", "--scope", "user", cwd=project)
+    text = (Path.home() / ".codex/config.toml").read_text()
+    assert f"[mcp_servers.{project.name}]" in text and not (project / ".codex").exists()
+    assert str(project / "docs") in listed(text, CLIENTS["codex"])[project.name]["args"]
+    assert "has no file for a project" in complaint("init", "--client", "zed", "--scope", "project", cwd=project)
+    assert "--scope goes with --client" in complaint("init", "--scope", "user", cwd=project)
+
+
+def test_toml_and_yaml_keep_their_comments(project: Path) -> None:
+    codex = write(project, {".codex/config.toml": "# mine\n[mcp_servers.other] # keep\ncommand = 'x'\n"})
+    goose = write(Path.home(), {".config/goose/config.yaml": "# mine\nextensions:\n  other: # keep\n    enabled: no\n"})
+    for name, file in (("codex", codex / ".codex/config.toml"), ("goose", goose / ".config/goose/config.yaml")):
+        before = file.read_text()
+        diff = program("init", "--client", name, cwd=project).stdout
+        assert [line for line in diff.splitlines()[2:] if line.startswith("-")] == []
+        assert "# mine" in file.read_text() and "# keep" in file.read_text() and file.read_text() != before
+        file.write_text("a = [ : }")
+        assert "Put this in yourself" in complaint("init", "--client", name, cwd=project)
+        assert file.read_text() == "a = [ : }"
+
+
+def test_a_read_only_file_stays(project: Path) -> None:
+    file = write(project, {".mcp.json": "{}"}) / ".mcp.json"
+    file.chmod(0o444)
+    told = program("init", "--client", "claude-code", cwd=project, code=2)
+    assert "it is read-only" in told.stderr and '+    "docs": {' in told.stdout
+    assert file.read_text() == "{}"
+
+
+def test_a_client_without_a_file_gets_text_to_paste(project: Path) -> None:
+    printed = program("init", "--client", "jetbrains", cwd=project)
+    assert json.loads(printed.stdout)["mcpServers"][project.name]["args"][-1] == str(project / "docs")
+    assert "Settings | Tools" in printed.stderr
+    agent = json.loads(program("init", "--client", "copilot-agent", cwd=project).stdout)["mcpServers"]["docs"]
+    assert agent["command"] == "pipx" and agent["args"][-2:] == ["--docs", "docs"] and agent["tools"] == ["*"]
+
+
+def test_links_for_a_web_page(project: Path) -> None:
+    printed = program("init", "--links", "--index", "https://docs.example.org/", cwd=project).stdout
+    assert [line.partition("]")[0] for line in printed.splitlines()] == [
+        "[Add to VS Code",
+        "[Add to Cursor",
+        "[Add to LM Studio",
+    ]
+    assert "published index" in complaint("init", "--links", cwd=project)
+    assert "password" in complaint("init", "--links", "--index", "https://u:pw@docs.example.org/", cwd=project)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows needs variables of its own to start a program")
+def test_a_desktop_client_can_start_the_entry_with_an_empty_path(project: Path) -> None:
+    program("init", "--client", "lm-studio", "--command", f"{sys.executable} -m anvil", cwd=project)
+    program("init", "--client", "windsurf", cwd=project)
+    command = words(CLIENTS["windsurf"], entry_of(project, "windsurf", project.name))
+    assert os.path.isabs(command[0])
+    started = words(CLIENTS["lm-studio"], entry_of(project, "lm-studio", project.name))
+    request = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    }
+    done = subprocess.run(
+        started,
+        input=json.dumps(request) + "\n",
+        env={"PATH": "", "HOME": str(Path.home())},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"]["name"]

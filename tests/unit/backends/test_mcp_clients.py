@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.backends.mcp_clients import CLIENTS, Client, default_name, difference, entry, listed, merged
+from anvil.backends.mcp_clients import ClientFile, client_file, default_name, difference, entry, listed, located, merged
+from anvil.core.mcp_clients.clients import CLIENTS, Client
 from anvil.errors import ConfigError
 
-ZED = CLIENTS["zed"]
+ZED, VSCODE = CLIENTS["zed"], CLIENTS["vscode"]
+SUFFIXES = {"json": (".json", ".jsonc"), "toml": (".toml",), "yaml": (".yaml",)}
 SERVER = {"command": "anvil", "args": ["serve", "--docs", "docs"]}
 
 
 def put(text: str | None, client: Client, name: str, server: dict[str, Any]) -> str:
-    return merged(text, client, name, server, Path("/project"))
+    return merged(text, ClientFile(client, client.scopes[0], Path("x")), name, server, Path("/project"))
 
 
 SETTINGS = """\
@@ -64,7 +66,7 @@ def test_comments_and_entries_stay() -> None:
     ],
 )
 def test_where_it_is_put(old: str | None, new: str) -> None:
-    assert put(old, CLIENTS["vscode"], "d", {}) == new
+    assert put(old, VSCODE, "d", {}) == new
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_where_it_is_put(old: str | None, new: str) -> None:
 )
 def test_what_is_not_understood_is_left_alone_with_the_text_to_paste(text: str) -> None:
     with pytest.raises(ConfigError, match=r'(?s)VS Code reads .*Put this in yourself.*"servers"'):
-        put(text, CLIENTS["vscode"], "docs", SERVER)
+        put(text, VSCODE, "docs", SERVER)
 
 
 values = st.recursive(
@@ -96,11 +98,11 @@ def test_any_json_keeps_all_it_held(found: dict[str, object], indent: int | str 
     expected = {**found, "servers": {**servers, "docs": SERVER}}
     if "docs" in servers:
         with pytest.raises(ConfigError, match="taken by another server"):
-            put(text, CLIENTS["vscode"], "docs", SERVER)
+            put(text, VSCODE, "docs", SERVER)
         return
-    new = put(text, CLIENTS["vscode"], "docs", SERVER)
-    assert json.loads(new) == expected and listed(new, CLIENTS["vscode"]) == expected["servers"]
-    assert put(new, CLIENTS["vscode"], "docs", SERVER) == new
+    new = put(text, VSCODE, "docs", SERVER)
+    assert json.loads(new) == expected and listed(new, VSCODE) == expected["servers"]
+    assert put(new, VSCODE, "docs", SERVER) == new
 
 
 COMMENTS = st.sampled_from(["", " ", "\n", '// a "comment", [\n', "/* } */", "\r\n\t"])
@@ -110,8 +112,8 @@ COMMENTS = st.sampled_from(["", " ", "\n", '// a "comment", [\n', "/* } */", "\r
 def test_comments_and_commas_anywhere_stay(between: list[str], comma: bool, outer: bool) -> None:
     tokens = ["{", '"servers"', ":", "{", '"x//"', ":", '"/*"', "," if comma else "", "}", "," if outer else ""]
     text = "".join(token + gap for token, gap in zip(tokens, [*between, ""], strict=True)) + "}"
-    new = put(text, CLIENTS["vscode"], "docs", SERVER)
-    assert listed(new, CLIENTS["vscode"]) == {"x//": "/*", "docs": SERVER}
+    new = put(text, VSCODE, "docs", SERVER)
+    assert listed(new, VSCODE) == {"x//": "/*", "docs": SERVER}
     assert new.count("// a") == text.count("// a") and new.count("/*") == text.count("/*")
 
 
@@ -119,38 +121,84 @@ OURS = {"command": "anvil", "args": ["serve", "--docs", "old"], "env": {"ANVIL_T
 
 
 def test_an_entry_of_ours_is_replaced_and_keeps_its_environment() -> None:
-    new = put(json.dumps({"servers": {"d": OURS, "e": 2}}), CLIENTS["vscode"], "d", SERVER)
+    new = put(json.dumps({"servers": {"d": OURS, "e": 2}}), VSCODE, "d", SERVER)
     assert json.loads(new) == {"servers": {"d": {**OURS, **SERVER}, "e": 2}}
 
 
 @pytest.mark.parametrize("other", [{"command": "npx", "args": ["docs-server"]}, {"url": "https://x/mcp"}, {}, None, 3])
 def test_an_entry_that_is_not_ours_is_never_replaced(other: object) -> None:
     with pytest.raises(ConfigError, match="'d' is taken by another server"):
-        put(json.dumps({"servers": {"d": other}}), CLIENTS["vscode"], "d", SERVER)
+        put(json.dumps({"servers": {"d": other}}), VSCODE, "d", SERVER)
 
 
 def test_in_a_users_file_an_entry_of_another_project_is_not_ours(tmp_path: Path) -> None:
-    desktop, one, two = CLIENTS["claude-desktop"], tmp_path / "a/handbook", tmp_path / "b/handbook"
+    one, two = tmp_path / "a/handbook", tmp_path / "b/handbook"
     for each in (one, two):
         (each / "docs").mkdir(parents=True)
+    desktop = client_file(CLIENTS["claude-desktop"], one)
     name = default_name(desktop, one)
-    assert name == default_name(desktop, two) == "handbook" and default_name(CLIENTS["cursor"], one) == "docs"
-    first = merged(None, desktop, name, entry(desktop, one, {"--docs": one / "docs"}), one)
+    assert name == default_name(desktop, two) == "handbook"
+    assert default_name(client_file(CLIENTS["cursor"], one), one) == "docs"
+    first = merged(None, desktop, name, entry(desktop, one, {"--docs": one / "docs"}, name), one)
     with pytest.raises(ConfigError, match="taken by another server"):
-        merged(first, desktop, name, entry(desktop, two, {"--docs": two / "docs"}), two)
+        merged(first, desktop, name, entry(desktop, two, {"--docs": two / "docs"}, name), two)
     (one / "docs").rmdir()  # nothing is served any more
-    new = merged(first, desktop, name, entry(desktop, two, {"--docs": two / "docs"}), two)
+    new = merged(first, desktop, name, entry(desktop, two, {"--docs": two / "docs"}, name), two)
     assert str(two / "docs") in new and str(one / "docs") not in new
 
 
+@pytest.mark.parametrize("scope", ["project", "user"])
 @pytest.mark.parametrize("name", CLIENTS)
-@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
-def test_each_client_has_a_file_on_each_system(name: str, platform: str, tmp_path: Path) -> None:
+def test_an_entry_is_read_as_it_was_written(name: str, scope: str, tmp_path: Path) -> None:
     client, project = CLIENTS[name], tmp_path / "project"
-    file = client.file(project, tmp_path, platform, {"APPDATA": str(tmp_path / "roaming")})
-    assert file.is_relative_to(tmp_path) and file.suffix == ".json"
-    assert file.is_relative_to(project) == (client.project is not None)
-    server = entry(client, project, {"--docs": project / "docs"}, ["anvil"])
-    assert server["args"][:2] == ["serve", "--docs"]
-    assert (str(tmp_path) in server["args"][2]) == (client.project is None)
-    assert json.loads(put(None, client, "docs", server)) == {client.key: {"docs": server}}
+    if scope not in client.scopes:
+        pytest.skip("the client has no such file")
+    file = client_file(client, project, scope)  # type: ignore[arg-type]
+    assert file.path.is_relative_to(project) == file.is_shared == (scope == "project")
+    server = entry(file, project, {"--docs": project / "docs"}, "docs", ["anvil"])
+    assert client.arguments == "" or server[client.arguments][:2] == ["serve", "--docs"]
+    assert (str(tmp_path) in str(server)) == (scope == "user")
+    text = merged(None, file, "docs", server, project)
+    assert listed(text, client) == {"docs": server}
+    assert merged(text, file, "docs", server, project) == text
+    assert merged(text.replace("\n", "\r\n"), file, "other", server, project).count("\r\n") == merged(
+        text, file, "other", server, project
+    ).count("\n")
+
+
+def test_a_scope_that_a_client_lacks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Windsurf has no file for a project"):
+        client_file(CLIENTS["windsurf"], tmp_path, "project")
+
+
+def test_the_file_that_exists_is_used(tmp_path: Path) -> None:
+    assert client_file(CLIENTS["opencode"], tmp_path).path == tmp_path / "opencode.json"
+    (tmp_path / "opencode.jsonc").write_text("{}")
+    assert client_file(CLIENTS["opencode"], tmp_path).path == tmp_path / "opencode.jsonc"
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+@pytest.mark.parametrize("name", CLIENTS)
+def test_each_client_has_a_file_on_each_system_or_settings(name: str, platform: str, tmp_path: Path) -> None:
+    client, project = CLIENTS[name], tmp_path / "project"
+    paths = [*client.project, *client.user, *([client.user_on_windows] if client.user_on_windows else [])]
+    assert bool(paths) != bool(client.settings) and bool(client.signs) != bool(client.settings)
+    for path in paths:
+        file = located(path, project, tmp_path, platform, {"APPDATA": str(tmp_path / "roaming")})
+        assert file.is_relative_to(tmp_path) and "{" not in str(file) and "~" not in str(file)
+        assert file.suffix in SUFFIXES[client.format]
+        assert file.is_relative_to(project) == (path in client.project)
+
+
+@pytest.mark.parametrize(
+    ("platform", "path", "expected"),
+    [
+        ("linux", "{app}/Claude/x.json", ".config/Claude/x.json"),
+        ("darwin", "{app}/Claude/x.json", "Library/Application Support/Claude/x.json"),
+        ("darwin", "{config}/zed/x.json", ".config/zed/x.json"),
+        ("win32", "{config}/zed/x.json", "AppData/Roaming/zed/x.json"),
+        ("linux", "~/.codex/x.toml", ".codex/x.toml"),
+    ],
+)
+def test_where_files_are(platform: str, path: str, expected: str) -> None:
+    assert located(path, Path("project"), Path("home"), platform, {}) == Path("home", expected)

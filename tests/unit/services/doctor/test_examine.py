@@ -16,8 +16,10 @@ import apsw
 import pytest
 
 import anvil
-from anvil.backends.mcp_clients import CLIENTS, default_name, path_of
+from anvil.backends import mcp_clients
+from anvil.backends.mcp_clients import client_file, default_name
 from anvil.backends.store.digest import checksum
+from anvil.core.mcp_clients.clients import CLIENTS
 from anvil.models.findings import Finding
 from anvil.services.doctor import examinations, folders, place
 from tests.conftest import PAGES, write
@@ -390,15 +392,15 @@ def on_path(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 def listed(name: str) -> tuple[Path, dict[str, Any]]:
     """A client's file, and the entry in it."""
-    file = path_of(CLIENTS[name], Path.cwd())
-    title = default_name(CLIENTS[name], Path.cwd())
-    return file, json.loads(file.read_text())[CLIENTS[name].key][title]
+    place = client_file(CLIENTS[name], Path.cwd())
+    file, title = place.path, default_name(place, Path.cwd())
+    return file, mcp_clients.listed(file.read_text(), CLIENTS[name])[title]
 
 
 def rewritten(name: str, title: str | None = None, **changes: Any) -> None:
     file, server = listed(name)
-    own = title or default_name(CLIENTS[name], Path.cwd())
-    file.write_text(json.dumps({CLIENTS[name].key: {own: server | changes}}))
+    own = title or default_name(client_file(CLIENTS[name], Path.cwd()), Path.cwd())
+    file.write_text(mcp_clients.snippet(CLIENTS[name], own, server | changes))
 
 
 posix = pytest.mark.skipif(os.name == "nt", reason="a program of the shell stands in")
@@ -417,6 +419,9 @@ posix = pytest.mark.skipif(os.name == "nt", reason="a program of the shell stand
         ("cursor", {"args": ["serve", "--config=../gone.toml"]}, "gone.toml, which does not exist"),
         ("vscode", None, "cannot be read: it is not what VS Code reads: line 1"),
         ("zed", {"args": ["serve", "--docs", "docs"]}, "is not an absolute path"),
+        ("codex", {"command": "/gone/anvil"}, "there is no program /gone/anvil"),
+        ("opencode", {"command": ["/gone/anvil", "serve"]}, "there is no program /gone/anvil"),
+        ("goose", {"cmd": "/gone/anvil"}, "there is no program /gone/anvil"),
     ],
 )
 def test_a_client_that_cannot_start_the_server(

@@ -1,0 +1,248 @@
+"""The MCP clients that Anvil sets up: where each keeps its servers, and the form of an entry.
+
+To add a client, add an entry to :data:`CLIENTS`. Paths begin with ``~/`` (the home folder), ``{config}/`` (the folder
+of configuration files: ``~/.config``, on Windows ``%APPDATA%``) or ``{app}/`` (the same, on macOS
+``~/Library/Application Support``). Others are relative to the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+FOLDER = "${workspaceFolder}/"
+"""Editors start servers in any folder, and replace this by the project's."""
+
+Format = Literal["json", "toml", "yaml"]
+Scope = Literal["project", "user"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A program that starts MCP servers."""
+
+    title: str
+    documentation: str
+    """The address of the published format."""
+    verified: str
+    """The date on which this entry was compared with that page."""
+    project: tuple[str, ...] = ()
+    """Names of its file in a project, which can be committed. The first is created if none exists."""
+    user: tuple[str, ...] = ()
+    """Paths of its file for all projects of a user."""
+    user_on_windows: str = ""
+    """That path on Windows, where it differs."""
+    settings: str = ""
+    """The place to paste an entry, for a client without such a file."""
+    settings_scope: Scope = "user"
+    """Whether such an entry is for the project on any machine, or for this user."""
+    starter: tuple[str, ...] = ()
+    """The command that starts Anvil, where it is not this machine that starts it."""
+    format: Format = "json"
+    key: str = "mcpServers"
+    """The key of the servers in the file."""
+    command: str = "command"
+    arguments: str = "args"
+    """The key of the arguments; ``""``: they are in the list ``command``."""
+    name: str = ""
+    """The key that repeats the server's name; ``""``: none."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Further values of an entry."""
+    folder: str = ""
+    """What precedes paths of the project in the project's file."""
+    signs: tuple[str, ...] = ()
+    """Files and folders that show that a project or a user has this client."""
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Where its entry can be, the preferred place first."""
+        return (*(("project",) if self.project else ()), *(("user",) if self.user else ()))
+
+
+_GLOBAL_STORAGE = "{app}/Code/User/globalStorage"
+_COPILOT = {"type": "local", "tools": ["*"]}
+
+CLIENTS: Mapping[str, Client] = {
+    "claude-code": Client(
+        title="Claude Code",
+        documentation="https://code.claude.com/docs/en/mcp",
+        verified="2026-11-22",
+        project=(".mcp.json",),
+        signs=(".mcp.json", ".claude", "CLAUDE.md", "~/.claude"),
+    ),
+    "claude-desktop": Client(
+        title="Claude Desktop",
+        documentation="https://modelcontextprotocol.io/docs/develop/connect-local-servers",
+        verified="2026-11-22",
+        user=("{app}/Claude/claude_desktop_config.json",),
+        signs=("{app}/Claude",),
+    ),
+    "cursor": Client(
+        title="Cursor",
+        documentation="https://cursor.com/docs/context/mcp",
+        verified="2026-11-22",
+        project=(".cursor/mcp.json",),
+        user=("~/.cursor/mcp.json",),
+        folder=FOLDER,
+        signs=(".cursor", "~/.cursor"),
+    ),
+    "vscode": Client(
+        title="VS Code",
+        documentation="https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
+        verified="2026-11-22",
+        project=(".vscode/mcp.json",),
+        user=("{app}/Code/User/mcp.json",),
+        key="servers",
+        extra={"type": "stdio"},
+        folder=FOLDER,
+        signs=(".vscode", "{app}/Code"),
+    ),
+    "zed": Client(
+        title="Zed",
+        documentation="https://zed.dev/docs/ai/mcp",
+        verified="2026-11-22",
+        user=("{config}/zed/settings.json",),
+        key="context_servers",
+        extra={"source": "custom"},  # older versions require it, newer ones ignore it
+        signs=("{config}/zed", ".zed"),
+    ),
+    "codex": Client(
+        title="Codex",
+        documentation="https://developers.openai.com/codex/mcp",
+        verified="2026-11-22",
+        project=(".codex/config.toml",),
+        user=("~/.codex/config.toml",),
+        format="toml",
+        key="mcp_servers",
+        signs=(".codex", "~/.codex"),
+    ),
+    "gemini-cli": Client(
+        title="Gemini CLI",
+        documentation="https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
+        verified="2026-11-22",
+        project=(".gemini/settings.json",),
+        user=("~/.gemini/settings.json",),
+        signs=(".gemini", "GEMINI.md", "~/.gemini"),
+    ),
+    "opencode": Client(
+        title="opencode",
+        documentation="https://opencode.ai/docs/mcp-servers/",
+        verified="2026-11-22",
+        project=("opencode.json", "opencode.jsonc"),
+        user=("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
+        key="mcp",
+        arguments="",
+        extra={"type": "local", "enabled": True},
+        signs=("opencode.json", "opencode.jsonc", ".opencode", "~/.config/opencode"),
+    ),
+    "windsurf": Client(
+        title="Windsurf",
+        documentation="https://docs.windsurf.com/windsurf/cascade/mcp",
+        verified="2026-11-22",
+        user=("~/.codeium/windsurf/mcp_config.json",),
+        signs=(".windsurf", ".windsurfrules", "~/.codeium/windsurf"),
+    ),
+    "cline": Client(
+        title="Cline in VS Code",
+        documentation="https://docs.cline.bot/mcp/adding-and-configuring-servers",
+        verified="2026-11-22",
+        user=(f"{_GLOBAL_STORAGE}/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",),
+        signs=(f"{_GLOBAL_STORAGE}/saoudrizwan.claude-dev",),
+    ),
+    "cline-cli": Client(
+        title="Cline CLI",
+        documentation="https://docs.cline.bot/mcp/mcp-overview",
+        verified="2026-11-22",
+        user=("~/.cline/data/settings/cline_mcp_settings.json",),
+        signs=("~/.cline",),
+    ),
+    "roo-code": Client(
+        title="Roo Code",
+        documentation="https://docs.roocode.com/features/mcp/using-mcp-in-roo",
+        verified="2026-11-22",
+        project=(".roo/mcp.json",),
+        user=(f"{_GLOBAL_STORAGE}/rooveterinaryinc.roo-cline/settings/mcp_settings.json",),
+        signs=(".roo", ".roomodes", f"{_GLOBAL_STORAGE}/rooveterinaryinc.roo-cline"),
+    ),
+    "continue": Client(
+        title="Continue",
+        documentation="https://docs.continue.dev/customize/deep-dives/mcp",
+        verified="2026-11-22",
+        project=(".continue/mcpServers/mcp.json",),  # it reads this form as well as its own YAML
+        signs=(".continue", "~/.continue"),
+    ),
+    "junie": Client(
+        title="Junie",
+        documentation="https://junie.jetbrains.com/docs/junie-cli-mcp-configuration.html",
+        verified="2026-11-22",
+        user=("~/.junie/mcp/mcp.json",),  # its file in a project needs absolute paths, so it cannot be shared
+        signs=(".junie", "~/.junie"),
+    ),
+    "jetbrains": Client(
+        title="JetBrains AI Assistant",
+        documentation="https://www.jetbrains.com/help/ai-assistant/mcp.html",
+        verified="2026-11-22",
+        settings="Settings | Tools | AI Assistant | Model Context Protocol (MCP) | Add, as JSON",
+    ),
+    "copilot-cli": Client(
+        title="GitHub Copilot CLI",
+        documentation="https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers",
+        verified="2026-11-22",
+        project=(".github/mcp.json",),
+        user=("~/.copilot/mcp-config.json",),
+        extra=_COPILOT,
+        signs=(".github/mcp.json", "~/.copilot"),
+    ),
+    "copilot-agent": Client(
+        title="GitHub Copilot cloud agent",
+        documentation="https://docs.github.com/en/copilot/how-tos/use-copilot-agents/cloud-agent/extend-cloud-agent-with-mcp",
+        verified="2026-11-22",
+        settings="the repository's settings on github.com: Copilot, Cloud agent, MCP configuration",
+        settings_scope="project",
+        starter=("pipx", "run", "anvil-docs"),  # GitHub's machines have pipx
+        extra=_COPILOT,
+    ),
+    "goose": Client(
+        title="Goose",
+        documentation="https://block.github.io/goose/docs/guides/config-files",
+        verified="2026-11-22",
+        user=("~/.config/goose/config.yaml",),
+        user_on_windows="{config}/Block/goose/config/config.yaml",
+        format="yaml",
+        key="extensions",
+        command="cmd",
+        name="name",
+        extra={"type": "stdio", "enabled": True, "timeout": 300},
+        signs=("~/.config/goose", "{config}/Block/goose", ".goosehints"),
+    ),
+    "lm-studio": Client(
+        title="LM Studio",
+        documentation="https://lmstudio.ai/docs/app/mcp",
+        verified="2026-11-22",
+        user=("~/.lmstudio/mcp.json",),
+        signs=("~/.lmstudio",),
+    ),
+}
+"""Name on the command line -> program."""
+
+
+def entry(client: Client, name: str, words: list[str]) -> dict[str, Any]:
+    """The entry that starts a command. ``name``: the server's."""
+    started = (
+        {client.command: words[0], client.arguments: words[1:]} if client.arguments else {client.command: [*words]}
+    )
+    return {**({client.name: name} if client.name else {}), **client.extra, **started}
+
+
+def words(client: Client, server: Any) -> list[str]:
+    """The command of an entry, with its arguments; what is not text is left out."""
+    if not isinstance(server, Mapping):
+        return []
+    return [word for word in _listed(client, server) if isinstance(word, str)]
+
+
+def _listed(client: Client, server: Mapping[str, Any]) -> Iterator[Any]:
+    for key in (client.command, client.arguments):
+        value = server.get(key)
+        yield from value if isinstance(value, list) else [value]

@@ -1,0 +1,39 @@
+"""The page of MCP clients, docs/reference/clients.md, from the table of the code."""
+
+from __future__ import annotations
+
+from anvil.core.mcp_clients.clients import CLIENTS, Client
+
+HEAD = """\
+# MCP clients
+
+The programs that `anvil init --client NAME` sets up, and that `anvil doctor` examines. The guide
+[Serve](../guides/serve.md#clients) says how. In paths, `~` is the home folder, `{config}` is `~/.config` (on Windows
+`%APPDATA%`), and `{app}` is the same (on macOS `~/Library/Application Support`). The last columns have the key of the
+servers in the file, and the page that documents the format, with the date on which it was read.
+
+This page is generated from the code.
+
+| name | program | the project's file | the user's file | key | format |
+|---|---|---|---|---|---|
+"""
+
+
+def reference() -> str:
+    """The text of the page."""
+    return HEAD + "".join(f"{_row(name, client)}\n" for name, client in CLIENTS.items())
+
+
+def _row(name: str, client: Client) -> str:
+    user = _code(client.user)
+    if client.user_on_windows:
+        user += f"; on Windows `{client.user_on_windows}`"
+    files = f"{_code(client.project)} | {user}"
+    if client.settings:
+        files = f"text to paste into: {client.settings.replace('|', '>')} | "
+    read = f"[{client.format.upper()}]({client.documentation}), {client.verified}"
+    return f"| `{name}` | {client.title} | {files} | `{client.key}` | {read} |"
+
+
+def _code(paths: tuple[str, ...]) -> str:
+    return " or ".join(f"`{path}`" for path in paths)
