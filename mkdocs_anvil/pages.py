@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.utils import is_markdown_file
 
 from anvil.core import globs
+from anvil.core.html.words import words
 from anvil.core.markdown import front_matter, visible_text
 from anvil.core.markdown.rendered_anchors import Heading
 from anvil.models.documents import SEPARATOR, Document
@@ -65,7 +66,7 @@ def _fits(patterns: Iterable[str], path: str) -> bool:
 
 def is_bare(page: Page, html: rendering.Read) -> bool:
     """Whether a page was made by a plugin and has no text but headings, such as a blog's archive of a year."""
-    headings = sum(len(rendering.words(heading.text)) for heading in html.headings)
+    headings = sum(len(words(heading.text)) for heading in html.headings)
     return bool(getattr(page.file, "generated_by", None)) and len(html.words) <= headings
 
 

@@ -192,7 +192,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             if not rendered:
                 text = self._source(path, page, expand)
                 rendered = choice.auto and rendering.lacks(f"{page.title}\n{text}", read)
-            if rendered and (converted := self._as_markdown(path, html, by_name=text is None)) is not None:
+            if rendered and (converted := self._as_markdown(path, html)) is not None:
                 if text is not None:
                     converted_paths.append(path)
                 text, rendered = converted, True
@@ -204,15 +204,11 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             log.info(f"Indexed as HTML, because it has more text than the Markdown: {shown}")
         return documents
 
-    def _as_markdown(self, path: str, html: str, by_name: bool) -> str | None:
+    def _as_markdown(self, path: str, html: str) -> str | None:
         """A page's HTML as Markdown; None, after a warning, if it cannot be converted. One page must not stop the
-        index. If the library is missing, this is an error only for a page that was chosen ``by_name``."""
+        index."""
         try:
             return self._converted.of(path, html)
-        except AnvilError as error:  # it is not installed
-            if by_name:
-                raise
-            log.warning(f"{path} is indexed as Markdown, which has less text than its HTML. {error}")
         except Exception as error:
             log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
         return None

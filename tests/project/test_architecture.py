@@ -23,6 +23,7 @@ DOORS = {
     "apsw": ("anvil.backends.store",),
     "sqlite_vec": ("anvil.backends.store",),
     "pygit2": ("anvil.backends.git.repository", "anvil.backends.git.libgit2"),
+    "selectolax": ("anvil.core.html.parser",),
     "mistletoe": ("anvil.core.markdown.parser", "anvil.core.markdown.blocks"),
     "onnxruntime": ("anvil.backends.embedding.local",),
     "tokenizers": ("anvil.backends.embedding.local",),

@@ -65,7 +65,7 @@ PRELOADED = {
         "anvil.api",
         "apsw",
         "numpy",
-        "markdownify",
+        "selectolax.lexbor",
         "pymdownx",
         "pygments.lexers",
     ),

@@ -110,9 +110,9 @@ def mkdocs(place: Place) -> Iterator[Finding]:
     if unrun is not None:
         yield Finding("mkdocs", "wrong", unrun.text, place.at(unrun.config.parent, unrun.command))
         return
-    missing = [name for name in ("mkdocs", "markdownify") if find_spec(name) is None]
+    missing = find_spec("mkdocs") is None
     if missing:
-        text = f"{place.shown(file)} names the plugin, but {' and '.join(missing)} is not installed here."
+        text = f"{place.shown(file)} names the plugin, but mkdocs is not installed here."
         yield Finding("mkdocs", "wrong", text, installation.line(extra("mkdocs")))
     folder = file.parent / str(written.get("docs_dir") or "docs")
     if folder.resolve() != place.folder.resolve():

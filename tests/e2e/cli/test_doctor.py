@@ -178,7 +178,7 @@ def test_optional_parts(installed: Installation, project: Path) -> None:
     write(project, {"mkdocs.yml": "site_name: x\nplugins: [search, anvil]\n"})
     installed.offer(closure(["anvil-docs[mkdocs,openai]"]) - closure(["anvil-docs", "pip"]))
     assert "library is not" in of(asked(installed, project), "extras")[0]["text"]
-    healed(installed, project, "mkdocs", "names the plugin, but mkdocs and markdownify")
+    healed(installed, project, "mkdocs", "names the plugin, but mkdocs is not installed")
     provider = {"ANVIL_EMBEDDING_PROVIDER": "openai"}
     healed(installed, project, "model", "not installed", OPENAI_API_KEY="sk-very-secret", **provider)
     assert healed(installed, project, "model", "needs a key", **provider)["verdict"] == "wrong"

@@ -1,0 +1,72 @@
+"""Words of a page's content, and of Markdown, for comparing the two."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable
+
+from anvil.core.html import parser
+from anvil.core.html.content import Content, is_note_reference
+from anvil.core.html.parser import Element
+from anvil.core.markdown.visible_text import APART
+
+_WORD = re.compile(r"[^\W_]+")
+_FENCE = re.compile(r"(?:(?:[-*+]|\d+\.)\s+)*(`{3,})")
+_MARKER = re.compile(r"^[ >]*(?:(?:-|\d{1,9}\.) +)*(?:\[![A-Z]+\]|\[\^[^\]]+\]:|\d{1,9}\. |-+$|(?:- )*\[[x ]\] )?")
+_TARGET = re.compile(r"\]\([^()\s]*\)")
+_EDGES = APART | {"caption", "summary", "hgroup", "body", "legend", "button", "label"}
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, folded."""
+    return _WORD.findall(text.casefold())
+
+
+def spaced_text(root: Element, skipped: Container[int] = frozenset()) -> str:
+    """The text under an element, with the texts of images, and a space where an element separates words."""
+    pieces: list[str] = []
+    for node, begins in parser.walk(root, skipped):
+        if node.is_text_node:
+            pieces.append(node.text_content or "")
+        elif node.is_element_node:
+            tag = node.tag
+            if tag in _EDGES or (tag == "a" and is_note_reference(node)):
+                pieces.append(" ")
+            elif begins and tag == "math":
+                pieces.append(node.attributes.get("alttext") or "" if parser.first(node, "annotation") is None else "")
+            if begins and tag == "img":
+                pieces.append(f" {node.attributes.get('alt') or ''} ")
+    return "".join(pieces)
+
+
+def of_content(content: Content) -> list[str]:
+    """All words of a page's content."""
+    return [word for root in content.roots for word in words(spaced_text(root, content.skipped))]
+
+
+def of_markdown(text: str) -> list[str]:
+    """The words that readers of Markdown see: without the targets of links, the languages of code, and the marks of
+    footnotes and admonitions. Escaped characters are text."""
+    kept: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        bare = line.lstrip(" >")
+        marks = _FENCE.match(bare)
+        if fence:
+            if bare.rstrip() == fence:
+                fence = ""
+            else:
+                kept.append(line)
+        elif marks:
+            fence = marks[1]
+        else:
+            line = _MARKER.sub("", line)
+            kept.append(line if "](" not in line else _TARGET.sub("]", line))
+    return words("\n".join(kept))
+
+
+def difference(left: Iterable[str], right: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
+    """The words that only the left has, and those that only the right has, each with how often."""
+    a, b = Counter(left), Counter(right)
+    return a - b, b - a
