@@ -101,6 +101,8 @@ def is_note_reference(link: Element) -> bool:
         or "footnote-reference" in names
         or attributes.get("role") == "doc-noteref"
         or "data-footnote-ref" in attributes
+        or (attributes.get("rel") == "footnote" and "footnote" in names)
+        or (link.parent is not None and "footnote-ref" in parser.classes(link.parent))
     )
 
 

@@ -47,6 +47,28 @@ CASES = {
         '<li id="fn:1"><p>b <a class="footnote-backref" href="#fnref:1">↩</a></p></li></ol></div>',
         "a[^1]\n\n[^1]: b",
     ),
+    "footnotes of markdown-it": (
+        '<p>a<sup class="footnote-ref"><a href="#fn1" id="fnref1">[1]</a></sup></p><section class="footnotes">'
+        '<ol class="footnotes-list"><li id="fn1" class="footnote-item"><p>b <a href="#fnref1" class="footnote-backref">↩</a>'
+        "</p></li></ol></section>",
+        "a[^1]\n\n[^1]: b",
+    ),
+    "footnotes of kramdown": (
+        '<p>a<sup id="fnref:x"><a href="#fn:x" class="footnote" rel="footnote">1</a></sup></p>'
+        '<div class="footnotes" role="doc-endnotes"><ol><li id="fn:x" role="doc-endnote"><p>b '
+        '<a href="#fnref:x" class="reversefootnote" role="doc-backlink">↩</a></p></li></ol></div>',
+        "a[^1]\n\n[^1]: b",
+    ),
+    "headings that link back to a list of contents": (
+        '<section id="a"><h2><a class="toc-backref" href="#id1" role="doc-backlink">A</a><a class="headerlink" href="#a">¶</a>'
+        "</h2></section>",
+        "## A",
+    ),
+    "aside of Starlight": (
+        '<aside aria-label="Tip" class="starlight-aside starlight-aside--tip"><p class="starlight-aside__title" aria-hidden="true">'
+        '<svg></svg>A title</p><div class="starlight-aside__content"><p>b</p></div></aside>',
+        "> [!TIP] A title\n>\n> b",
+    ),
     "footnotes of docutils": (
         '<p>a <a class="footnote-reference brackets" href="#f" role="doc-noteref"><span>[</span>2<span>]</span></a></p>'
         '<aside class="footnote-list brackets"><aside class="footnote brackets" id="f" role="doc-footnote">'
