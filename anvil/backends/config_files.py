@@ -112,6 +112,7 @@ class _UserSettings:
 
 _LIFTS = {
     "library.allow_private_urls": "start Anvil with --allow-private-urls",
+    "deps.allow_private_urls": "set ANVIL_DEPS_ALLOW_PRIVATE_URLS=true",
     "library.transcribe_audio": "set ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true",
 }
 """Keys that turn off a protection, and how the user does it."""
@@ -125,7 +126,8 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
     """
     way_out = "or name the file with --config, if you trust its author"
     for key, instead in _LIFTS.items():
-        if getattr(config.library, key.partition(".")[2]) and key not in settings:
+        table, _, name = key.partition(".")
+        if getattr(getattr(config, table), name) and key not in settings:
             raise ConfigError(
                 f"{file} sets {key}, which turns off a protection, and that file was not named. Remove the key and "
                 f"{instead}, "

@@ -35,6 +35,7 @@ DOORS = {
         "anvil.core.lint.generator",
         "anvil.core.mcp_clients.yaml_mappings",
         "anvil.services.doctor.yaml_file",
+        "anvil.core.dependencies.lockfiles",
     ),
     "click": ("anvil.interfaces.cli",),
     "rich": ("anvil.interfaces.cli",),

@@ -55,10 +55,11 @@ class CacheState:
 
 
 class Cache:
-    """The cache in ``folder``; None for the user's own."""
+    """The cache in ``folder``; None for the user's own. ``max_entries``: as :data:`MAX_ENTRIES`."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, max_entries: int = MAX_ENTRIES) -> None:
         self.folder = folder or user_dirs.cache() / "fetched"
+        self._max_entries = max_entries
 
     def entry(self, key: str) -> CacheEntry:
         """The entry of a source. ``key``: its name, with the repository if its HEAD matters."""
@@ -87,7 +88,7 @@ class Cache:
     def held_by(self, name: str) -> str | None:
         """The SHA-256 of the index in an archive or an asset that was fetched before."""
         with contextlib.suppress(OSError):
-            return (self.folder / "names" / _hashed(name)).read_text(encoding="ascii")
+            return (self.folder / "names" / _hashed(name)).read_text(encoding="utf-8")
         return None
 
     def note(self, name: str, sha256: str) -> None:
@@ -100,7 +101,7 @@ class Cache:
         for name in ("objects", "names", "sources"):
             with contextlib.suppress(OSError):
                 entries = sorted(os.scandir(self.folder / name), key=lambda entry: -entry.stat().st_mtime)
-                limit = MAX_ENTRIES if name != "names" else MAX_ENTRIES * 20
+                limit = self._max_entries if name != "names" else self._max_entries * 20
                 for entry in entries[limit:]:
                     if now - entry.stat().st_mtime > MIN_AGE_S:
                         shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)

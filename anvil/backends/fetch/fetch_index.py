@@ -17,6 +17,7 @@ from anvil.backends.fetch.cache import Cache, CacheEntry, CacheState
 from anvil.backends.fetch.candidate import Candidate, Missing
 from anvil.backends.fetch.download import download, forget
 from anvil.backends.fetch.http_client import HttpClient, Limits
+from anvil.backends.fetch.http_policy import HttpPolicy
 from anvil.backends.fetch.result import UNPUBLISHED, FetchResult, agree
 from anvil.backends.git import repository
 from anvil.backends.store import manifest_file, verified_cache
@@ -33,12 +34,13 @@ LOCK_TIMEOUT_S = 600.0
 def fetch(
     source: str | os.PathLike[str],
     *,
-    cache: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | Cache | None = None,
     head: str | os.PathLike[str] | None = None,
     token: str | None = None,
     offline: str | None = None,
     limits: Limits | None = None,
     progress: Progress = silent,
+    policy: HttpPolicy | None = None,
 ) -> FetchResult:
     """The index that ``source`` names, as a verified file.
 
@@ -46,7 +48,8 @@ def fetch(
     ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. ``cache``: the folder it is kept in, by default the
     user's. ``head``: a folder in the repository; the artifact nearest to its HEAD is taken. ``token`` for GitHub, by
     default ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason to use the cache only.
-    ``progress`` gets ("fetching kB", done, total).
+    ``progress`` gets ("fetching kB", done, total). ``policy``: which servers are allowed, by default those that a user
+    may name.
 
     Raises :class:`ConfigError` for an invalid source, :class:`FetchError` when there is no index,
     :class:`ArtifactError` when the index is refused.
@@ -57,7 +60,14 @@ def fetch(
         result = local_path.find(Path(address.path))
     else:
         result = _from_server(
-            address, Cache(Path(cache) if cache else None), where, token, offline, limits or Limits(), progress
+            address,
+            cache if isinstance(cache, Cache) else Cache(Path(cache) if cache else None),
+            where,
+            token,
+            offline,
+            limits or Limits(),
+            progress,
+            policy,
         )
     if result.distance is None and result.commit and where is not None:
         result = replace(result, distance=repository.distance(where, result.commit))
@@ -82,6 +92,7 @@ def _from_server(
     offline: str | None,
     limits: Limits,
     progress: Progress,
+    policy: HttpPolicy | None,
 ) -> FetchResult:
     entry = cache.entry(dispatch.key(address, head))
     if offline:  # no lock, and nothing is written
@@ -93,7 +104,7 @@ def _from_server(
             if state is not None and state.checked >= started:  # another process fetched it during the wait
                 return _fetched(entry, state)
             try:
-                return _newest(entry, state, address, head, token, limits, progress)
+                return _newest(entry, state, address, head, token, limits, progress, policy)
             except Unreachable as error:
                 if state is None:
                     raise Unreachable(f"{error} {address.shown} was not fetched before.") from None
@@ -117,11 +128,12 @@ def _newest(
     token: str | None,
     limits: Limits,
     progress: Progress,
+    policy: HttpPolicy | None,
 ) -> FetchResult:
     """The index that the server has now. If its files do not match each other, they are requested a second time,
     because a new index can be published between two requests."""
     for last in (False, True):
-        with HttpClient(limits, dispatch.authorization(address, token)) as http:
+        with HttpClient(limits, dispatch.authorization(address, token), policy) as http:
             for candidate in dispatch.candidates(http, address, state, head):
                 now = time.time()
                 if candidate is None:

@@ -7,15 +7,16 @@ import queue
 import socket
 import threading
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from anvil.core import index_url
-from anvil.errors import ConfigError, DocumentRejected, FetchError
+from anvil.errors import ConfigError, DocumentRejected, FetchError, Unreachable
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Allowed = Callable[[Address], bool]
 ALLOW = "Start Anvil with --allow-private-urls, or with ANVIL_LIBRARY_ALLOW_PRIVATE_URLS=true, to allow that."
+ALLOW_DEPENDENCIES = "Set ANVIL_DEPS_ALLOW_PRIVATE_URLS=true to allow that."
 _NOT_PUBLIC = tuple(
     map(
         ipaddress.ip_network,
@@ -141,6 +142,48 @@ class DocumentPolicy:
             if not self._allowed(address):
                 raise DocumentRejected(f"{host} is on this machine or a private network, which is not allowed. {ALLOW}")
         return str(addresses[0])
+
+
+class DependencyPolicy(IndexPolicy):
+    """The policy for addresses in packages, lockfiles and registries: https, and public addresses only.
+
+    ``trusted``: hosts (with ports) that the user named, such as a private registry; they can have any address.
+    ``allow_private``: every host can, and this machine over plain http. Behind a proxy of the environment, names are
+    resolved and judged by the proxy.
+    """
+
+    def __init__(self, trusted: Collection[str] = (), allow_private: bool = False) -> None:
+        self._trusted = frozenset(trusted)
+        self._allow_private = allow_private
+
+    def check(self, url: str) -> None:
+        super().check(url)
+        if index_url.is_loopback(url) and not self._allow_private and host_of(url) not in self._trusted:
+            raise FetchError(f"{host_of(url)} is this machine, which a package may not name. {ALLOW_DEPENDENCIES}")
+
+    def redirect(self, before: str, target: str) -> str:
+        followed = super().redirect(before, target)
+        self.check(followed)
+        return followed
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
+        named = f"[{host}]" if ":" in host else host
+        is_trusted = not self._trusted.isdisjoint((named, f"{named}:{port}"))
+        if self._allow_private or is_trusted or _has_proxy(host):
+            return None
+        try:
+            addresses = [ipaddress.ip_address(name.partition("%")[0]) for name in _look_up(host, port, timeout_s)]
+        except (OSError, UnicodeError, ValueError):
+            raise Unreachable(f"There is no host {host}. Check the network.") from None
+        if not all(map(is_public, addresses)):
+            raise FetchError(f"{host} is in a private network, which a package may not name. {ALLOW_DEPENDENCIES}")
+        return str(addresses[0])
+
+
+def _has_proxy(host: str) -> bool:
+    import urllib.request
+
+    return "https" in urllib.request.getproxies() and not urllib.request.proxy_bypass(host)
 
 
 def _look_up(host: str, port: int, timeout_s: float) -> list[str]:

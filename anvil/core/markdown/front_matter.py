@@ -38,7 +38,7 @@ _CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """Valid front matter that is over a limit."""
 
 
@@ -65,7 +65,7 @@ def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     """Metadata from another program as JSON values; other values are left out."""
     values: dict[str, Any] = {}
     for key, value in metadata.items():
-        with contextlib.suppress(_Refused):
+        with contextlib.suppress(Refused):
             values[_key(key)] = _plain(value, 0, [MAX_NODES])
     return values
 
@@ -80,7 +80,7 @@ def _parse(source: str, fence: str) -> dict[str, Any] | None:
     try:
         if fence == "+++":
             if any(line.count(".") > MAX_DOTS for line in source.splitlines()):
-                raise _Refused
+                raise Refused
             loaded: Any = tomllib.loads(re.sub(r"\r\n?", "\n", source))
         else:
             refuse_hostile_yaml(source)
@@ -109,14 +109,14 @@ def refuse_hostile_yaml(source: str) -> None:
         elif isinstance(event, yaml.AliasEvent):
             aliases += 1
         if depth > MAX_DEPTH or aliases > MAX_ALIASES:
-            raise _Refused
+            raise Refused
 
 
 def _plain(value: Any, depth: int, budget: list[int]) -> Any:
     """``value`` as a JSON value. ``budget``: number of nodes that are still allowed."""
     budget[0] -= 1
     if depth > MAX_DEPTH or budget[0] < 0:
-        raise _Refused
+        raise Refused
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -135,7 +135,7 @@ def _plain(value: Any, depth: int, budget: list[int]) -> Any:
         return sorted((_plain(item, depth + 1, budget) for item in value), key=repr)
     if isinstance(value, (list, tuple)):
         return [_plain(item, depth + 1, budget) for item in value]
-    raise _Refused
+    raise Refused
 
 
 def _key(key: Any) -> str:
@@ -146,17 +146,17 @@ def _key(key: Any) -> str:
     if isinstance(key, (date, time)):
         return key.isoformat()
     if not isinstance(key, (str, float, bytes)):
-        raise _Refused
+        raise Refused
     return _text(str(key))
 
 
 def _whole(number: int) -> int:
     if number.bit_length() > MAX_BITS:
-        raise _Refused
+        raise Refused
     return number
 
 
 def _text(text: str) -> str:
     if not is_unicode(text):  # a lone surrogate, from an escape
-        raise _Refused
+        raise Refused
     return text

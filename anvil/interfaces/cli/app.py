@@ -39,6 +39,7 @@ COMMANDS = {
     "diff": "diff",
     "merge": "merge",
     "pull": "pull",
+    "deps": "deps",
     "export": "export",
     "git": "git",
     "init": "init",

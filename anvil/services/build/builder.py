@@ -51,6 +51,7 @@ def build(
     executor: Executor | None = None,
     pageless: str = "",
     pages: SiteOptions | None = None,
+    version: str | None = None,
 ) -> BuildReport:
     """Build or update the index file at ``index`` from ``source``. Nothing is written when nothing changed.
 
@@ -121,7 +122,7 @@ def build(
         else:
             connection.lay_out(writer.connection, provider.dimensions)
             writer.set_meta(wanted)
-        writer.set_meta({"anvil_version": __version__, "shard": shard})
+        writer.set_meta({"anvil_version": __version__, "shard": shard, "version": version})
         indexer = Indexer(
             writer=writer,
             provider=provider,

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from anvil.backends.packages import project_files
 from anvil.core.config.schema import Collection
-
-LOCK_NAME = "anvil.lock"
+from anvil.services.dependencies import docs_cache
 
 
 def locked_collections(base: Path) -> tuple[Collection, ...]:
-    """The documentation of a project's dependencies, as its lock file in ``base`` names it; empty without the file."""
-    return ()
+    """The documentation of a project's dependencies, as ``anvil.lock`` in ``base`` names it; empty without the file.
+
+    Nothing is fetched: an entry that is not in the cache leads to a file that does not exist, until ``anvil deps sync``
+    puts it there. A name that is in both ecosystems has the ecosystem in front for npm.
+    """
+    entries = project_files.read_lock(base)
+    cache = docs_cache.cache()
+    labels = {(entry.name, entry.version) for entry in entries if entry.ecosystem == "pypi"}
+    return tuple(
+        Collection(
+            name=f"npm-{entry.name}"
+            if entry.ecosystem == "npm" and (entry.name, entry.version) in labels
+            else entry.name,
+            index=str(docs_cache.path(cache, entry)),
+            version=entry.version,
+        )
+        for entry in entries
+    )

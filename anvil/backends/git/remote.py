@@ -1,0 +1,244 @@
+"""A repository elsewhere: its tags, and some files of one commit, fetched by the git program.
+
+libgit2 cannot leave files out of a fetch, git can (``--filter=blob:none``): trees come first, then the blobs that are
+wanted, in one request. Credentials are git's own. What comes is read as objects. Nothing is checked out, so no hook,
+filter or attribute of the repository has an effect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from anvil.backends.git.repository import Repository
+from anvil.core.git.objects import Entry
+from anvil.errors import FetchError, Unreachable
+from anvil.models.documents import Progress, silent
+
+STAGE = "fetching kB of the repository"
+"""The stage of progress reports, which count kilobytes."""
+STALL_TIMEOUT_S = 120.0
+"""Seconds without a new byte after which a fetch is given up."""
+POLL_S = 0.05
+MAX_TAGS = 200_000
+_TAG_LINE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\trefs/tags/([^\x00-\x20\x7f]+?)(\^\{\})?")
+_LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
+"""Variables of a hook that would lead git to another repository."""
+_SETTINGS = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.protectNTFS": "true",
+    "credential.interactive": "false",
+    "fetch.recurseSubmodules": "false",
+    "gc.auto": "0",
+    "http.followRedirects": "false",
+    "maintenance.auto": "false",
+    "protocol.version": "2",
+    "submodule.recurse": "false",
+}
+
+
+class RemoteRepository:
+    """One repository at ``url``; a context manager that holds a temporary folder.
+
+    ``protocols``: the ones that git may use (``https``, ``ssh``, ...). ``settings``: further settings for git, such as
+    the address that a checked host name has. ``max_bytes``: the limit for all that is fetched.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        protocols: Sequence[str],
+        settings: Mapping[str, str] | None = None,
+        max_bytes: int = 500_000_000,
+        progress: Progress = silent,
+    ) -> None:
+        program = shutil.which("git")
+        if program is None:
+            raise FetchError("The program git is needed to fetch documentation from a repository. Install git.")
+        self._program = program
+        self.url = url
+        self.shown = re.sub(r"//[^/@]*@", "//", url)
+        self._protocols = ":".join(protocols)
+        self._settings = {**_SETTINGS, **(settings or {})}
+        self._max_bytes = max_bytes
+        self._progress = progress
+        self._stack = contextlib.ExitStack()
+        self.folder = Path()
+        self._commit = ""
+        self._absent: set[str] = set()
+
+    def __enter__(self) -> RemoteRepository:
+        temporary = tempfile.TemporaryDirectory(prefix="anvil-git-", ignore_cleanup_errors=True)
+        self.folder = Path(os.path.realpath(self._stack.enter_context(temporary)))
+        self._run("init", "--quiet", "--template=", "--object-format=sha1", ".")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def tags(self) -> dict[str, str]:
+        """Tag -> the commit it leads to."""
+        tags: dict[str, str] = {}
+        for line in self._run("ls-remote", "--tags", "--", self.url).decode("utf-8", "replace").splitlines():
+            match = _TAG_LINE.fullmatch(line)
+            if match and (match[3] or match[2] not in tags) and len(tags) < MAX_TAGS:
+                tags[match[2]] = match[1]  # the line with ^{} follows, and has the commit of an annotated tag
+        return tags
+
+    def fetch(self, commit: str, tag: str | None = None) -> None:
+        """Fetch a commit and its trees. ``tag``: for servers that do not send a commit by its id."""
+        wanted = [commit, *([f"refs/tags/{tag}"] if tag else [])]
+        for attempt, reference in enumerate(wanted):
+            try:
+                self._fetch("--depth=1", "--no-tags", "--filter=blob:none", "--", self.url, f"{reference}:refs/anvil")
+                break
+            except FetchError:
+                if attempt + 1 == len(wanted):
+                    raise
+        here = self._run("rev-parse", "refs/anvil^{commit}").decode("ascii").strip()
+        if here != commit:
+            raise FetchError(
+                f"The tag {tag} of {self.shown} is now the commit {here[:12]}, not {commit[:12]}. "
+                "Run 'anvil deps update' to take it, after you have seen why it moved."
+            )
+        self._run("update-ref", "--no-deref", "HEAD", commit)
+        self._commit = commit
+        missing = self._run("rev-list", "--objects", "--missing=print", "--no-object-names", "HEAD").decode("ascii")
+        self._absent = {line[1:] for line in missing.splitlines() if line.startswith("?")}
+
+    def tree(self) -> dict[str, Entry]:
+        """All files of the commit, by path."""
+        return self.repository().tree(self._commit, ".")
+
+    def fetch_blobs(self, ids: Iterable[str]) -> None:
+        """Fetch these blobs, in one request, unless they are here."""
+        wanted = sorted(set(ids) & self._absent)
+        if wanted:
+            text = "".join(f"{blob}\n" for blob in wanted).encode("ascii")
+            options = ("--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin")
+            self._fetch("-c", "fetch.negotiationAlgorithm=noop", *options, "--", self.url, stdin=text)
+            self._absent.difference_update(wanted)
+
+    def has(self, blob: str) -> bool:
+        """Whether a blob of the commit is here."""
+        return blob not in self._absent
+
+    def repository(self) -> Repository:
+        """The objects that were fetched, for libgit2, which refuses a repository that is marked as partial."""
+        for key in ("extensions.partialClone", "extensions.partialclone"):
+            with contextlib.suppress(FetchError):  # it is not set
+                self._run("config", "--unset-all", key)
+        self._run("config", "core.repositoryFormatVersion", "0")
+        repository = Repository.discover(self.folder)
+        assert repository is not None
+        return repository
+
+    # --- the program -----------------------------------------------------------------------------------------
+
+    def _fetch(self, *arguments: str, stdin: bytes = b"") -> None:
+        settings = []
+        if arguments[0] == "-c":
+            settings, arguments = list(arguments[:2]), arguments[2:]
+        self._run(*settings, "fetch", "--quiet", "--no-recurse-submodules", *arguments, stdin=stdin)
+
+    def _environment(self) -> dict[str, str]:
+        environment = {name: value for name, value in os.environ.items() if name not in _LOCAL}
+        return {
+            **environment,
+            "GIT_ALLOW_PROTOCOL": self._protocols,
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_LAZY_FETCH": "1",
+            "LC_ALL": "C",
+        }
+
+    def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        """The output of git. Raises :class:`FetchError`."""
+        options = [word for key, value in self._settings.items() for word in ("-c", f"{key}={value}")]
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as data:
+            data.write(stdin)
+            data.seek(0)
+            process = subprocess.Popen(
+                [self._program, *options, *arguments],
+                cwd=self.folder,
+                stdin=data,
+                stdout=output,
+                stderr=errors,
+                env=self._environment(),
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+            try:
+                self._watch(process)
+            finally:
+                _kill(process)
+            output.seek(0)
+            errors.seek(0)
+            if process.returncode:
+                raise self._error(errors.read(20_000).decode("utf-8", "replace"))
+            return output.read()
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait for git, within the limits of size and of time without progress."""
+        size, changed = -1, time.monotonic()
+        pause = 0.002
+        while process.poll() is None:
+            time.sleep(pause)
+            pause = min(pause * 2, POLL_S)
+            now, before = time.monotonic(), size
+            size = _size(self.folder)
+            if size > self._max_bytes:
+                raise FetchError(
+                    f"{self.shown} sends more than {self._max_bytes:,} bytes (deps.max_fetch_bytes). "
+                    "Raise the limit, or name a smaller folder with --folder."
+                )
+            if size != before:
+                changed = now
+                self._progress(STAGE, size // 1000, max(size // 1000, 1))
+            elif now - changed > STALL_TIMEOUT_S:
+                raise Unreachable(f"{self.shown} sent nothing for {STALL_TIMEOUT_S:.0f} s. Try again later.")
+
+    def _error(self, text: str) -> FetchError:
+        """What git's message means. It may contain the URL, so it is not passed on as it is."""
+        lowered = text.lower()
+        if "could not resolve host" in lowered or "failed to connect" in lowered or "timed out" in lowered:
+            return Unreachable(f"{self.shown} cannot be reached. Check the network.")
+        if "authentication failed" in lowered or "could not read username" in lowered or "permission denied" in lowered:
+            return FetchError(f"{self.shown} needs credentials. Give them to git (git credential, or an SSH key).")
+        if "not allowed" in lowered and "transport" in lowered:
+            allowed = self._protocols.replace(":", ", ")
+            return FetchError(f"{self.shown} cannot be used: the protocols that are allowed are {allowed}.")
+        if "not found" in lowered or "does not exist" in lowered or "does not appear to be a git" in lowered:
+            return FetchError(f"There is no repository at {self.shown}. Check the address.")
+        last = next((line for line in reversed(text.splitlines()) if line.startswith("fatal:")), "").strip()
+        reason = re.sub(r"\S*://\S*", self.shown, last.removeprefix("fatal:").strip())[:200]
+        return FetchError(f"git cannot fetch from {self.shown}{f' ({reason})' if reason else ''}. Check the address.")
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files below a folder, some of which git renames meanwhile."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(place, name)).st_size
+    return total
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End git and the programs that it started."""
+    if process.poll() is None:
+        with contextlib.suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+    process.wait()

@@ -1,0 +1,177 @@
+"""A Python package in an index with the simple API (PEP 503, 691, 658), and installed in an environment.
+
+The metadata of a wheel is requested alone where the index has it. Nothing is imported or run.
+"""
+
+from __future__ import annotations
+
+import email.parser
+import html.parser
+import os
+import re
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anvil.backends.fetch.http_client import HttpClient
+from anvil.backends.packages.registry import PackageArchive, Registry, get, json_object
+from anvil.core.dependencies.names import is_name, is_version, normalized
+from anvil.core.dependencies.project_urls import ProjectUrls, of_python
+from anvil.errors import FetchError, NotFound
+from anvil.models.dependencies import Dependency
+
+MAX_METADATA_CHARS = 5_000_000
+_ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+_WHEEL = re.compile(r"([^-]+)-([^-]+)(?:-\d[^-]*)?-([^-]+)-([^-]+)-([^-]+)\.whl")
+
+
+@dataclass(frozen=True, slots=True)
+class PythonRelease:
+    """One version of a package. ``archive``: its wheel, None without one."""
+
+    urls: ProjectUrls
+    archive: PackageArchive | None
+
+
+def release(http: HttpClient, registry: Registry, name: str, version: str) -> PythonRelease:
+    """A version in the index. Raises :class:`NotFound` when the index does not have it."""
+    page = urllib.parse.urljoin(registry.url, f"{name}/")
+    text, kind, place = get(http, page, f"package {name}", _ACCEPT)
+    files = _of_json(text, place) if "json" in kind else _of_html(text, place)
+    wheels = []
+    has_version = False
+    for archive, has_metadata in files:
+        match = _WHEEL.fullmatch(archive.name)
+        sdist = archive.name.endswith((".tar.gz", ".zip")) and f"-{version}." in archive.name
+        if match and _same(match[2], version):
+            wheels.append((match[5] != "any", archive.size or 0, archive.name, archive, has_metadata))
+        has_version = has_version or sdist or bool(wheels)
+    if not has_version:
+        raise NotFound(f"{urllib.parse.urlsplit(place).netloc} has no version {version} of {name}.")
+    if not wheels:
+        return PythonRelease(ProjectUrls(), None)
+    _, _, _, archive, has_metadata = min(wheels, key=lambda each: each[:3])
+    if not has_metadata:
+        return PythonRelease(ProjectUrls(), archive)
+    text, _, _ = get(http, f"{archive.url}.metadata", f"metadata of {archive.name}", "*/*")
+    return PythonRelease(urls_of(text), archive)
+
+
+def urls_of(metadata: str) -> ProjectUrls:
+    """The addresses in a ``METADATA`` file."""
+    message = email.parser.HeaderParser().parsestr(metadata[:MAX_METADATA_CHARS])
+    labelled = [tuple(map(str.strip, str(line).partition(",")[::2])) for line in message.get_all("Project-URL") or ()]
+    labelled += [("home", str(line)) for line in message.get_all("Home-page") or ()]
+    labelled += [("download", str(line)) for line in message.get_all("Download-URL") or ()]
+    return of_python((label, address) for label, address in labelled)
+
+
+def _of_json(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
+    files = json_object(text, place).get("files")
+    for row in files if isinstance(files, list) else ():
+        if not isinstance(row, dict) or not isinstance(row.get("url"), str) or not isinstance(row.get("filename"), str):
+            raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a list of files with errors.")
+        hashes, size = row.get("hashes"), row.get("size")
+        sha256 = hashes.get("sha256") if isinstance(hashes, dict) else None
+        archive = PackageArchive(
+            url=urllib.parse.urljoin(place, row["url"]),
+            name=row["filename"],
+            digest=f"sha256:{sha256}" if isinstance(sha256, str) else None,
+            size=size if type(size) is int else None,
+        )
+        yield archive, bool(row.get("core-metadata") or row.get("dist-info-metadata"))
+
+
+class _Links(html.parser.HTMLParser):
+    """The links of a page, with their attributes and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[tuple[Mapping[str, str | None], list[str]]] = []
+        self._open = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a":
+            self.links.append((dict(attrs), []))
+            self._open = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open = self._open and tag != "a"
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self.links[-1][1].append(data)
+
+
+def _of_html(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
+    parser = _Links()
+    parser.feed(text)
+    for attributes, words in parser.links:
+        address, _, fragment = urllib.parse.urljoin(place, attributes.get("href") or "").partition("#")
+        digest = fragment.replace("=", ":", 1) if fragment.startswith("sha256=") else None
+        has_metadata = "data-core-metadata" in attributes or "data-dist-info-metadata" in attributes
+        yield PackageArchive(address, "".join(words).strip(), digest), has_metadata
+
+
+def _same(written: str, version: str) -> bool:
+    """Whether the version in a file name is this one: ``1.0_rc1`` and ``1.0.0`` for ``1.0`` are not told apart."""
+    return re.sub(r"[-_.]+", ".", written).lower() == re.sub(r"[-_.]+", ".", version).lower()
+
+
+# --- installed -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledPackage:
+    """A package in an environment. ``files``: path in the environment -> absolute path."""
+
+    dependency: Dependency
+    urls: ProjectUrls
+    files: Mapping[str, Path]
+
+
+class PythonEnvironment:
+    """The packages in a virtual environment, read from their metadata. No code of the environment is run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._sites = [*folder.glob("lib/python3*/site-packages"), *folder.glob("Lib/site-packages")]
+
+    @classmethod
+    def of_project(cls, base: Path) -> PythonEnvironment | None:
+        """The environment of a project: ``.venv`` or ``venv`` in its folder, else the one that is activated."""
+        activated = os.environ.get("VIRTUAL_ENV")
+        folders = [base / ".venv", base / "venv", *([Path(activated)] if activated else [])]
+        folder = next((each for each in folders if (each / "pyvenv.cfg").is_file()), None)
+        return cls(folder) if folder else None
+
+    def packages(self) -> list[Dependency]:
+        """All packages, sorted."""
+        found = {each for each in map(self._dependency, self._distributions()) if each is not None}
+        return sorted(found)
+
+    def find(self, name: str, version: str) -> InstalledPackage | None:
+        """A package at this version."""
+        for distribution in self._distributions(name):
+            dependency = self._dependency(distribution)
+            if dependency is not None and (dependency.name, dependency.version) == (name, version):
+                text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+                files = {str(path): Path(str(distribution.locate_file(path))) for path in distribution.files or ()}
+                return InstalledPackage(dependency, urls_of(text), files)
+        return None
+
+    def _distributions(self, name: str | None = None) -> Iterator[Any]:
+        from importlib.metadata import DistributionFinder, MetadataPathFinder
+
+        context = DistributionFinder.Context(name=name, path=[str(site) for site in self._sites])
+        yield from MetadataPathFinder.find_distributions(context)
+
+    def _dependency(self, distribution: Any) -> Dependency | None:
+        metadata = distribution.metadata
+        name: Any = metadata["Name"] if metadata is not None else None
+        version: Any = metadata["Version"] if metadata is not None else None
+        if not is_name("pypi", name) or not is_version(version):
+            return None  # a damaged installation, which pip does not list either
+        return Dependency("pypi", normalized("pypi", name), version, False, self.folder.name)

@@ -1,0 +1,115 @@
+"""Addresses in the metadata of packages: the repository and the documentation site. They are not trusted."""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+HOSTS = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "git.sr.ht", "gitea.com")
+"""Git hosts at which two names make a repository."""
+_SOURCE = ("source", "repository", "sourcecode", "github", "gitlab", "code", "homepage", "home", "changelog", "issues",
+           "tracker", "bugtracker", "issuetracker", "documentation", "docs", "download")  # fmt: skip
+"""Labels of addresses that may be those of a repository, most certain first."""
+_DOCUMENTATION = ("documentation", "docs", "doc", "readthedocs", "homepage", "home")
+_SCP = re.compile(r"(?:git\+)?(?:ssh://)?git@([\w.-]+)[:/](.+)")
+_SHORT = re.compile(r"(?:(github|gitlab|bitbucket):)?([\w.-]+)/([\w.-]+)")
+_SHORT_HOSTS = {None: "github.com", "github": "github.com", "gitlab": "gitlab.com", "bitbucket": "bitbucket.org"}
+_VERSIONED = re.compile(r"(?:v?\d+(?:\.\d+)*(?:\.x)?|latest|stable|main|master|dev)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectUrls:
+    """``repository``: an address for git; ``directory``: the package's folder in it. ``documentation``: sites, most
+    certain first."""
+
+    repository: str | None = None
+    directory: str | None = None
+    documentation: tuple[str, ...] = ()
+
+
+def of_python(urls: Iterable[tuple[str, str]]) -> ProjectUrls:
+    """From (label, address) of ``Project-URL``, ``Home-page`` and ``Download-URL``."""
+    labelled = [(re.sub(r"[^a-z]", "", label.lower()), address.strip()) for label, address in urls]
+    repository = next(
+        (found for wanted in _SOURCE for label, url in labelled if label == wanted and (found := repository_at(url))),
+        None,
+    ) or next((found for _, url in labelled if (found := repository_at(url))), None)
+    sites = [url for wanted in _DOCUMENTATION for label, url in labelled if label == wanted and _is_site(url)]
+    return ProjectUrls(repository, None, tuple(dict.fromkeys(sites)))
+
+
+def of_npm(package: Mapping[str, Any]) -> ProjectUrls:
+    """From a ``package.json``."""
+    repository, homepage = package.get("repository"), package.get("homepage")
+    table = repository if isinstance(repository, dict) else {"url": repository}
+    url, directory = table.get("url"), table.get("directory")
+    found = repository_at(url) if isinstance(url, str) else None
+    if found is None and isinstance(homepage, str):
+        found = repository_at(homepage)
+    inside = directory.strip("/") if isinstance(directory, str) and ".." not in directory.split("/") else None
+    sites = (homepage,) if isinstance(homepage, str) and _is_site(homepage) else ()
+    return ProjectUrls(found, inside or None, sites)
+
+
+def repository_at(address: str) -> str | None:
+    """The address for git: ``https://github.com/o/r`` for a page of it, ``git+ssh://git@github.com/o/r.git`` and
+    ``github:o/r``; None for an address that is not known as one of a repository."""
+    address = address.strip()
+    if match := _SCP.fullmatch(address):
+        address = f"https://{match[1]}/{match[2]}"
+    elif (match := _SHORT.fullmatch(address)) and "." not in match[2]:
+        return f"https://{_SHORT_HOSTS[match[1]]}/{match[2]}/{match[3].removesuffix('.git')}"
+    named = address.startswith("git+") or address.partition("#")[0].rstrip("/").endswith(".git")
+    try:
+        parts = urllib.parse.urlsplit(re.sub(r"^git\+|^git(?=://)", "", address).replace("://", "https://", 1)
+                                      if address.startswith("git://") else address.removeprefix("git+"))  # fmt: skip
+        host, port = (parts.hostname or "").removeprefix("www."), parts.port
+    except ValueError:
+        return None
+    scheme = "https" if parts.scheme in ("http", "ssh", "git") and host in HOSTS else parts.scheme
+    path = [each for each in parts.path.split("/") if each]
+    if not host or len(path) < (1 if named else 2) or not all(re.fullmatch(r"[\w.~@-]{1,100}", each) for each in path[:2]):
+        return None
+    where = f"{scheme}://{host}{f':{port}' if port else ''}"
+    if host in HOSTS:
+        if host == "gitlab.com":  # groups in groups
+            path = path[: path.index("-")] if "-" in path else path
+            return f"{where}/{'/'.join(path)}".removesuffix(".git")
+        return f"{where}/{path[0]}/{path[1].removesuffix('.git')}"
+    return f"{where}/{'/'.join(path)}" if named else None
+
+
+def github_slug(repository: str) -> str | None:
+    """``owner/name`` of a repository at GitHub."""
+    match = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", repository)
+    return match[1] if match else None
+
+
+def versioned(site: str, version: str) -> Iterator[str]:
+    """Addresses where a site can have the documentation of this version, most exact first."""
+    parts = urllib.parse.urlsplit(site)
+    path = [each for each in parts.path.split("/") if each]
+    at = next((place for place, each in enumerate(path) if _VERSIONED.fullmatch(each)), None)
+    folders = path[:at] if at is not None else ([] if any("." in each for each in path) else path)
+    numbers = version.split(".")
+    minor = ".".join(numbers[:2])
+    forms = dict.fromkeys([version, f"v{version}", minor, f"v{minor}"])
+    bases = [folders]
+    if at is None and parts.hostname and parts.hostname.endswith((".readthedocs.io", ".rtfd.io")):
+        bases = [[*folders[:1], *([] if folders else ["en"])]]
+    for base in bases:
+        for form in forms:
+            yield urllib.parse.urlunsplit((parts.scheme, parts.netloc, "/" + "/".join([*base, form]) + "/", "", ""))
+
+
+def _is_site(address: str) -> bool:
+    """Whether an address can be a documentation site: over https, and not the page of a repository or a registry."""
+    try:
+        parts = urllib.parse.urlsplit(address)
+        host = (parts.hostname or "").removeprefix("www.")
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(host) and host not in (*HOSTS, "pypi.org", "npmjs.com")

@@ -1,0 +1,91 @@
+"""Dependencies of a project, and what ``anvil.lock`` says of their documentation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Ecosystem = Literal["npm", "pypi"]
+ECOSYSTEMS: tuple[Ecosystem, ...] = ("npm", "pypi")
+DocsSource = Literal["package", "release", "repository", "site"]
+"""Where documentation comes from: the package itself, a release asset, the repository at a tag (built here), or the
+documentation site."""
+DOCS_SOURCES: tuple[DocsSource, ...] = ("package", "release", "repository", "site")
+
+Outcome = Literal["added", "current", "fetched", "updated", "removed", "failed"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Dependency:
+    """A package that the project uses. ``version``: None when nothing locks it. ``direct``: whether the project names
+    it itself. ``origin``: the file that says so."""
+
+    ecosystem: Ecosystem
+    name: str
+    version: str | None
+    direct: bool = False
+    origin: str = ""
+
+    @property
+    def shown(self) -> str:
+        return f"{self.name} {self.version}" if self.version else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class LockedDocs:
+    """The documentation of one package at one version: an entry of ``anvil.lock``.
+
+    ``url``: the repository, the site, the release or the package's archive. ``tag``, ``commit`` and ``folder``: of the
+    repository. ``digest`` and ``sha256``: of the index. ``anvil_version``: the version that built the index here; None
+    for an index of its publisher. ``named``: what the user said with ``--repository``, ``--tag`` and ``--folder``.
+    """
+
+    ecosystem: Ecosystem
+    name: str
+    version: str
+    source: DocsSource
+    url: str
+    digest: str
+    sha256: str
+    tag: str | None = None
+    commit: str | None = None
+    folder: str | None = None
+    anvil_version: str | None = None
+    named: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What identifies an entry, and its order in the file."""
+        return self.ecosystem, self.name, self.version
+
+    @property
+    def shown(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One place where documentation was searched, and what was there."""
+
+    source: str
+    place: str
+    outcome: str
+    found: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DocsReport:
+    """What a command did about the documentation of one dependency.
+
+    ``attempts``: the places that were tried, in order. ``notes``: what was not understood or is worth knowing.
+    """
+
+    outcome: Outcome
+    name: str
+    version: str | None
+    ecosystem: Ecosystem
+    docs: LockedDocs | None = None
+    pages: int | None = None
+    attempts: tuple[Attempt, ...] = ()
+    notes: tuple[str, ...] = ()
+    problem: str | None = field(default=None, metadata={"optional": True})

@@ -1,0 +1,1 @@
+"""`anvil deps`: documentation of a project's dependencies at their locked versions"""

@@ -1,0 +1,429 @@
+"""Finding the documentation of one package at one version, source by source, and obtaining it again from a lock.
+
+The sources are tried in this order: the package itself, its documentation site, a release of its repository, and the
+repository's documentation folder at the version's tag. What was tried is recorded, for ``--explain``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil._version import __version__
+from anvil.backends.fetch import fetch_index, git_server
+from anvil.backends.fetch.cache import Cache
+from anvil.backends.fetch.http_client import HttpClient, Limits
+from anvil.backends.git.remote import RemoteRepository
+from anvil.backends.packages import archive, npm, pypi, registry
+from anvil.backends.packages.registry import PackageArchive
+from anvil.backends.sources.packed_pages import PackedPages
+from anvil.backends.store import manifest_file, verified_cache, verify
+from anvil.core import manifest
+from anvil.core.config.schema import ChunkingOptions, Config, Slugs
+from anvil.core.dependencies import anvil_lock, carried, tags
+from anvil.core.dependencies.project_urls import ProjectUrls, github_slug, versioned
+from anvil.core.pluralize import counted
+from anvil.errors import AnvilError, ArtifactError, ArtifactRejected, BuildError, FetchError, NotFound
+from anvil.models.dependencies import Attempt, Dependency, LockedDocs
+from anvil.models.documents import Progress, silent
+from anvil.services.build import builder
+from anvil.services.dependencies import docs_cache, repository_docs
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.provider import EmbeddingProvider
+    from anvil.backends.sources.document_source import DocumentSource
+
+NAMES_NO_REPOSITORY = "its metadata names no repository"
+MAX_INSTALLED_BYTES = 200_000_000
+"""Bytes of an index that an installed package carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the user said about where the documentation of a package is; None for what is to be found."""
+
+    repository: str | None = None
+    tag: str | None = None
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDocs:
+    """The documentation of a package, in the cache."""
+
+    docs: LockedDocs
+    path: Path
+    pages: int
+    attempts: tuple[Attempt, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Package:
+    """What is known of a package. ``files``: path -> a function that reads the file, when the package is here."""
+
+    urls: ProjectUrls
+    page: str
+    files: dict[str, Path] | None = None
+    archive: PackageArchive | None = None
+
+
+class DocsNotFound(NotFound):
+    """No source has documentation of a package at its version."""
+
+    def __init__(self, message: str, attempts: tuple[Attempt, ...]) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+
+
+class DocsFinder:
+    """``base``: the project's folder. ``cache``: from :func:`anvil.services.dependencies.docs_cache.cache`."""
+
+    def __init__(self, config: Config, base: Path, cache: Cache, progress: Progress = silent) -> None:
+        self._config = config
+        self._options = config.deps
+        self._base = base
+        self.cache = cache
+        self._progress = progress
+        self._registries = registry.registries(config.deps)
+        self._policy = registry.policy(config.deps, self._registries)
+        self._environment = pypi.PythonEnvironment.of_project(base)
+        self._provider: EmbeddingProvider | None = None
+        self._attempts: list[Attempt] = []
+        self._notes: list[str] = []
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """What was tried for the last package."""
+        return tuple(self._attempts)
+
+    def close(self) -> None:
+        """Close the model."""
+        if self._provider is not None:
+            self._provider.close()
+
+    def __enter__(self) -> DocsFinder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- finding -----------------------------------------------------------------------------------------------
+
+    def find(self, dependency: Dependency, place: Place = Place(), refresh: bool = False) -> FoundDocs:
+        """The documentation of a package. ``refresh``: search again, also when it was found before.
+
+        Raises :class:`DocsNotFound`.
+        """
+        assert dependency.version is not None
+        self._attempts, self._notes = [], []
+        question = docs_cache.question(
+            dependency.ecosystem, dependency.name, dependency.version, place.repository, place.tag, place.folder,
+            self._options.npm_url, self._options.pypi_url, self.provider.digest,
+        )  # fmt: skip
+        if not refresh and (known := docs_cache.recall(self.cache, question)) is not None:
+            self._tried("cache", known.url, "it was found here before", True)
+            return self._found(known)
+        with contextlib.closing(self._search(dependency, dependency.version, place)) as search:
+            docs = next(search, None)
+        if docs is None:
+            raise DocsNotFound(self._failure(dependency), tuple(self._attempts))
+        docs_cache.remember(self.cache, question, docs)
+        return self._found(docs)
+
+    def _search(self, dependency: Dependency, version: str, place: Place) -> Generator[LockedDocs, None, None]:
+        """The documentation, source by source: the next one is tried when the caller asks for more."""
+        if place.repository is not None:
+            yield from self._from_repository(dependency, version, place, place.repository, None)
+            return
+        package = self._package(dependency, version)
+        if package is None:
+            return
+        if place.tag is None and place.folder is None:
+            yield from self._from_package(dependency, version, package)
+            for site in package.urls.documentation[:2]:
+                yield from self._from_site(dependency, version, site)
+        if package.urls.repository is None:
+            self._tried("repository", package.page, NAMES_NO_REPOSITORY)
+            return
+        yield from self._from_repository(dependency, version, place, package.urls.repository, package.urls.directory)
+
+    def _package(self, dependency: Dependency, version: str) -> _Package | None:
+        """The metadata of a package: installed here at this version, else from the registry."""
+        ours = self._registries[dependency.ecosystem]
+        page = f"{ours.url}{dependency.name}"
+        if dependency.ecosystem == "npm":
+            local = npm.installed(self._base, dependency.name, version)
+            if local is not None:
+                self._tried("metadata", "node_modules", "installed at this version", True)
+                return _Package(local[0], page, local[1])
+        elif self._environment is not None:
+            installed = self._environment.find(dependency.name, version)
+            if installed is not None:
+                self._tried("metadata", str(self._environment.folder), "installed at this version", True)
+                return _Package(installed.urls, page, dict(installed.files))
+        return self._from_registry(dependency, version, page)
+
+    def _from_registry(self, dependency: Dependency, version: str, page: str) -> _Package | None:
+        ours = self._registries[dependency.ecosystem]
+        try:
+            with HttpClient(registry.limits(), ours.authorization, self._policy) as http:
+                if dependency.ecosystem == "npm":
+                    of_npm = npm.release(http, ours, dependency.name, version)
+                    found = _Package(of_npm.urls, page, None, of_npm.archive)
+                else:
+                    of_python = pypi.release(http, ours, dependency.name, version)
+                    found = _Package(of_python.urls, page, None, of_python.archive)
+        except (FetchError, NotFound) as error:
+            self._tried("metadata", page, str(error))
+            return None
+        self._tried("metadata", page, "in the registry", True)
+        return found
+
+    # --- carried by the package ------------------------------------------------------------------------------------
+
+    def _from_package(self, dependency: Dependency, version: str, package: _Package) -> Iterator[LockedDocs]:
+        base = LockedDocs(dependency.ecosystem, dependency.name, version, "package", package.page, "", "")
+        with self._attempt("package", package.page):
+            yield from self._carried(base, package)
+
+    def _carried(self, docs: LockedDocs, package: _Package) -> Iterator[LockedDocs]:
+        """The documentation in the files of a package, at most one."""
+        with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
+            read, names = self._files(package, Path(folder))
+            there = carried.find(names)
+            if there.index is not None:
+                with self._workplace() as file:
+                    file.write_bytes(read([there.index])[there.index])
+                    yield self._kept(file, docs, f"carries {there.index}")
+            elif there.pages:
+                pages = read(there.pages)
+                yield self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
+            elif there.llms is not None:
+                text = read([there.llms])[there.llms].decode("utf-8-sig", "replace")
+                pages = {name: content.encode() for name, content in carried.sections(text)}
+                yield self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
+            else:
+                self._tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
+
+    def _files(self, package: _Package, folder: Path) -> tuple[Callable[..., dict[str, bytes]], list[str]]:
+        """A function that reads files of the package, and the paths of all."""
+        if package.files is not None:
+            files = package.files
+            return lambda paths: _read_installed(files, paths), sorted(files)
+        if package.archive is None:
+            raise NotFound("the registry has no wheel of it")
+        if (package.archive.size or 0) > self._options.max_package_bytes:
+            raise NotFound(f"{package.archive.name} has {package.archive.size:,} bytes (deps.max_package_bytes)")
+        packed, name = folder / "package", package.archive.name
+        with HttpClient(Limits(), self._registries_authorization(), self._policy) as http:
+            archive.download(http, package.archive, packed, self._options.max_package_bytes, self._progress)
+        return lambda paths: archive.read(packed, name, paths, MAX_INSTALLED_BYTES), sorted(
+            archive.members(packed, name)
+        )
+
+    def _registries_authorization(self) -> dict[str, str]:
+        return {place: value for ours in self._registries.values() for place, value in ours.authorization.items()}
+
+    # --- published ---------------------------------------------------------------------------------------------------
+
+    def _from_site(self, dependency: Dependency, version: str, site: str) -> Iterator[LockedDocs]:
+        """An index that the documentation site publishes: for this version, or one that says that it is of it."""
+        docs = LockedDocs(dependency.ecosystem, dependency.name, version, "site", site, "", "")
+        with self._attempt("site", site):
+            for is_versioned, address in [*((True, each) for each in versioned(site, version)), (False, site)]:
+                url = f"{address.rstrip('/')}/anvil/index.json"
+                if not self._has_manifest(url):
+                    continue
+                found = self._fetched(url, replace(docs, url=url), "is published")
+                with verify.open_checked(docs_cache.find(self.cache, found) or Path()) as reader:
+                    stated = reader.meta().get("version")
+                if stated == version or (is_versioned and stated is None):
+                    yield found
+                    return
+                self._tried("site", url, f"is of version {stated}" if stated else "does not say of which version it is")
+            self._tried("site", site, "publishes no index of this version")
+
+    def _has_manifest(self, url: str) -> bool:
+        with HttpClient(Limits(connect=5, answer=10, whole=20), policy=self._policy) as http, http.get(url) as reply:
+            return reply.status == 200 and manifest.found(reply.text(), url, any_page=True) is not None
+
+    def _from_release(self, docs: LockedDocs, slug: str) -> Iterator[LockedDocs]:
+        url = f"github:{slug}#release:{docs.tag}"
+        with self._attempt("release", url):
+            yield self._fetched(url, replace(docs, source="release", url=url, commit=None, folder=None), "has an index")
+
+    def _fetched(self, url: str, docs: LockedDocs, outcome: str) -> LockedDocs:
+        limits = Limits(size=self._config.fetch.max_bytes)
+        result = fetch_index.fetch(url, cache=self.cache, limits=limits, progress=self._progress, policy=self._policy)
+        if result.from_cache:
+            raise FetchError(result.from_cache)
+        with self._workplace() as file:
+            file.write_bytes(result.path.read_bytes())
+            return self._kept(file, replace(docs, commit=result.manifest.commit), outcome)
+
+    # --- built here --------------------------------------------------------------------------------------------------
+
+    def _from_repository(
+        self, dependency: Dependency, version: str, place: Place, url: str, directory: str | None
+    ) -> Iterator[LockedDocs]:
+        docs = LockedDocs(dependency.ecosystem, dependency.name, version, "repository", url, "", "")
+        with self._attempt("repository", url), self._remote(url) as remote:
+            there = remote.tags()
+            tag = place.tag or tags.find(there, dependency.name, version)
+            if tag is None or tag not in there:
+                raise NotFound(repository_docs.no_tag(remote, there, dependency.name, place.tag or version))
+            named = tuple(key for key in anvil_lock.NAMED if getattr(place, key) is not None)
+            docs = replace(docs, tag=tag, commit=there[tag], named=named)
+            slug = github_slug(url)
+            if slug is not None and place == Place():
+                yield from self._from_release(docs, slug)
+            yield self._built_from(remote, docs, place.folder, directory)
+
+    @contextmanager
+    def _remote(self, url: str) -> Iterator[RemoteRepository]:
+        options = self._options
+        address, protocols, settings = git_server.checked(url, self._policy, options.allow_private_urls)
+        with RemoteRepository(address, protocols, settings, options.max_fetch_bytes, self._progress) as remote:
+            yield remote
+
+    def _built_from(
+        self, remote: RemoteRepository, docs: LockedDocs, folder: str | None, directory: str | None = None
+    ) -> LockedDocs:
+        assert docs.commit is not None
+        read = repository_docs.read(remote, docs.commit, docs.tag, folder, directory)
+        self._notes += read.notes
+        outcome = f"{read.folder.path} at {docs.tag or docs.commit[:12]} ({read.folder.evidence})"
+        return self._built(read.source, replace(docs, folder=read.folder.path), outcome, read.folder.slugs)
+
+    def _built(self, source: DocumentSource, docs: LockedDocs, outcome: str, slugs: Slugs = "github") -> LockedDocs:
+        with self._workplace() as file:
+            report = builder.build(
+                source, file, self.provider, ChunkingOptions(slugs=slugs), version=docs.version, progress=self._progress
+            )
+            if report.nothing_embedded:
+                raise BuildError(f"{docs.shown} could not be embedded. {report.nothing_embedded_because}".strip())
+            self._notes += [f"{skipped.path}: {skipped.reason}." for skipped in report.skipped[:5]]
+            if report.failed:
+                self._notes.append(f"{counted(len(report.failed), 'passage')} could not be embedded.")
+            return self._kept(file, replace(docs, anvil_version=__version__), outcome)
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        """The project's embedding provider, so that one vector of a question serves its own documentation too."""
+        if self._provider is None:
+            from anvil.backends.embedding.factory import create_cached_provider
+
+            self._provider = create_cached_provider(self._config.embedding.provider, self._config.embedding)
+        return self._provider
+
+    # --- from a lock -------------------------------------------------------------------------------------------------
+
+    def obtain(self, entry: LockedDocs) -> Path:
+        """The index of an entry of ``anvil.lock``: in the cache, else fetched or built as the entry says.
+
+        Raises :class:`FetchError`, :class:`NotFound`, and :class:`ArtifactRejected` for an index that is not the one
+        of the entry.
+        """
+        self._attempts, self._notes = [], []
+        here = docs_cache.find(self.cache, entry)
+        if here is not None:
+            return here
+        wanted = replace(entry, digest="", sha256="", anvil_version=None)
+        if entry.source == "repository":
+            with self._remote(entry.url) as remote:
+                docs = self._built_from(remote, wanted, entry.folder)
+        elif entry.source == "package":
+            dependency = Dependency(entry.ecosystem, entry.name, entry.version)
+            package = self._package(dependency, entry.version)
+            docs_or_none = next(self._carried(wanted, package), None) if package is not None else None
+            if docs_or_none is None:
+                raise NotFound(self._failure(dependency))
+            docs = docs_or_none
+        else:
+            docs = self._fetched(entry.url, wanted, "is published")
+        self._ensure_same(entry, docs)
+        path = docs_cache.find(self.cache, docs)
+        assert path is not None
+        self.cache.note(docs_cache.name(entry), verified_cache.sha256(path))
+        return path
+
+    def _ensure_same(self, entry: LockedDocs, docs: LockedDocs) -> None:
+        if docs.digest == entry.digest and (entry.anvil_version is not None or docs.sha256 == entry.sha256):
+            return
+        update = f"To take what is there now, run: anvil deps update {entry.name}"
+        if entry.anvil_version not in (None, docs.anvil_version):
+            raise ArtifactRejected(
+                f"anvil.lock has {entry.shown} as Anvil {entry.anvil_version} built it, and Anvil {__version__} builds "
+                f"another index from the same commit. {update}"
+            )
+        raise ArtifactRejected(
+            f"{entry.shown} is refused: anvil.lock has the digest {entry.digest[:12]} and SHA-256 {entry.sha256[:12]}, "
+            f"but {entry.url} has {docs.digest[:12]} and {docs.sha256[:12]}. Its publisher replaced it, or the "
+            f"lock was changed. {update}"
+        )
+
+    # --- shared ------------------------------------------------------------------------------------------------------
+
+    def _kept(self, file: Path, docs: LockedDocs, outcome: str) -> LockedDocs:
+        """Check an index, move it into the cache, and complete the entry."""
+        try:
+            described = manifest_file.describe(file)
+        except ArtifactError as error:
+            raise type(error)(str(error).replace(str(file), f"The index of {docs.shown}")) from None
+        kept = replace(docs, digest=described.digest, sha256=described.sha256, commit=docs.commit or described.commit)
+        docs_cache.keep(self.cache, file, kept)
+        self._tried(docs.source, docs.url, outcome, True)
+        return kept
+
+    @contextmanager
+    def _workplace(self) -> Iterator[Path]:
+        """The path of a new file in the cache's folder, so that it can be renamed into place."""
+        self.cache.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(prefix="new-", dir=self.cache.folder) as folder:
+            yield Path(folder, "index.db")
+
+    @contextmanager
+    def _attempt(self, source: str, place: str) -> Iterator[None]:
+        """Record why a source has nothing, and go on with the next."""
+        try:
+            yield
+        except AnvilError as error:
+            self._tried(source, place, str(error))
+
+    def _tried(self, source: str, place: str, outcome: str, found: bool = False) -> None:
+        self._attempts.append(Attempt(source, git_server.shown(place), outcome, found))
+
+    def _found(self, docs: LockedDocs) -> FoundDocs:
+        path = docs_cache.find(self.cache, docs)
+        if path is None:
+            raise ArtifactRejected(f"The cache lost the index of {docs.shown}. Run the command again.")
+        with verify.open_checked(path) as reader:
+            pages = reader.counts()["documents"]
+        return FoundDocs(docs, path, pages, tuple(self._attempts), tuple(dict.fromkeys(self._notes)))
+
+    def _failure(self, dependency: Dependency) -> str:
+        """The message when no source has documentation: why the last one has none."""
+        last = next((each for each in reversed(self._attempts) if not each.found), None)
+        why = f" {last.outcome[0].upper()}{last.outcome[1:].rstrip('.')}." if last else ""
+        advice = f" Name its repository: anvil deps add {dependency.name} --repository URL"
+        is_of_repository = last is not None and last.source == "repository" and last.outcome != NAMES_NO_REPOSITORY
+        return f"No documentation of {dependency.shown} was found.{why}{'' if is_of_repository else advice}"
+
+
+def _read_installed(files: dict[str, Path], wanted: list[str]) -> dict[str, bytes]:
+    """Files of an installed package. A link is not followed: it can lead anywhere."""
+    data = {}
+    for name in wanted:
+        path = files[name]
+        if path.is_symlink() or not path.is_file():
+            raise NotFound(f"{name} is not a regular file")
+        if path.stat().st_size > MAX_INSTALLED_BYTES:
+            raise NotFound(f"{name} has more than {MAX_INSTALLED_BYTES:,} bytes")
+        data[name] = path.read_bytes()
+    return data

@@ -1,0 +1,175 @@
+"""Adding, fetching, updating and removing entries of ``anvil.lock``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from anvil.backends.packages import project_files
+from anvil.backends.store import verify
+from anvil.core.dependencies import anvil_lock, names
+from anvil.errors import AnvilError, ConfigError
+from anvil.models.dependencies import Attempt, Dependency, DocsReport, Ecosystem, LockedDocs, Outcome
+from anvil.services.dependencies import docs_cache, inventory
+from anvil.services.dependencies.finder import DocsFinder, DocsNotFound, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """An entry of ``anvil.lock`` whose package has another version in the project now. ``current``: None when the
+    project does not use it any more."""
+
+    docs: LockedDocs
+    current: str | None
+
+
+def add(finder: DocsFinder, base: Path, wanted: Sequence[str], place: Place, refresh: bool = False) -> list[DocsReport]:
+    """Find the documentation of packages, and write it into ``anvil.lock``. ``place`` is for a single package.
+
+    What is found is written, also when something else is not. Raises :class:`ConfigError` for a name that cannot be
+    looked up; then nothing is written.
+    """
+    entries = project_files.read_lock(base)
+    known = inventory.dependencies(base)
+    chosen = [names.matching(known, text) for text in wanted]
+    reports = []
+    for dependency in dict.fromkeys(chosen):
+        report = _found(finder, dependency, place, refresh)
+        if report.docs is not None:
+            is_same = report.docs in entries
+            entries = [each for each in entries if each.key != report.docs.key] + [report.docs]
+            project_files.write_lock(base, entries)
+            report = replace(report, outcome="current" if is_same else "added")
+        reports.append(report)
+    return reports
+
+
+def sync(finder: DocsFinder, base: Path) -> list[DocsReport]:
+    """Bring what ``anvil.lock`` says into the cache. Raises :class:`ConfigError` without the file."""
+    reports = []
+    for entry in _entries(base):
+        here = docs_cache.find(finder.cache, entry)
+        try:
+            path = here or finder.obtain(entry)
+            reports.append(_report("current" if here else "fetched", entry, _pages(path)))
+        except AnvilError as error:
+            reports.append(_failed(entry.ecosystem, entry.name, entry.version, str(error), finder.attempts))
+    return reports
+
+
+def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[DocsReport]:
+    """Search the documentation of the versions that the project uses now. ``wanted``: names; all when it is empty.
+
+    An entry whose package the project does not use any more stays as it is, and its report says so.
+    """
+    entries = _entries(base)
+    chosen = _named(entries, wanted)
+    known = inventory.dependencies(base)
+    reports: list[DocsReport] = []
+    for entry in chosen:
+        version = _current(known, entry, entries)
+        dependency = Dependency(entry.ecosystem, entry.name, version or entry.version)
+        report = _found(finder, dependency, _place(entry, dependency.version == entry.version), refresh=bool(wanted))
+        if report.docs is not None:
+            is_same = report.docs == entry
+            entries = [each for each in entries if each.key not in (entry.key, report.docs.key)] + [report.docs]
+            project_files.write_lock(base, entries)
+            report = replace(report, outcome="current" if is_same else "updated")
+            if version is None:
+                note = f"No lockfile has {entry.name} any more. To remove it: anvil deps remove {entry.name}"
+                report = replace(report, notes=(*report.notes, note))
+        reports.append(report)
+    return reports
+
+
+def remove(base: Path, wanted: Sequence[str]) -> list[DocsReport]:
+    """Remove entries from ``anvil.lock``. The cache keeps the files, because other projects may use them."""
+    entries = _entries(base)
+    gone = _named(entries, wanted)
+    project_files.write_lock(base, [entry for entry in entries if entry not in gone])
+    return [_report("removed", entry) for entry in gone]
+
+
+def outdated(base: Path) -> list[Outdated]:
+    """The entries whose version is not the one that the project uses. Nothing is requested from the network."""
+    entries = _entries(base)
+    known = inventory.dependencies(base)
+    found = []
+    for entry in entries:
+        version = _current(known, entry, entries)
+        if version != entry.version:
+            found.append(Outdated(entry, version))
+    return found
+
+
+def _entries(base: Path) -> list[LockedDocs]:
+    entries = project_files.read_lock(base)
+    if not entries and project_files.read(base / anvil_lock.LOCK_NAME) is None:
+        raise ConfigError(f"There is no {anvil_lock.LOCK_NAME} in {base}. Write one with 'anvil deps add NAME'.")
+    return entries
+
+
+def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedDocs]:
+    """The entries that names select; all without names. Raises :class:`ConfigError` for a name that none has."""
+    if not wanted:
+        return list(entries)
+    chosen: dict[LockedDocs, None] = {}
+    for text in wanted:
+        ecosystem, name, version = names.requested(text)
+        matches = [
+            entry
+            for entry in entries
+            if entry.name == names.normalized(entry.ecosystem, name)
+            and ecosystem in (None, entry.ecosystem)
+            and version in (None, entry.version)
+        ]
+        if not matches:
+            there = ", ".join(sorted({entry.name for entry in entries})[:10]) or "nothing"
+            raise ConfigError(f"{anvil_lock.LOCK_NAME} does not have {text}. It has {there}.")
+        chosen.update(dict.fromkeys(matches))
+    return list(chosen)
+
+
+def _current(known: Iterable[Dependency], entry: LockedDocs, entries: Sequence[LockedDocs]) -> str | None:
+    """The version of a package that the project uses now: the entry's own where it still does, else the direct one."""
+    here = [each for each in known if (each.ecosystem, each.name) == (entry.ecosystem, entry.name) and each.version]
+    versions = [each.version for each in sorted(here, key=lambda each: not each.direct)]
+    if entry.version in versions:
+        return entry.version
+    taken = {each.version for each in entries if each.name == entry.name}
+    return next((version for version in versions if version not in taken), versions[0] if versions else None)
+
+
+def _place(entry: LockedDocs, is_same_version: bool) -> Place:
+    """Where the user said that the documentation is. What was found by itself is searched again, and so is the tag of
+    another version."""
+    return Place(
+        repository=entry.url if "repository" in entry.named else None,
+        tag=entry.tag if "tag" in entry.named and is_same_version else None,
+        folder=entry.folder if "folder" in entry.named else None,
+    )
+
+
+def _found(finder: DocsFinder, dependency: Dependency, place: Place, refresh: bool) -> DocsReport:
+    try:
+        found = finder.find(dependency, place, refresh)
+    except DocsNotFound as error:
+        return _failed(dependency.ecosystem, dependency.name, dependency.version, str(error), error.attempts)
+    docs = found.docs
+    return DocsReport("added", docs.name, docs.version, docs.ecosystem, docs, found.pages, found.attempts, found.notes)
+
+
+def _failed(
+    ecosystem: Ecosystem, name: str, version: str | None, problem: str, attempts: tuple[Attempt, ...]
+) -> DocsReport:
+    return DocsReport("failed", name, version, ecosystem, attempts=attempts, problem=problem)
+
+
+def _report(outcome: Outcome, entry: LockedDocs, pages: int | None = None) -> DocsReport:
+    return DocsReport(outcome, entry.name, entry.version, entry.ecosystem, entry, pages)
+
+
+def _pages(path: Path) -> int:
+    with verify.open_checked(path) as reader:
+        return reader.counts()["documents"]

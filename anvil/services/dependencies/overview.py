@@ -1,0 +1,77 @@
+"""A project's dependencies and the state of their documentation, from files of this machine alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from anvil.backends.packages import npm, project_files
+from anvil.backends.packages.pypi import PythonEnvironment
+from anvil.core.dependencies import carried
+from anvil.core.dependencies.project_urls import ProjectUrls
+from anvil.models.dependencies import Dependency, Ecosystem, LockedDocs
+from anvil.services.dependencies import inventory
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyState:
+    """``locked``: its entry in ``anvil.lock``, None without one. ``documentation``: what is known of its documentation
+    from the installed package; None when it is not installed here."""
+
+    ecosystem: Ecosystem
+    name: str
+    version: str | None
+    direct: bool
+    origin: str
+    locked: LockedDocs | None
+    documentation: str | None
+
+
+def overview(base: Path) -> list[DependencyState]:
+    """All dependencies of the project in ``base``, direct ones first. Raises :class:`ConfigError`."""
+    entries = {entry.key: entry for entry in project_files.read_lock(base)}
+    environment = PythonEnvironment.of_project(base)
+    known = inventory.dependencies(base)
+    rows = [
+        _state(each, entries.pop((each.ecosystem, each.name, each.version or ""), None), base, environment)
+        for each in known
+    ]
+    rows += [  # of versions that the project does not use any more
+        DependencyState(entry.ecosystem, entry.name, entry.version, False, "anvil.lock", entry, None)
+        for entry in entries.values()
+    ]
+    return sorted(rows, key=lambda row: (not row.direct, row.ecosystem, row.name, row.version or ""))
+
+
+def _state(
+    dependency: Dependency, locked: LockedDocs | None, base: Path, environment: PythonEnvironment | None
+) -> DependencyState:
+    return DependencyState(
+        ecosystem=dependency.ecosystem,
+        name=dependency.name,
+        version=dependency.version,
+        direct=dependency.direct,
+        origin=dependency.origin,
+        locked=locked,
+        documentation=None if locked is not None else _documentation(dependency, base, environment),
+    )
+
+
+def _documentation(dependency: Dependency, base: Path, environment: PythonEnvironment | None) -> str | None:
+    if dependency.version is None:
+        return None
+    if dependency.ecosystem == "npm":
+        local = npm.installed(base, dependency.name, dependency.version)
+        return None if local is None else _described(*local)
+    found = environment.find(dependency.name, dependency.version) if environment is not None else None
+    return None if found is None else _described(found.urls, found.files)
+
+
+def _described(urls: ProjectUrls, files: Mapping[str, Path]) -> str:
+    there = carried.find(files.keys())
+    if there.index is not None:
+        return f"carries {there.index}"
+    if there:
+        return "carries pages"
+    return f"repository {urls.repository}" if urls.repository else "names no repository"
