@@ -71,7 +71,11 @@ def repository_at(address: str) -> str | None:
         return None
     scheme = "https" if parts.scheme in ("http", "ssh", "git") and host in HOSTS else parts.scheme
     path = [each for each in parts.path.split("/") if each]
-    if not host or len(path) < (1 if named else 2) or not all(re.fullmatch(r"[\w.~@-]{1,100}", each) for each in path[:2]):
+    if (
+        not host
+        or len(path) < (1 if named else 2)
+        or not all(re.fullmatch(r"[\w.~@-]{1,100}", each) for each in path[:2])
+    ):
         return None
     where = f"{scheme}://{host}{f':{port}' if port else ''}"
     if host in HOSTS:
