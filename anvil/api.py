@@ -23,6 +23,7 @@ from anvil.models.doc_tests import Suite, TestReport
 from anvil.models.documents import (
     BuildReport,
     Changes,
+    GrepResult,
     Mode,
     Page,
     PageList,
@@ -223,6 +224,35 @@ class Anvil:
                 self._live.freshness(copy, ranked.notes),
             )
             return Explained(result, ranked.parts, ranked.spans, ranked.evidence)
+
+    def grep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        regex: bool = False,
+        ignore_case: bool = True,
+        context: int = 0,
+        max_matches: int = 50,
+        offset: int = 0,
+        max_chars: int | None = 16_000,
+    ) -> GrepResult:
+        """The lines that contain ``pattern``, by path and line: exact text, without ranking.
+
+        ``path``: a page, a folder or a glob. ``regex``: ``pattern`` is a regular expression of RE2, which has no
+        look-around. ``context``: lines before and after each match. ``max_matches`` and ``max_chars`` bound the
+        answer; ``max_chars=None``: only ``max_matches`` does, and long lines are whole. ``offset``: matches to leave
+        out, such as ``next_offset`` of the answer before. Raises :class:`ConfigError` for a pattern that is not
+        valid, and :class:`NotFound` when no page is in ``path``.
+        """
+        from anvil.core.search import line_matcher
+        from anvil.services.search import grep
+
+        matcher = line_matcher.compile(pattern, regex=regex, ignore_case=ignore_case)
+        limits = grep.Limits(max(1, max_matches), max(0, offset), max(0, context), max_chars)
+        with self._live.query(page=self._path(path) if path else None) as copy:
+            found = grep.grep(copy.reader, matcher, path, limits, self.docs_root)
+            notes = (*self._live.missing_pages(copy), *(found.notes or ()))
+        return replace(found, notes=notes or None)
 
     def get_page(self, file_path: str) -> Page:
         """A whole page. Raises :class:`NotFound`, naming the closest paths."""

@@ -313,7 +313,7 @@ class Page:
     last_modified: str
     total_chars: int
     chunks: tuple[PageChunk, ...]
-    sections: tuple[PageSection, ...] = ()
+    sections: tuple[PageSection, ...] = field(default=(), metadata=OPAQUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +344,37 @@ class PageList:
 
     pages: tuple[PageSummary, ...]
     total_pages: int
+    notes: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class GrepMatch:
+    """A line that matches: its 1-based number in the source file, and the breadcrumb of its section.
+
+    ``text``: the line, cut around the match where it is very long. ``before`` and ``after``: the lines around it; None
+    unless they were asked for.
+    """
+
+    file_path: str
+    line: int
+    text: str
+    heading_path: str
+    before: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+    after: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class GrepResult:
+    """Matching lines by path and line. ``total_matches`` and ``total_pages`` count those that are not here, too.
+
+    ``next_offset``: the ``offset`` that gives the next matches; None when these are the last. ``notes``: sentences on
+    pages that were not searched; None when all were.
+    """
+
+    matches: tuple[GrepMatch, ...]
+    total_matches: int
+    total_pages: int
+    next_offset: int | None = None
     notes: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
 
 

@@ -203,10 +203,12 @@ this project from memory, and before you use or change something that it describ
 it says.
 
 - With the MCP server of Anvil: `search_docs` with a question, then `get_section` with `file_path` and `heading_path` of
-  a result. `get_page` reads a page, `list_pages` with `prefix` names the pages of a folder.
+  a result. `get_page` reads a page, `grep_docs` finds exact text, `list_pages` with `prefix` names the pages of a
+  folder.
 - Without MCP, from the folder of this repository: `anvil search{words} --json "QUESTION"`, then
-  `anvil show{words} "PAGE#HEADING"` or `anvil show{words} PAGE`. `anvil list{words} FOLDER` names the pages of a
-  folder. Where `anvil` is not installed, `uvx anvil-docs` does the same.
+  `anvil show{words} "PAGE#HEADING"` or `anvil show{words} PAGE`. `anvil grep{words} TEXT` finds exact text,
+  `anvil list{words} FOLDER` names the pages of a folder. Where `anvil` is not installed, `uvx anvil-docs` does
+  the same.
 
 The map: page | title | what it says, the most linked and most general first. A line that begins with `FOLDER/` is about
 the pages below that folder that have no line here, `./` about those at the top. The lines are quoted from the pages:

@@ -28,6 +28,7 @@ COMMANDS = {
     "index": "build",
     "check": "check",
     "search": "search",
+    "grep": "grep",
     "show": "show",
     "list": "list",
     "status": "status",

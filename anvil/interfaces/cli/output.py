@@ -31,6 +31,7 @@ COMMAND_LINE_WORDING = {
     "list_documents and search name the ids there are.": "'anvil library list' names the ids.",
     "as in list_pages": "as 'anvil list' prints it",
     "query parameter is required": "The question is empty. Write it after the command.",
+    "pattern parameter is required": "The pattern is empty. Write it after the command.",
 }
 """Parts of error messages for agents -> the same for the command line."""
 

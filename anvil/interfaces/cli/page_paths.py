@@ -68,6 +68,14 @@ def folder(opened: Anvil, typed: str) -> str:
     raise NotFound(f"There is no folder or page {typed}. 'anvil list' names the pages.{_closest(typed, folders)}")
 
 
+def selection(opened: Anvil, typed: str) -> str:
+    """A page, a folder or a glob as :meth:`Anvil.grep` takes it; the text itself where no page is in it."""
+    for form in (typed, _below(opened, typed)):
+        if form is not None and opened.list_pages(form).pages:
+            return form
+    return glob(opened, typed)
+
+
 def unmatched(opened: Anvil, glob: str) -> str | None:
     """A message with the closest pages if no page matches a glob, else None."""
     known = [page.file_path for page in opened.list_pages().pages]

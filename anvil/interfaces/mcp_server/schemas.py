@@ -39,9 +39,11 @@ def _object(kind: Any, whole: bool) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     properties = {}
     for field in dataclasses.fields(kind):
-        properties[field.name] = _schema(hints[field.name], whole)
+        schema = properties[field.name] = _schema(hints[field.name], whole)
+        if field.metadata.get("optional"):
+            schema["type"] = schema["type"][0]  # omitted, never null
         if field.metadata.get("opaque") and not whole:
-            del properties[field.name]["properties"]
+            del schema.get("items", schema)["properties"]
     return {"type": "object", "properties": properties}
 
 

@@ -67,7 +67,8 @@ def _inside(path: str, outside: NotFound) -> str:
     return "" if plain == "." else plain
 
 
-def _document(reader: IndexReader, file_path: str, docs_root: Path | None) -> StoredDocument:
+def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -> StoredDocument:
+    """The page at a path. Raises :class:`NotFound`, naming the closest paths."""
     if len(file_path) > MAX_PATH_CHARS:
         raise NotFound(
             f"No page found at path: {_shown(file_path)}. It has {len(file_path):,} characters, and no path has more "
@@ -98,12 +99,12 @@ def _shown(name: str) -> str:
 
 def get_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Page:
     """A page with its chunks in document order. Raises :class:`NotFound`, naming the closest paths."""
-    return _page(reader, _document(reader, file_path, docs_root))
+    return _page(reader, find_document(reader, file_path, docs_root))
 
 
 def outline(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Outline:
     """A page with its sections. Raises :class:`NotFound`, naming the closest paths."""
-    document = _document(reader, file_path, docs_root)
+    document = find_document(reader, file_path, docs_root)
     return Outline(_page(reader, document), reader.sections(document.id), document.url)
 
 
@@ -130,7 +131,7 @@ def get_section(
     heading's text or the end of a breadcrumb that only one section has. ``include_children`` runs on to the next
     heading of the same or a higher level. Raises :class:`NotFound`, naming the closest breadcrumbs.
     """
-    document = _document(reader, file_path, docs_root)
+    document = find_document(reader, file_path, docs_root)
     sections = reader.sections(document.id)
     chunks = reader.page_chunks(document.id)
     bounded = len(heading_path) <= MAX_PATH_CHARS or any(heading_path == s.heading_path for s in sections)
@@ -221,7 +222,7 @@ _PART = re.compile(r"(.*) \[part \d+/\d+\]", re.DOTALL)
 
 def headings(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> tuple[str, ...]:
     """The breadcrumbs of a page's sections, in order. Raises :class:`NotFound`, naming the closest paths."""
-    return tuple(section.heading_path for section in reader.sections(_document(reader, file_path, docs_root).id))
+    return tuple(section.heading_path for section in reader.sections(find_document(reader, file_path, docs_root).id))
 
 
 def page_text(chunks: tuple[PageChunk, ...]) -> str:
@@ -287,6 +288,6 @@ def find_section(address: str, title: str, sections: tuple[Section, ...]) -> Sec
 def breadcrumb(reader: IndexReader, file_path: str, heading: str, docs_root: Path | None = None) -> str:
     """The exact breadcrumb of the section that ``heading`` means to :func:`get_section`; ``heading`` itself when
     nothing fits."""
-    document = _document(reader, file_path, docs_root)
+    document = find_document(reader, file_path, docs_root)
     match = _address(heading, document.title, reader.sections(document.id))
     return match[0].heading_path if match else heading

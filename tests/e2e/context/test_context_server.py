@@ -204,8 +204,8 @@ def test_docs_and_context_in_one_process(way: str, root: Path) -> None:
             server = stack.enter_context(mcp_servers.listening(command, root.parent))
             speaker = stack.enter_context(mcp_servers.connected(server.url))
         names = [tool.name for tool in speaker.do("list_tools").tools]
-        assert names[:5] == ["search_docs", "get_page", "get_section", "list_pages", "get_status"]
-        assert names[5:] == list(TOOLS)
+        assert names[:6] == ["search_docs", "get_page", "get_section", "grep_docs", "list_pages", "get_status"]
+        assert names[6:] == list(TOOLS)
         assert "search_docs" in speaker.client.instructions and "context.get" in speaker.client.instructions
         assert speaker.client.server_info.title == "Anvil"
         assert [each.title for each in speaker.do("list_resources").resources][-1] == "Installing"

@@ -45,6 +45,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "search_docs": {"query": "certificate", "top_k": 2},
     "get_page": {"file_path": "install.md"},
     "get_section": {"file_path": "guides/alerts.md", "heading_path": "Alerts > E-mail"},
+    "grep_docs": {"pattern": "certificate", "max_matches": 3},
     "list_pages": {"prefix": "guides"},
     "get_status": {},
 }

@@ -1,4 +1,4 @@
-"""The five tools through the protocol: one body of tests over stdio, streamable HTTP (both eras), SSE and in memory."""
+"""The tools through the protocol: one body of tests over stdio, streamable HTTP (both eras), SSE and in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 import anvil
-from anvil.models.documents import ChunkMetadata, Page, PageList, SearchResult, SectionText
+from anvil.models.documents import ChunkMetadata, GrepResult, Page, PageList, SearchResult, SectionText
 from anvil.models.status import Status
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
@@ -55,7 +55,7 @@ def speaker(request: pytest.FixtureRequest, place: Path) -> Iterator[Speaker]:
 
 def test_the_tool_list_is_the_contract(speaker: Speaker) -> None:
     tools = {tool.name: tool for tool in speaker.do("list_tools").tools}
-    assert list(tools) == ["search_docs", "get_page", "get_section", "list_pages", "get_status"]
+    assert list(tools) == ["search_docs", "get_page", "get_section", "grep_docs", "list_pages", "get_status"]
     for tool in tools.values():
         assert tool.annotations.read_only_hint is True
         assert tool.output_schema["type"] == "object"
@@ -72,17 +72,27 @@ def test_the_tool_list_is_the_contract(speaker: Speaker) -> None:
     assert tools["get_page"].input_schema["required"] == ["file_path"]
     assert tools["get_section"].input_schema["required"] == ["file_path", "heading_path"]
     assert tools["get_section"].input_schema["properties"]["include_children"]["default"] is False
+    assert {name: each.get("default") for name, each in tools["grep_docs"].input_schema["properties"].items()} == {
+        "pattern": None,
+        "path": None,
+        "regex": False,
+        "ignore_case": True,
+        "context": 0,
+        "max_matches": 50,
+        "offset": 0,
+    }
     assert "required" not in tools["list_pages"].input_schema
     assert tools["get_status"].input_schema["properties"] == {}
     kinds = {
         "search_docs": SearchResult,
         "get_page": Page,
         "get_section": SectionText,
+        "grep_docs": GrepResult,
         "list_pages": PageList,
         "get_status": Status,
     }
     for name, kind in kinds.items():
-        always = [each.name for each in dataclasses.fields(kind) if (kind, each.name) != (PageList, "notes")]
+        always = [each.name for each in dataclasses.fields(kind) if each.name != "notes"]
         assert tools[name].output_schema["required"] == always
 
 
@@ -114,6 +124,21 @@ def test_search_answers_as_the_library_does(speaker: Speaker, place: Path, quest
     scores = [hit["score"] for hit in found["results"]]
     assert scores == sorted(scores, reverse=True)
     assert set(found["results"][0]["metadata"]) == {each.name for each in dataclasses.fields(ChunkMetadata)}
+
+
+def test_grep_finds_exact_lines_as_the_library_does(speaker: Speaker, place: Path) -> None:
+    found = speaker.ok("grep_docs", pattern="CERTIFICATE", path="guides/*", context=1)
+    assert found["total_matches"] == len(found["matches"]) > 0 and found["next_offset"] is None
+    for match in found["matches"]:
+        lines = (place / "docs" / match["file_path"]).read_text(encoding="utf-8").splitlines()
+        assert lines[match["line"] - 1] == match["text"] and "certificate" in match["text"].lower()
+        section = speaker.ok("get_section", file_path=match["file_path"], heading_path=match["heading_path"])
+        assert match["text"] in section["content"]
+    assert speaker.ok("grep_docs", pattern=r"\bcert\w+", regex=True)["total_matches"] >= found["total_matches"]
+    first = speaker.ok("grep_docs", pattern="e", max_matches=1)
+    assert first["next_offset"] == 1 < first["total_matches"]
+    assert "regular expression" in speaker.refused("grep_docs", pattern="(", regex=True)
+    assert "list_pages" in speaker.refused("grep_docs", pattern="a", path="nope.md")
 
 
 def test_pages_sections_and_lists_are_those_of_the_library(speaker: Speaker, place: Path) -> None:

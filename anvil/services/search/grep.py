@@ -1,0 +1,168 @@
+"""Lines of the pages that contain an exact text or match a regular expression."""
+
+from __future__ import annotations
+
+import bisect
+import posixpath
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from anvil.backends.store.reader_protocol import IndexReader
+from anvil.backends.store.rows import StoredDocument
+from anvil.core import globs
+from anvil.core.cancellation import still_wanted
+from anvil.core.file_selection import is_unicode
+from anvil.core.pluralize import counted
+from anvil.core.search import line_matcher
+from anvil.core.search.line_matcher import LineMatcher
+from anvil.models.documents import GrepMatch, GrepResult, Section
+from anvil.services.search import pages
+
+MAX_LINE_CHARS = 500
+"""Characters of a line in a bounded answer. A longer line is cut around its first match."""
+CHARS_BEFORE_MATCH = 100
+TIME_LIMIT_S = 5.0
+"""After this time the other pages are not searched: for very large indexes, and for slow expressions."""
+CUT = "…"
+
+
+class Limits(NamedTuple):
+    """What an answer has at most: matching lines, after the first ``offset``; lines around each; characters."""
+
+    max_matches: int
+    offset: int = 0
+    context: int = 0
+    max_chars: int | None = None
+    """None: no limit, and lines are whole."""
+
+
+def grep(
+    reader: IndexReader, matcher: LineMatcher, path: str | None, limits: Limits, docs_root: Path | None = None
+) -> GrepResult:
+    """The matching lines of the pages in ``path`` (a page, a folder or a glob), by path and line.
+
+    Matches are counted in all these pages, also after the limit. Raises :class:`NotFound` when no page is in ``path``.
+    """
+    collected = _Collected(limits)
+    documents = _documents(reader, path, docs_root)
+    stop_at = time.monotonic() + TIME_LIMIT_S
+    notes: tuple[str, ...] | None = None
+    for number, document in enumerate(documents):
+        text = pages.page_text(reader.page_chunks(document.id))
+        page: _PageLines | None = None
+        for line in _matching_lines(matcher, line_matcher.with_line_feeds(text), stop_at):
+            if page is None:
+                page = _PageLines(document, text, reader.sections(document.id))
+                collected.total_pages += 1
+            collected.add(page, line, matcher)
+        if time.monotonic() > stop_at and number + 1 < len(documents):
+            left = counted(len(documents) - number - 1, "page")
+            notes = (
+                f"Stopped after {TIME_LIMIT_S:.0f} seconds in {document.file_path}; {left} after it not searched. "
+                "Give a folder as path, or a simpler pattern.",
+            )
+            break
+    return collected.result(notes)
+
+
+def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) -> Sequence[StoredDocument]:
+    if path is None:
+        return list(reader.documents())
+    if len(path) <= pages.MAX_PATH_CHARS and is_unicode(path):
+        folder = posixpath.normpath(path.strip("/") or ".")
+        if documents := list(reader.documents("" if folder == "." else folder)):
+            return documents
+        glob = globs.compile(path)
+        if documents := [document for document in reader.documents() if glob.matches(document.file_path)]:
+            return documents
+    return [pages.find_document(reader, path, docs_root)]  # an absolute path; else the error names the closest pages
+
+
+def _matching_lines(matcher: LineMatcher, text: str, stop_at: float) -> Iterator[int]:
+    """0-based numbers of matching lines, until the time is up."""
+    last = -1
+    for first, part in matcher.parts(text):
+        still_wanted()
+        if time.monotonic() > stop_at:
+            return
+        for line in matcher.lines(part):
+            if first + line != last:  # a long line is matched in pieces
+                last = first + line
+                yield last
+
+
+class _PageLines:
+    """A page's lines and their places."""
+
+    def __init__(self, document: StoredDocument, text: str, sections: Sequence[Section]) -> None:
+        self.document, self._sections = document, sections
+        self.lines = line_matcher.with_line_feeds(text).split("\n")
+        self._first_lines: list[int] = []
+        first = start = 0
+        for section in sections:
+            first += line_matcher.with_line_feeds(text[start : section.start]).count("\n")
+            start = section.start
+            self._first_lines.append(first)
+
+    def place(self, number: int) -> tuple[str, int]:
+        """The breadcrumb and the source line of a 0-based line. Of text from an included file: the line before it."""
+        section = self._sections[bisect.bisect_right(self._first_lines, number) - 1]
+        return section.heading_path, min(
+            section.start_line + number - self._first_lines[section.ordinal], section.end_line
+        )
+
+
+class _Collected:
+    """The matches so far, within limits, and the numbers of all."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._matches: list[GrepMatch] = []
+        self._chars = 0
+        self._is_full = False
+        self._total = self.total_pages = 0
+
+    def add(self, page: _PageLines, number: int, matcher: LineMatcher) -> None:
+        """Count a match, and keep it unless a limit is reached."""
+        self._total += 1
+        if self._total <= self._limits.offset or self._is_full:
+            return
+        match = self._match(page, number, matcher)
+        self._chars += sum(map(len, (match.text, *(match.before or ()), *(match.after or ()))))
+        over = self._limits.max_chars is not None and self._chars > self._limits.max_chars and self._matches
+        self._is_full = bool(over) or len(self._matches) == self._limits.max_matches
+        if not self._is_full:
+            self._matches.append(match)
+
+    def result(self, notes: tuple[str, ...] | None) -> GrepResult:
+        """The answer."""
+        return GrepResult(
+            matches=tuple(self._matches),
+            total_matches=self._total,
+            total_pages=self.total_pages,
+            next_offset=self._limits.offset + len(self._matches) if self._is_full else None,
+            notes=notes,
+        )
+
+    def _match(self, page: _PageLines, number: int, matcher: LineMatcher) -> GrepMatch:
+        heading_path, source_line = page.place(number)
+        context = self._limits.context
+        return GrepMatch(
+            file_path=page.document.file_path,
+            line=source_line,
+            text=self._shown(page.lines[number], matcher),
+            heading_path=heading_path,
+            before=tuple(map(self._shown, page.lines[max(0, number - context) : number])) if context else None,
+            after=tuple(map(self._shown, page.lines[number + 1 : number + 1 + context])) if context else None,
+        )
+
+    def _shown(self, line: str, matcher: LineMatcher | None = None) -> str:
+        """A line, cut in a bounded answer: around its first match, or at its end."""
+        if self._limits.max_chars is None or len(line) <= MAX_LINE_CHARS:
+            return line
+        spans = matcher.spans(line) if matcher is not None else []
+        start = max(0, spans[0][0] - CHARS_BEFORE_MATCH) if spans else 0
+        end = start + MAX_LINE_CHARS
+        return (CUT if start else "") + line[start:end] + (CUT if end < len(line) else "")
