@@ -14,6 +14,9 @@ from anvil.core.markdown.visible_text import APART
 _WORD = re.compile(r"[^\W_]+")
 _FENCE = re.compile(r"(?:(?:[-*+]|\d+\.)\s+)*(`{3,})")
 _MARKER = re.compile(r"^[ >]*(?:(?:-|\d{1,9}\.) +)*(?:\[![A-Z]+\]|\[\^[^\]]+\]:|\d{1,9}\. |-+$|(?:- )*\[[x ]\] )?")
+_CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_EMPHASIS = re.compile(r"(?<!\\)(\*\*|~~|\*)(?=\S)(.*?\S)\1")
+_PLACEHOLDER = "\ufdd0"
 _TARGET = re.compile(r"\]\([^()\s]*\)")
 _EDGES = APART | {"caption", "summary", "hgroup", "body", "legend", "button", "label"}
 
@@ -61,9 +64,20 @@ def of_markdown(text: str) -> list[str]:
         elif marks:
             fence = marks[1]
         else:
-            line = _MARKER.sub("", line)
-            kept.append(line if "](" not in line else _TARGET.sub("]", line))
+            kept.append(_without_marks(_MARKER.sub("", line)))
     return words("\n".join(kept))
+
+
+def _without_marks(line: str) -> str:
+    """A line without the marks of code, emphasis and links. They do not separate words: "`int`s" is one."""
+    if not any(mark in line for mark in ("`", "*", "~", "](")):
+        return line
+    spans = [span[2] for span in _CODE_SPAN.finditer(line)]
+    bare = _TARGET.sub("]", _CODE_SPAN.sub(_PLACEHOLDER, line))
+    while (unmarked := _EMPHASIS.sub(r"\2", bare)) != bare:
+        bare = unmarked
+    first, *others = bare.split(_PLACEHOLDER)
+    return first + "".join(code + text for code, text in zip(spans, others, strict=False))
 
 
 def difference(left: Iterable[str], right: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
