@@ -148,7 +148,8 @@ class _Converter:
     def _inline(self, node: Element) -> bool:
         names = classes(node) if node.tag == "span" else []
         if names and ("katex" in names or "katex-display" in names or "arithmatex" in names or "math" in names):
-            return not self._math(node, display="katex-display" in names)
+            is_block = "katex-display" in names or parser.first(node, "math[display=block]") is not None
+            return not self._math(node, display=is_block)
         return True
 
     def _code(self, node: Element) -> bool:
