@@ -8,16 +8,18 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection as AnyCollection
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from anvil.backends.config_files import index_file, load_config
 from anvil.core import index_url
-from anvil.core.config.schema import Config
+from anvil.core.config.layers import of_collection
+from anvil.core.config.schema import Collection, Config
 from anvil.errors import ArtifactError, ConfigError, NotFound, SourceError
 from anvil.models.doc_tests import Suite, TestReport
 from anvil.models.documents import (
@@ -44,11 +46,42 @@ if TYPE_CHECKING:
     from anvil.backends.question_log import QuestionLog
     from anvil.backends.sources.document_source import DocumentSource
     from anvil.models.lint import LintReport
+    from anvil.services.collections.collections import Collections
     from anvil.services.doc_tests.gaps import QuestionGroup
     from anvil.services.doc_tests.question_log import LoggedQuestion
     from anvil.services.reports.content_health import ContentHealth
     from anvil.services.search.pages import Outline
     from anvil.services.search.searcher import Explained
+
+
+@overload
+def open(
+    docs: str | os.PathLike[str] | None = None,
+    index: str | os.PathLike[str] | None = None,
+    provider: str | None = None,
+    config: str | os.PathLike[str] | Config | None = None,
+    *,
+    collections: None = None,
+    progress: Progress = silent,
+    background: bool = False,
+    watch: bool = False,
+    build_first: bool = True,
+) -> Anvil: ...
+
+
+@overload
+def open(
+    docs: None = None,
+    index: None = None,
+    provider: str | None = None,
+    config: str | os.PathLike[str] | Config | None = None,
+    *,
+    collections: Iterable[str] | Literal["all"],
+    progress: Progress = silent,
+    background: bool = False,
+    watch: bool = False,
+    build_first: bool = True,
+) -> Collections: ...
 
 
 def open(
@@ -57,18 +90,23 @@ def open(
     provider: str | None = None,
     config: str | os.PathLike[str] | Config | None = None,
     *,
+    collections: Iterable[str] | Literal["all"] | None = None,
     progress: Progress = silent,
     background: bool = False,
     watch: bool = False,
     build_first: bool = True,
-) -> Anvil:
-    """Open a folder of documents, an index, or both.
+) -> Anvil | Collections:
+    """Open a folder of documents, an index, or both; or several collections.
 
     ``docs``: the folder. ``index``: the index file (default ``<docs>/.anvil/index.db``), or the address of a published
     one: ``https://...``, ``github:OWNER/REPO#artifact:NAME``. ``provider``: ``local``, ``openai`` or ``none``.
     ``config``: a file or a :class:`Config`. The configuration has the values that are not given. If only an index is
     given, answers come from it alone. But if the configured folder has at least half of its pages, by their paths, the
     index belongs to that folder and is compared with it.
+
+    ``collections``: names of collections of the configuration and of ``anvil.lock``, each as ``NAME`` or
+    ``NAME@VERSION``, or ``"all"``. One search then answers from all of them; see :class:`Collections`. Without it, and
+    without ``docs`` and ``index``, the project's own documentation is opened.
 
     ``background``, for servers: no answer waits for the first build or for the vectors of a large change; see
     :meth:`Anvil.start`. ``watch``, with ``background``: file events also start a refresh. So the next query is faster,
@@ -78,6 +116,133 @@ def open(
     not, :attr:`Anvil.provisional` is true after it, and :meth:`Anvil.index` builds the index. Raises
     :class:`AnvilError`.
     """
+    settings, base = _settings(docs, index, provider, config)
+    options = _Options(progress, background, watch, build_first)
+    if collections is not None:
+        if docs is not None or index is not None:
+            raise ConfigError("collections cannot be combined with docs or index. Give the names of collections alone.")
+        return _several(settings, base, _chosen(settings, base, None if collections == "all" else collections), options)
+    if docs is None and index is None and settings.collections:
+        return _one(settings, base, _own(settings, base), options)
+    index_only = docs is None and (index is not None or index_url.is_remote(settings.index or ""))
+    return options.open(settings, base, index_only=index_only)
+
+
+def open_project(
+    docs: str | None = None,
+    index: str | None = None,
+    provider: str | None = None,
+    config: str | None = None,
+    *,
+    collections: Sequence[str] = (),
+    progress: Progress = silent,
+    background: bool = False,
+    watch: bool = False,
+    build_first: bool = True,
+) -> Anvil | Collections:
+    """What a command or a server of a project opens: one index, or several collections where there are several.
+
+    The arguments are those of :func:`open`; no name in ``collections`` means all.
+    """
+    is_named = docs is not None or index is not None
+    if is_named and collections:
+        raise ConfigError("--collection cannot be combined with --docs or --index. Leave one of them out.")
+    settings, base = _settings(docs, index, provider, config)
+    options = _Options(progress, background, watch, build_first)
+    if is_named:
+        return options.open(settings, base, index_only=docs is None)
+    chosen = _chosen(settings, base, collections or None)
+    return _one(settings, base, chosen[0], options) if len(chosen) == 1 else _several(settings, base, chosen, options)
+
+
+def own_collections(config: Config, base: Path, collections: Sequence[str] = ()) -> tuple[Collection, ...]:
+    """The collections of a project that are built here; ``collections`` chooses some of them."""
+    return tuple(each for each in _chosen(config, base, collections or None) if each.docs is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The arguments of :func:`open` that are the same for all collections."""
+
+    progress: Progress
+    background: bool
+    watch: bool
+    build_first: bool
+
+    def open(
+        self,
+        config: Config,
+        base: Path,
+        *,
+        index_only: bool = False,
+        has_folder: bool = True,
+        provider: EmbeddingProvider | None = None,
+    ) -> Anvil:
+        return Anvil(
+            config,
+            base,
+            index_only=index_only,
+            has_folder=has_folder,
+            provider=provider,
+            progress=self.progress,
+            background=self.background,
+            watch=self.watch,
+            build_first=self.build_first,
+        )
+
+
+def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Collection, ...]:
+    from anvil.services.collections import project
+
+    return project.chosen(project.project_collections(config, base), names)
+
+
+def _own(config: Config, base: Path) -> Collection:
+    """The collection that is opened where none is named: the first with a folder, else the only one."""
+    collections = _chosen(config, base, None)
+    if len(collections) == 1 or collections[0].docs is not None:
+        return collections[0]
+    raise ConfigError(
+        f"None of the {len(collections)} collections is a folder of this project. Open them with "
+        'collections="all", or name some of them.'
+    )
+
+
+def _one(
+    config: Config, base: Path, collection: Collection, options: _Options, provider: EmbeddingProvider | None = None
+) -> Anvil:
+    """One collection of a project."""
+    if collection.of_project:
+        settings = replace(config, collections=())
+        return options.open(settings, base, index_only=index_url.is_remote(config.index or ""), provider=provider)
+    settings, has_folder = of_collection(config, collection), collection.docs is not None
+    return options.open(settings, base, index_only=not has_folder, has_folder=has_folder, provider=provider)
+
+
+def _several(config: Config, base: Path, collections: Sequence[Collection], options: _Options) -> Collections:
+    """Collections that share a model."""
+    from anvil.backends.embedding.factory import create_cached_provider
+    from anvil.services.collections.collections import Collections, Member
+
+    provider = create_cached_provider(config.embedding.provider, config.embedding)
+    members = []
+    with ExitStack() as stack:
+        stack.callback(provider.close)
+        for collection in collections:
+            opened = _one(config, base, collection, options, provider)
+            stack.callback(opened.close)
+            members.append(Member(collection, opened, opened._live))
+        stack.pop_all()
+    return Collections(members, config, provider, background=options.background)
+
+
+def _settings(
+    docs: str | os.PathLike[str] | None,
+    index: str | os.PathLike[str] | None,
+    provider: str | None,
+    config: str | os.PathLike[str] | Config | None,
+) -> tuple[Config, Path]:
+    """The configuration with these options, and the base of its relative paths."""
     flags = {
         "docs": os.fspath(docs) if docs is not None else None,
         "index": os.fspath(index) if index is not None else None,
@@ -86,19 +251,8 @@ def open(
     if isinstance(config, Config):
         embedding = replace(config.embedding, provider=provider) if provider else config.embedding
         paths: dict[str, Any] = {key: flags[key] for key in ("docs", "index") if flags[key] is not None}
-        settings, base = replace(config, embedding=embedding, **paths), Path.cwd()
-    else:
-        settings, base = load_config(config, flags)
-    index_only = docs is None and (index is not None or index_url.is_remote(settings.index or ""))
-    return Anvil(
-        settings,
-        base,
-        index_only=index_only,
-        progress=progress,
-        background=background,
-        watch=watch,
-        build_first=build_first,
-    )
+        return replace(config, embedding=embedding, **paths), Path.cwd()
+    return load_config(config, flags)
 
 
 class Anvil:
@@ -111,12 +265,15 @@ class Anvil:
         base: Path,
         *,
         index_only: bool = False,
+        has_folder: bool = True,
+        provider: EmbeddingProvider | None = None,
         progress: Progress = silent,
         background: bool = False,
         watch: bool = False,
         build_first: bool = True,
     ) -> None:
-        """``base``: the start of relative paths in ``config``. ``index_only``: ``docs`` may be missing or unrelated."""
+        """``base``: the start of relative paths in ``config``. ``index_only``: ``docs`` may be missing or unrelated.
+        ``has_folder``: whether ``docs`` counts at all. ``provider``: one that several share; the caller closes it."""
         self.config = config
         self._base = base
         self._progress = progress
@@ -128,13 +285,13 @@ class Anvil:
 
             problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {folder}"
             raise SourceError(f"{problem}. {missing_folder.advice(folder)}")
-        self.folder: Path | None = folder if folder.is_dir() else None
+        self.folder: Path | None = folder if has_folder and folder.is_dir() else None
         """The documentation folder that a build and a check read."""
         self._location = _location(config, base, self.folder)
         self.index_path = self._location.path
         self.origin = self._location.origin
         """The address of a published index or of Milvus, without credentials; None for a local file."""
-        self._corpus = DocsCorpus(config, self.folder, self._location, index_only=index_only)
+        self._corpus = DocsCorpus(config, self.folder, self._location, index_only=index_only, provider=provider)
         self._live = LiveIndex(
             self._corpus, background=background, watch=watch, progress=progress, build_first=build_first
         )
@@ -363,7 +520,7 @@ class Anvil:
             raise ConfigError(suite_file.none_found(self.folder, self._base))
         return parse(suite_file.read(file), str(file))
 
-    def test_suggestions(self, suite: Suite | None = None, asked: Collection[str] = ()) -> tuple[str, ...]:
+    def test_suggestions(self, suite: Suite | None = None, asked: AnyCollection[str] = ()) -> tuple[str, ...]:
         """Suggested questions, as TOML for a suite: headings that end in a question mark, entries of FAQs, and those in
         ``asked``, such as the ones of the question log. Questions in ``suite`` are left out."""
         from anvil.services.doc_tests import writing

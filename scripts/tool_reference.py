@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import typing
+from collections.abc import Sequence
 from typing import Any
 
 from anvil.interfaces.mcp_server.arguments import Parameter
 from anvil.interfaces.mcp_server.schemas import ARRAY_KEY, output_schema
+from anvil.interfaces.mcp_server.tools.docs import COLLECTION_PARAMETERS
 from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES, Tool, Toolset
 
 OPENING = """\
@@ -23,7 +25,15 @@ RESOURCES = """\
 
 Every page is also a resource, `anvil://page/{path}`, and every section `anvil://page/{file_path}{#heading_path}`. They
 can be listed and read, and subscribed to over stdio and SSE; `path`, `file_path` and `heading_path` can be completed.
-Pages are listed 500 at a time.
+Pages are listed 500 at a time. With several collections the addresses are `anvil://collection/{collection}/{path}` and
+`anvil://collection/{collection}/{file_path}{#heading_path}`.
+"""
+
+COLLECTIONS = """\
+### Several collections
+
+With [several collections](../guides/collections.md), each tool with parameters has two more. The result fields
+`collection`, `version` and `collections` exist only then.
 """
 
 
@@ -40,15 +50,23 @@ def chapter(surface: Toolset) -> str:
     if surface.optional:
         parts += ["\n".join(["These tools are off until the configuration switches them on, under `[serve]`:", ""])]
         parts += [described(tool) for tool in surface.optional]
-    return "\n".join([*parts, *([RESOURCES] if surface.has_pages else [])])
+    return "\n".join(
+        [*parts, *([RESOURCES, COLLECTIONS, parameters(COLLECTION_PARAMETERS)] if surface.has_pages else [])]
+    )
+
+
+def parameters(given: Sequence[Parameter]) -> str:
+    """A table of parameters."""
+    lines = ["| parameter | type | default | meaning |", "|---|---|---|---|"]
+    lines += [f"| `{each.name}` | {each.kind} | {default(each)} | {meaning(each)} |" for each in given]
+    return "\n".join([*lines, ""])
 
 
 def described(tool: Tool) -> str:
     """One tool: what it does, what it takes, what it returns."""
     lines = [f"### {tool.name}", "", tool.description, effects(tool), ""]
     if tool.parameters:
-        lines += ["| parameter | type | default | meaning |", "|---|---|---|---|"]
-        lines += [f"| `{each.name}` | {each.kind} | {default(each)} | {meaning(each)} |" for each in tool.parameters]
+        lines.append(parameters(tool.parameters).rstrip())
     else:
         lines.append("It takes no parameters.")
     schema = output_schema(tool.result, whole=True)

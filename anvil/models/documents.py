@@ -19,8 +19,22 @@ SEPARATOR = " > "
 OPTIONAL = {"optional": True}
 """Metadata of a field that is omitted from a result when it is None."""
 
+SEVERAL = {"optional": True, "several": True}
+"""Metadata of a field that only results of several collections have. It is not in the tools' schemas."""
+
 OPAQUE = {"opaque": True}
 """Metadata of a field whose own fields are not in the tools' schemas, which agents pay for, but in their reference."""
+
+
+def labelled(collection: str, version: str | None) -> str:
+    """The label of a collection: its name, with its version as ``fastapi@0.139``."""
+    return f"{collection}@{version}" if version else collection
+
+
+def address(path: str, collection: str | None, version: str | None) -> str:
+    """A page for people: its path, or ``COLLECTION:PATH`` where there are several collections."""
+    return path if collection is None else f"{labelled(collection, version)}:{path}"
+
 
 # --- a parsed page -------------------------------------------------------------------------------
 
@@ -246,7 +260,7 @@ class Hit:
     ``content`` is a chunk, or the matching lines of one. ``metadata`` names the section in it that matched: breadcrumb,
     level, lines, URL. ``truncated``: ``content`` is cut, or does not hold that section whole. ``title``: the page's.
     ``confidence``: the probability that this answers the query, 0..1, independent of the other results; None if
-    unknown.
+    unknown. ``collection`` and ``version``: where it comes from; None unless there are several collections.
     """
 
     content: str
@@ -255,6 +269,8 @@ class Hit:
     truncated: bool = False
     title: str = ""
     confidence: float | None = None
+    collection: str | None = field(default=None, metadata=SEVERAL)
+    version: str | None = field(default=None, metadata=SEVERAL)
 
 
 class SearchRequest(NamedTuple):
@@ -306,7 +322,7 @@ class PageSection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole page. The contents of its chunks, joined, are its text."""
+    """A whole page. The contents of its chunks, joined, are its text. ``collection`` and ``version`` as in a hit."""
 
     file_path: str
     title: str
@@ -314,20 +330,26 @@ class Page:
     total_chars: int
     chunks: tuple[PageChunk, ...]
     sections: tuple[PageSection, ...] = field(default=(), metadata=OPAQUE)
+    collection: str | None = field(default=None, metadata=SEVERAL)
+    version: str | None = field(default=None, metadata=SEVERAL)
 
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """The text under one heading, with or without subsections. ``title``: the page's."""
+    """The text under one heading, with or without subsections. ``title``: the page's. ``collection`` and ``version`` as
+    in a hit."""
 
     content: str
     metadata: ChunkMetadata = field(metadata=OPAQUE)
     title: str = ""
+    collection: str | None = field(default=None, metadata=SEVERAL)
+    version: str | None = field(default=None, metadata=SEVERAL)
 
 
 @dataclass(frozen=True, slots=True)
 class PageSummary:
-    """An entry of the page list. ``headings``: texts of h1 and h2, or their breadcrumbs where several have one text."""
+    """An entry of the page list. ``headings``: texts of h1 and h2, or their breadcrumbs where several have one text.
+    ``collection`` and ``version`` as in a hit."""
 
     file_path: str
     title: str
@@ -336,6 +358,8 @@ class PageSummary:
     total_chars: int
     last_modified: str
     url: str | None = None
+    collection: str | None = field(default=None, metadata=SEVERAL)
+    version: str | None = field(default=None, metadata=SEVERAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +376,7 @@ class GrepMatch:
     """A line that matches: its 1-based number in the source file, and the breadcrumb of its section.
 
     ``text``: the line, cut around the match where it is very long. ``before`` and ``after``: the lines around it; None
-    unless they were asked for.
+    unless they were asked for. ``collection`` and ``version`` as in a hit.
     """
 
     file_path: str
@@ -361,6 +385,8 @@ class GrepMatch:
     heading_path: str
     before: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
     after: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+    collection: str | None = field(default=None, metadata=SEVERAL)
+    version: str | None = field(default=None, metadata=SEVERAL)
 
 
 @dataclass(frozen=True, slots=True)

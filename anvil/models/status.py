@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from anvil.models.documents import OPAQUE
+from anvil.models.documents import OPAQUE, OPTIONAL, SEVERAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,35 @@ class GitStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectionStatus:
+    """One of several collections.
+
+    ``default``: whether it answers questions that name no version. ``docs_root`` and ``origin``: the folder that it is
+    compared with, and the address that it is fetched from. ``note``: how it was fetched, or why it cannot answer; it
+    has no numbers then.
+    """
+
+    name: str
+    version: str | None
+    title: str
+    default: bool
+    docs_root: str | None = None
+    origin: str | None = None
+    total_pages: int | None = None
+    total_chunks: int | None = None
+    stale: StaleCounts | None = None
+    pending_vectors: int | None = None
+    model: str | None = None
+    note: str | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
-    """The status of server, index, model and repository. ``git``: None outside a repository."""
+    """The status of server, index, model and repository. ``git``: None outside a repository. ``collections``: all of
+    several; the other fields are then those of the first that can answer."""
 
     server: ServerStatus = field(metadata=OPAQUE)
     index: IndexStatus = field(metadata=OPAQUE)
     embedding: EmbeddingStatus = field(metadata=OPAQUE)
     git: GitStatus | None = field(metadata=OPAQUE)
+    collections: tuple[CollectionStatus, ...] | None = field(default=None, metadata=SEVERAL)

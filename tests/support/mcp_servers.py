@@ -19,7 +19,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.sse import sse_client
 
-import anvil
+from anvil.interfaces.mcp_server.tools.toolset import ServeOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -117,19 +117,24 @@ def piped(line: list[str], cwd: Path, mode: str = "legacy") -> Iterator[Speaker]
 @contextmanager
 def in_memory(docs: Path, index: Path | None, provider: str | None = None, mode: str = "legacy") -> Iterator[Speaker]:
     """A client of the server object in this process."""
+    options = ServeOptions(str(docs), None if index is None else str(index), provider=provider, watch=False)
+    with with_options(options, mode) as speaker:
+        yield speaker
+
+
+@contextmanager
+def with_options(options: ServeOptions, mode: str = "legacy") -> Iterator[Speaker]:
+    """A client of the server object in this process that has these options; its working folder is that of the test."""
     from anvil.interfaces.mcp_server.lifespan import running_app
     from anvil.interfaces.mcp_server.progress import ProgressReporter
-    from anvil.interfaces.mcp_server.tools.docs import TOOLSET
-    from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
+    from anvil.interfaces.mcp_server.tools.toolset import open_toolset
 
     reporter = ProgressReporter()
     with ExitStack() as stack:
-        opened = stack.enter_context(anvil.open(docs, index, provider, progress=reporter, background=True))
-        opened.start(reporter)
+        running = stack.enter_context(open_toolset("docs", options, reporter))
+        running.target.start(reporter)
         portal = stack.enter_context(start_blocking_portal())
-        app = stack.enter_context(
-            portal.wrap_async_context_manager(running_app([RunningToolset.of(TOOLSET, opened)], reporter))
-        )
+        app = stack.enter_context(portal.wrap_async_context_manager(running_app([running], reporter)))
         heard: list[Any] = []
 
         async def hear(message: Any) -> None:

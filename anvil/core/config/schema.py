@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from anvil.core import index_url
 from anvil.errors import ConfigError
+from anvil.models.documents import labelled
 from anvil.models.lint import Level
 
 INDEX_FOLDER = ".anvil"
@@ -409,6 +410,7 @@ class Collection:
     brackets, is one version of several."""
 
     name: str = field(default="", metadata={"key": False})  # from the table's name
+    of_project: bool = field(default=False, metadata={"key": False})  # `docs` and `index` at the top
     docs: str | None = None
     """The folder of its documents. They are compared with the index before each answer."""
     index: str | None = None
@@ -429,7 +431,7 @@ class Collection:
     @property
     def label(self) -> str:
         """The name with the version: ``fastapi@0.139``."""
-        return f"{self.name}@{self.version}" if self.version else self.name
+        return labelled(self.name, self.version)
 
     def __post_init__(self) -> None:
         if len(self.name) > MAX_COLLECTION_NAME or (self.name and not _COLLECTION_NAME.fullmatch(self.name)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import click
 
 from anvil.core.pluralize import counted
@@ -9,12 +11,16 @@ from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 from anvil.models.documents import BuildReport
 
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+
 MAX_FAILURES_SHOWN = 10
 """Passages without a vector that get a line each."""
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
 @options.common
+@options.collections
 @options.tree
 @click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
 @click.option(
@@ -33,6 +39,7 @@ def command(
     index: str | None,
     config: str | None,
     provider: str | None,
+    collections: tuple[str, ...],
     staged: bool,
     ref: str | None,
     shard: str | None,
@@ -47,10 +54,10 @@ def command(
 
     Exit code 0: done, 1: the index is not staged yet (with --tracked), 2: an error, or the provider made no vector.
     """
-    import anvil
-    from anvil.interfaces.cli import agents
 
-    with output.progress(quiet) as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
+    def build(opened: Anvil) -> Built:
+        from anvil.interfaces.cli import agents
+
         source = options.documents(opened, staged, ref)
         in_git = options.in_git(opened, staged) if tracked else None
         updated = agents.update(opened, source) if source is not None and ref is None and shard is None else ()
@@ -58,29 +65,55 @@ def command(
         report = opened.index(force=force, previous=previous, source=source, shard=shard, executor=executor)
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
         unstaged = agents.unstaged(opened) if in_git is not None else None
-    code = ERROR if report.nothing_embedded else NO if next_step or unstaged else OK
+        return Built(report, next_step, tuple(updated), unstaged)
+
+    with output.progress(quiet) as progress:
+        outcomes = list(options.for_each_own(build, docs, index, provider, config, collections, progress))
     if as_json:
-        output.print_json(report)
-        return code
+        options.print_each(outcomes, lambda built: built.report)
+    for label, built in outcomes:
+        if built is not None and not as_json:
+            _print(built, f"{label}: " if label else "", quiet)
+    return max(ERROR if built is None else built.code for _, built in outcomes)
+
+
+class Built(NamedTuple):
+    """A build; and what is left to do for the index in git, for the map of agents, and for that map in git."""
+
+    report: BuildReport
+    next_step: str | None
+    updated: tuple[str, ...]
+    unstaged: str | None
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return ERROR if self.report.nothing_embedded else NO if self.next_step or self.unstaged else OK
+
+
+def _print(built: Built, before: str, quiet: bool) -> None:
+    """Print a build. ``before``: the collection that each message begins with, where there are several."""
+    report = built.report
     for reason in report.reasons:
-        output.warn(reason)
+        output.warn(f"{before}{reason}")
     for skipped in report.skipped:
-        output.warn(f"skipped {skipped.path}: {skipped.reason}")
+        output.warn(f"{before}skipped {skipped.path}: {skipped.reason}")
     for failure in report.failed[:MAX_FAILURES_SHOWN]:
-        output.warn(f"not embedded, found by keyword only: {failure.path}: {failure.reason}")
+        output.warn(f"{before}not embedded, found by keyword only: {failure.path}: {failure.reason}")
     if len(report.failed) > MAX_FAILURES_SHOWN:
-        output.warn(f"not embedded, found by keyword only: {len(report.failed) - MAX_FAILURES_SHOWN:,} more passages")
+        more = len(report.failed) - MAX_FAILURES_SHOWN
+        output.warn(f"{before}not embedded, found by keyword only: {more:,} more passages")
     if report.nothing_embedded:
-        output.warn(report.nothing_embedded_because)
-    if not quiet:
-        output.say(summary(report))
-        if next_step:
-            output.say(f"It is not in the commit yet. {next_step}")
-        if updated:
-            output.say(f"The map for agents was updated in {', '.join(updated)}.")
-        if unstaged:
-            output.say(f"The map for agents is not in the commit yet. Run: {unstaged}")
-    return code
+        output.warn(f"{before}{report.nothing_embedded_because}")
+    if quiet:
+        return
+    output.say(f"{before}{summary(report)}")
+    if built.next_step:
+        output.say(f"It is not in the commit yet. {built.next_step}")
+    if built.updated:
+        output.say(f"The map for agents was updated in {', '.join(built.updated)}.")
+    if built.unstaged:
+        output.say(f"The map for agents is not in the commit yet. Run: {built.unstaged}")
 
 
 def summary(report: BuildReport) -> str:

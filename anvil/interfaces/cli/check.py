@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
-from anvil.interfaces.cli.exit_codes import NO, OK
+from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 from anvil.models.documents import Changes
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 @options.docs
 @options.index
 @options.config
+@options.collections
 @options.tree
 @click.option(
     "--tracked",
@@ -33,6 +35,7 @@ def command(
     docs: str | None,
     index: str | None,
     config: str | None,
+    collections: tuple[str, ...],
     staged: bool,
     ref: str | None,
     tracked: bool,
@@ -43,41 +46,77 @@ def command(
 
     Exit code 0: fresh, 1: stale, 2: an error.
     """
-    import anvil
-    from anvil.interfaces.cli import agents
 
-    with anvil.open(docs, index, config=config) as opened, contextlib.ExitStack() as held:
+    def check(opened: Anvil) -> Checked:
+        from anvil.interfaces.cli import agents
+
         options.warn_of_unrun_plugin(opened)
-        source = options.documents(opened, staged, ref)
-        file = held.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
-        changes = opened.check(source, file)
-        stale_files = None
-        if source is not None:
-            stale_files = agents.agent_files(opened).compare(source, ref, staged)
-        name = source.name if source else "documents"
-        place = opened.origin or str(opened.index_path)
-        shown = opened.origin or output.relative(opened.index_path)
-        advice = ""
-        if changes and not opened.origin:
-            build = _build_command(opened, docs, index, config, staged, ref, tracked)
-            advice = f" {options.update_advice(file or opened.index_path, build)}"
+        with contextlib.ExitStack() as held:
+            source = options.documents(opened, staged, ref)
+            file = held.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
+            changes = opened.check(source, file)
+            stale_files = None
+            if source is not None:
+                stale_files = agents.agent_files(opened).compare(source, ref, staged)
+            advice = ""
+            if changes and not opened.origin:
+                build = _build_command(opened, docs, index, config, staged, ref, tracked)
+                advice = options.update_advice(file or opened.index_path, build)
+            return Checked(
+                changes,
+                source.name if source else "documents",
+                opened.origin or str(opened.index_path),
+                opened.origin or output.relative(opened.index_path),
+                advice,
+                stale_files.stale if stale_files else (),
+                tuple(stale_files.messages(agents.write_command(docs, config))) if stale_files else (),
+            )
+
+    outcomes = list(options.for_each_own(check, docs, index, None, config, collections))
     if as_json:
-        output.print_json(
-            {
-                "fresh": not changes,
-                "compared_with": name,
-                "index": place,
-                "changed": changes.changed,
-                "added": changes.added,
-                "removed": changes.removed,
-                "agents": stale_files.stale if stale_files else (),
-            }
-        )
-    elif not quiet:
-        output.say(_rendered(changes, name, shown, advice))
-    for line in stale_files.messages(agents.write_command(docs, config)) if stale_files else ():
-        output.warn(line)
-    return NO if changes or stale_files else OK
+        options.print_each(outcomes, Checked.as_json)
+    for label, checked in outcomes:
+        if checked is None:
+            continue
+        if not as_json and not quiet:
+            before = f"{label}: " if label else ""
+            advice = f" {checked.advice}" if checked.advice else ""
+            if label and checked.advice.startswith("Run: "):
+                advice += f" --collection {label}"
+            output.say(_rendered(checked.changes, checked.source, before + checked.shown, advice))
+        for line in checked.messages:
+            output.warn(line)
+    return max(ERROR if checked is None else NO if checked.is_stale else OK for _, checked in outcomes)
+
+
+class Checked(NamedTuple):
+    """The comparison of one index; ``source``: what it was compared with; ``place`` and ``shown``: where the index is,
+    whole and for people; ``agents`` and ``messages``: the stale files of 'anvil agents', and what to say about them."""
+
+    changes: Changes
+    source: str
+    place: str
+    shown: str
+    advice: str
+    agents: Sequence[str]
+    messages: tuple[str, ...]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether something has to be built or written."""
+        return bool(self.changes or self.messages)
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison as JSON values."""
+        return {
+            "fresh": not self.changes,
+            "compared_with": self.source,
+            "index": self.place,
+            "changed": self.changes.changed,
+            "added": self.changes.added,
+            "removed": self.changes.removed,
+            "agents": self.agents,
+        }
 
 
 def _build_command(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
@@ -20,6 +19,7 @@ ALL = 1_000_000_000
 
 @click.command("grep", epilog="Example: anvil grep -C 2 ANVIL_TOKEN guides")
 @options.common
+@options.collections
 @click.option("--regex", "-E", is_flag=True, help="PATTERN is a regular expression (RE2: no look-around).")
 @click.option("--case-sensitive", "-s", is_flag=True, help="Distinguish upper and lower case.")
 @click.option("--context", "-C", type=click.IntRange(0), default=0, metavar="N", help="N lines around each match, too.")
@@ -33,6 +33,7 @@ def command(
     index: str | None,
     config: str | None,
     provider: str | None,
+    collections: tuple[str, ...],
     regex: bool,
     case_sensitive: bool,
     context: int,
@@ -47,11 +48,14 @@ def command(
     The exit code is 0 if a line matches, 1 if none does, and 2 after an error. A PATTERN that begins with a dash needs
     -- before it.
     """
-    import anvil
+    from anvil.api import open_project
     from anvil.interfaces.cli import page_paths
 
     matcher = line_matcher.compile(pattern, regex=regex, ignore_case=not case_sensitive)
-    with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
+    with (
+        output.progress() as progress,
+        open_project(docs, index, provider, config, collections=collections, progress=progress) as opened,
+    ):
         result = opened.grep(
             pattern,
             None if path is None else page_paths.selection(opened, path),
@@ -61,13 +65,13 @@ def command(
             max_matches=max_matches or ALL,
             max_chars=None,
         )
-        folder = os.path.relpath(opened.docs_root) if opened.docs_root else ""
+        folders = page_paths.folders(opened)
     if as_json:
         output.print_json(result)
     else:
-        pages = groupby(result.matches, key=lambda match: match.file_path)
-        for number, (file_path, matches) in enumerate(pages):
-            place = output.style(os.path.join(folder, file_path), "cyan")
+        pages = groupby(result.matches, key=lambda match: (match.file_path, match.collection, match.version))
+        for number, (page, matches) in enumerate(pages):
+            place = output.style(page_paths.shown(folders, *page), "cyan")
             if only_paths:
                 output.say(place)
                 continue

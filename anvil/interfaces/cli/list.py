@@ -5,10 +5,12 @@ from __future__ import annotations
 import click
 
 from anvil.interfaces.cli import options, output
+from anvil.models.documents import address
 
 
 @click.command("list", epilog="Example: anvil list guides")
 @options.common
+@options.collections
 @options.as_json
 @click.argument("prefix", required=False)
 def command(
@@ -16,20 +18,25 @@ def command(
     index: str | None,
     config: str | None,
     provider: str | None,
+    collections: tuple[str, ...],
     as_json: bool,
     prefix: str | None,
 ) -> None:
     """List the pages, or those in the folder PREFIX, with their titles and sizes."""
-    import anvil
+    from anvil.api import open_project
     from anvil.interfaces.cli import page_paths
 
-    with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
+    with (
+        output.progress() as progress,
+        open_project(docs, index, provider, config, collections=collections, progress=progress) as opened,
+    ):
         listing = opened.list_pages(None if prefix is None else page_paths.folder(opened, prefix))
     if as_json:
         output.print_json(listing)
         return
-    width = max((len(page.file_path) for page in listing.pages), default=0)
-    for page in listing.pages:
-        output.say(f"{page.file_path:<{width}}  {page.total_chars:>7} characters  {page.title}")
+    addresses = [address(page.file_path, page.collection, page.version) for page in listing.pages]
+    width = max(map(len, addresses), default=0)
+    for page, shown in zip(listing.pages, addresses, strict=True):
+        output.say(f"{shown:<{width}}  {page.total_chars:>7} characters  {page.title}")
     for note in listing.notes or ():
         output.warn(note)

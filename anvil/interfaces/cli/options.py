@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from anvil.errors import AnvilError, ConfigError
+from anvil.models.documents import Progress, silent
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from anvil.backends.sources.document_source import DocumentSource
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
@@ -50,6 +54,13 @@ provider = click.option(
     multiple=True,
     callback=once,
     help="Embedding provider: local (default), openai, none (keywords only).",
+)
+collections = click.option(
+    "--collection",
+    "collections",
+    metavar="NAME",
+    multiple=True,
+    help="Only this collection of the configuration, or NAME@VERSION (repeatable; default: all).",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
@@ -125,6 +136,65 @@ def warn_of_unrun_plugin(opened: Anvil) -> None:
     unrun = zensical.find(opened.folder) if opened.folder is not None else None
     if unrun is not None:
         output.warn(f"{unrun.text} Run: {unrun.command}")
+
+
+def each_own(
+    docs: str | None,
+    index: str | None,
+    provider: str | None,
+    config: str | None,
+    collections: tuple[str, ...],
+    progress: Progress = silent,
+) -> Iterator[tuple[str | None, Anvil]]:
+    """(name, index) of each chosen collection that is built here, one after the other; the name is None where there
+    are not several. Raises :class:`ConfigError` when none is built here."""
+    from anvil.api import Anvil, open_project
+
+    with open_project(docs, index, provider, config, collections=collections, progress=progress) as opened:
+        if isinstance(opened, Anvil):
+            yield None, opened
+            return
+        own = [(member.label, member.documents) for member in opened.members if member.collection.docs is not None]
+        if not own:
+            raise ConfigError("None of these collections has a folder here. They are built where they are published.")
+        for label, documents in own:
+            assert isinstance(documents, Anvil)
+            yield label, documents
+
+
+def for_each_own(
+    call: Callable[[Anvil], T],
+    docs: str | None,
+    index: str | None,
+    provider: str | None,
+    config: str | None,
+    names: tuple[str, ...],
+    progress: Progress = silent,
+) -> Iterator[tuple[str | None, T | None]]:
+    """(name, what ``call`` returns) of each index of :func:`each_own`. Where there are several, an error of one is
+    printed, its result is None, and the others follow."""
+    from anvil.interfaces.cli import output
+
+    for label, opened in each_own(docs, index, provider, config, names, progress):
+        if label is None:
+            yield None, call(opened)
+            continue
+        try:
+            yield label, call(opened)
+        except AnvilError as error:
+            output.warn(f"{label}: {error}")
+            yield label, None
+
+
+def print_each(outcomes: Sequence[tuple[str | None, T | None]], value: Callable[[T], Any]) -> None:
+    """Print outcomes of :func:`for_each_own` as JSON: the value; of several, a list with the name of each."""
+    from anvil.interfaces.cli import output
+
+    values = [(label, value(outcome)) for label, outcome in outcomes if outcome is not None]
+    if [label for label, _ in outcomes] == [None]:
+        output.print_json(values[0][1])
+        return
+    output.print_json({"collections": [{"collection": label, **output.plain(each)} for label, each in values]})
 
 
 def build_command(*words: str, **given: str | None) -> str:

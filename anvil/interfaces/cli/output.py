@@ -88,10 +88,13 @@ def with_relative_paths(text: str) -> str:
 
 def print_json(value: Any) -> None:
     """One JSON document, in the field names of the tool contracts."""
-    say(json.dumps(value, indent=2, ensure_ascii=False, default=_plain))
+    say(json.dumps(value, indent=2, ensure_ascii=False, default=plain))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """An object as JSON can hold it: the fields of a dataclass, without optional ones that are None."""
+    if isinstance(value, dict):
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         values = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
         return {field.name: its for field, its in values if its is not None or not field.metadata.get("optional")}

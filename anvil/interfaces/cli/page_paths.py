@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from anvil.core import globs
+from anvil.core.pluralize import counted
 from anvil.errors import NotFound
+from anvil.models.documents import address, labelled
+from anvil.services.collections.collections import Collections, Documents
 from anvil.services.search import pages
 
 if TYPE_CHECKING:
@@ -20,7 +23,35 @@ LINE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::\d{1,9})?")
 """A path with a line, or with a line and a column."""
 
 
-def place(opened: Anvil, typed: str) -> tuple[str, str, int]:
+def place_in(opened: Anvil | Collections, typed: str) -> tuple[Documents, str, str, int]:
+    """Like :func:`place`, after the index that has the page.
+
+    With several collections, ``COLLECTION:PAGE`` names one. Without it, the page is of the only collection that has it;
+    a path that fits in several is an error, which names them. Raises :class:`NotFound`.
+    """
+    if not isinstance(opened, Collections):
+        return opened, *place(opened, typed)
+    for member in opened.members:
+        for name in (member.label, *([member.collection.name] if opened.is_default(member) else [])):
+            if typed.startswith(f"{name}:"):
+                return member.documents, *place(member.documents, typed[len(name) + 1 :])
+    places = []
+    for member in opened.selected():
+        with contextlib.suppress(NotFound):
+            places.append((member, place(member.documents, typed)))
+    places = [place for place in places if typed.startswith(place[1][0])] or places  # not only their ends
+    if len(places) == 1:
+        member, found = places[0]
+        return member.documents, *found
+    if places:
+        addresses = [address(path, m.collection.name, m.collection.version) for m, (path, _, _) in places]
+        count = counted(len(places), "collection", "have")
+        raise NotFound(f"{count} such a page. Name one of them: {', '.join(addresses)}.")
+    known = [address(p.file_path, p.collection, p.version) for p in opened.list_pages().pages]
+    raise NotFound(f"There is no page {typed}. 'anvil list' names the pages.{_closest(typed, known)}")
+
+
+def place(opened: Documents, typed: str) -> tuple[str, str, int]:
     """The page, heading and line of ``PAGE``, ``PAGE#HEADING`` or ``PAGE:LINE``; "" and 0 for those not given.
 
     ``PAGE`` is a path in the docs folder, a path to it from the working folder, or the end of a path that only one
@@ -42,7 +73,7 @@ def place(opened: Anvil, typed: str) -> tuple[str, str, int]:
     raise NotFound(f"There is no page {page}. 'anvil list' names the pages.{_closest(page, paths)}")
 
 
-def section(opened: Anvil, page: str, line: int) -> str:
+def section(opened: Documents, page: str, line: int) -> str:
     """The breadcrumb of the section around a line of a page. For a line before all sections: of the first one."""
     sections = opened.outline(page).sections
     if not sections:
@@ -50,17 +81,25 @@ def section(opened: Anvil, page: str, line: int) -> str:
     return next((other for other in reversed(sections) if other.start_line <= line), sections[0]).heading_path
 
 
-def glob(opened: Anvil, typed: str) -> str:
+def glob(opened: Anvil | Collections, typed: str) -> str:
     """A glob over paths in the docs folder. If it begins with that folder, as results do, that part is removed."""
+    if isinstance(opened, Collections):
+        forms = (glob_in(member.documents, typed) for member in opened.selected())
+        return next((form for form in forms if form != typed), typed)
+    return glob_in(opened, typed)
+
+
+def glob_in(opened: Documents, typed: str) -> str:
+    """:func:`glob` for one index."""
     line = LINE.fullmatch(typed)
     forms = [form for text in [typed, *([line["path"]] if line else [])] for form in (text, _below(opened, text))]
     known = [page.file_path for page in opened.list_pages().pages]
     return next((form for form in forms if form and any(globs.matches(form, path) for path in known)), typed)
 
 
-def folder(opened: Anvil, typed: str) -> str:
+def folder(opened: Anvil | Collections, typed: str) -> str:
     """A folder as :meth:`Anvil.list_pages` takes it. Raises :class:`NotFound` when no page is in it."""
-    for form in (typed, _below(opened, typed)):
+    for form in (typed, *(_below(root, typed) for root in _roots(opened))):
         if form is not None and opened.list_pages(form).pages:
             return form
     known = [page.file_path for page in opened.list_pages().pages]
@@ -68,15 +107,37 @@ def folder(opened: Anvil, typed: str) -> str:
     raise NotFound(f"There is no folder or page {typed}. 'anvil list' names the pages.{_closest(typed, folders)}")
 
 
-def selection(opened: Anvil, typed: str) -> str:
+def selection(opened: Anvil | Collections, typed: str) -> str:
     """A page, a folder or a glob as :meth:`Anvil.grep` takes it; the text itself where no page is in it."""
-    for form in (typed, _below(opened, typed)):
+    for form in (typed, *(_below(root, typed) for root in _roots(opened))):
         if form is not None and opened.list_pages(form).pages:
             return form
     return glob(opened, typed)
 
 
-def unmatched(opened: Anvil, glob: str) -> str | None:
+def _roots(opened: Anvil | Collections) -> list[Documents]:
+    """The indexes that answer a question."""
+    return [member.documents for member in opened.selected()] if isinstance(opened, Collections) else [opened]
+
+
+def folders(opened: Anvil | Collections) -> dict[str | None, str]:
+    """Collection -> its folder from the working folder; None is the only index where there are not several.
+
+    Collections without a folder are left out.
+    """
+    if not isinstance(opened, Collections):
+        return {None: os.path.relpath(opened.docs_root) if opened.docs_root else ""}
+    roots = ((member.label, member.documents.docs_root) for member in opened.members)
+    return {label: os.path.relpath(root) for label, root in roots if root}
+
+
+def shown(folders: Mapping[str | None, str], path: str, collection: str | None, version: str | None) -> str:
+    """A page as people open it: its path from the working folder; ``COLLECTION:PATH`` where it is no file here."""
+    folder = folders.get(None if collection is None else labelled(collection, version))
+    return address(path, collection, version) if folder is None else os.path.join(folder, path)
+
+
+def unmatched(opened: Anvil | Collections, glob: str) -> str | None:
     """A message with the closest pages if no page matches a glob, else None."""
     known = [page.file_path for page in opened.list_pages().pages]
     if any(globs.matches(glob, path) for path in known):
@@ -92,7 +153,7 @@ def _splits(typed: str) -> Iterator[tuple[str, str]]:
         yield typed[:end], typed[end + 1 :]
 
 
-def _forms(opened: Anvil, path: str) -> Iterator[tuple[str, int]]:
+def _forms(opened: Documents, path: str) -> Iterator[tuple[str, int]]:
     """Each path in the docs folder that the text may mean, with its line number or 0."""
     line = LINE.fullmatch(path)
     for text, number in [(path, 0), *([(line["path"], int(line["line"]))] if line else [])]:
@@ -103,7 +164,7 @@ def _forms(opened: Anvil, path: str) -> Iterator[tuple[str, int]]:
             yield below, number
 
 
-def _below(opened: Anvil, typed: str) -> str | None:
+def _below(opened: Documents, typed: str) -> str | None:
     """A path from the working folder as one from the docs folder; None if it is not below the docs folder."""
     if opened.docs_root is None or "\0" in typed:
         return None

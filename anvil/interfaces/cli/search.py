@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -14,11 +13,9 @@ from anvil.core.search import snippets
 from anvil.errors import BuildError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
-from anvil.models.documents import Hit, SearchResult
+from anvil.models.documents import Hit, SearchResult, labelled
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from anvil.services.search.section_match import Span
 
 MAX_SNIPPET_CHARS = 400
@@ -27,6 +24,7 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 
 @click.command("search", epilog='Example: anvil search --docs docs "how do I keep the index fresh?"')
 @options.common
+@options.collections
 @click.option("--top-k", "-k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results, 1 to 20.")
 @click.option("--filter", "file_filter", metavar="GLOB", help="Only pages whose path matches, such as 'guides/*'.")
 @click.option("--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), default="hybrid", show_default=True)
@@ -45,6 +43,7 @@ def command(
     index: str | None,
     config: str | None,
     provider: str | None,
+    collections: tuple[str, ...],
     top_k: int,
     file_filter: str | None,
     mode: str,
@@ -54,67 +53,83 @@ def command(
     query: str,
 ) -> int:
     """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
-    import anvil
+    from anvil.api import open_project
     from anvil.interfaces.cli import page_paths
+    from anvil.services.collections.collections import Collections
 
     with (
         output.progress() as progress,
-        anvil.open(docs, index, provider, config, progress=progress, build_first=False) as opened,
+        open_project(
+            docs, index, provider, config, collections=collections, progress=progress, build_first=False
+        ) as opened,
     ):
         file_glob = None if file_filter is None else page_paths.glob(opened, file_filter)
         explained = opened.explain(query, top_k, file_glob, max_chars, mode, min_confidence)  # type: ignore[arg-type]
         result = explained.result
         unmatched = None if file_glob is None or result.total_chunks else page_paths.unmatched(opened, file_glob)
         build = options.build_command(docs=docs, index=index, config=config, provider=provider)
-        root, advice = opened.docs_root, ""
-        if result.freshness.refreshed and not opened.origin:
+        advice = ""
+        if isinstance(opened, Collections):
+            advice = f" To update the index, run: {build}"
+        elif result.freshness.refreshed and not opened.origin:
             advice = f" {options.update_advice(opened.index_path, build, 'To update the index, run: ')}"
-        provisional = opened.provisional
+        folders = page_paths.folders(opened)
+        provisional, caches = opened.provisional, opened.config.embedding.cache
     if as_json:
         output.print_json(result)
     else:
-        _print(result, explained.spans, query, root, advice, unmatched)
+        _print(result, explained.spans, query, folders, advice, unmatched)
     if provisional:
-        with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
-            kept = " What is embedded by then is kept." if opened.config.embedding.cache else ""
-            output.warn(f"The index is being built for the next search. Ctrl-C stops that.{kept}")
+        kept = " What is embedded by then is kept." if caches else ""
+        output.warn(f"The index is being built for the next search. Ctrl-C stops that.{kept}")
+        with output.progress() as progress:
             try:
-                opened.index()
+                for _, own in options.each_own(docs, index, provider, config, collections, progress):
+                    own.index()
             except BuildError as error:  # the question is answered all the same
                 output.warn(str(error))
     return NO if min_confidence is not None and not result.results else OK
 
 
 def _print(
-    result: SearchResult, spans: Sequence[Span], query: str, root: Path | None, advice: str, unmatched: str | None
+    result: SearchResult,
+    spans: Sequence[Span],
+    query: str,
+    folders: Mapping[str | None, str],
+    advice: str,
+    unmatched: str | None,
 ) -> None:
     for note in [*result.freshness.notes, *([unmatched] if unmatched else [])]:
         output.warn(note)
     if result.freshness.refreshed:
         output.warn(f"{counted(len(result.freshness.refreshed), 'page')} changed since the index was built.{advice}")
-    output.say(rendered(result, spans, query, os.path.relpath(root) if root else ""), nl=False)
+    output.say(rendered(result, spans, query, folders), nl=False)
 
 
-def rendered(result: SearchResult, spans: Sequence[Span], query: str, folder: str) -> str:
-    """The results as text: place, score, confidence, breadcrumb, and the lines that match best."""
+def rendered(result: SearchResult, spans: Sequence[Span], query: str, folders: Mapping[str | None, str]) -> str:
+    """The results as text: place, score, confidence, breadcrumb, and the lines that match best. ``folders``: see
+    :func:`anvil.interfaces.cli.page_paths.folders`."""
     if not result.results:
         return f"Nothing found in {counted(result.total_chunks, 'chunk')}.\n"
     stems = snippets.query_stems(query)
     hits = enumerate(zip(result.results, spans, strict=True), 1)
-    return "\n".join(_hit(number, hit, span, stems, folder) for number, (hit, span) in hits)
+    return "\n".join(_hit(number, hit, span, stems, folders) for number, (hit, span) in hits)
 
 
-def _hit(number: int, hit: Hit, span: Span, stems: frozenset[str], folder: str) -> str:
+def _hit(number: int, hit: Hit, span: Span, stems: frozenset[str], folders: Mapping[str | None, str]) -> str:
+    from anvil.interfaces.cli import page_paths
+
     section = hit.content[span.start : span.end]
     start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
     if blank := BLANK_LINES.match(section, start, end):
         start = blank.end()  # the printed line number is that of the first line shown
     line = span.line + snippets.lines_before(section, start)
-    place = f"{os.path.join(folder, hit.metadata.file_path)}:{line}"
+    place = f"{page_paths.shown(folders, hit.metadata.file_path, hit.collection, hit.version)}:{line}"
     text = section[start:end].strip("\r\n")
     marked = snippets.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
     url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
     likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
-    head = f"{number}. {output.style(place, 'cyan')}  {hit.score:.3f}{likely}"
+    source = f"  {labelled(hit.collection, hit.version)}" if hit.collection else ""
+    head = f"{number}. {output.style(place, 'cyan')}  {hit.score:.3f}{likely}{source}"
     return "\n".join([head, f"   {full_heading(hit.title, hit.metadata.heading_path)}", *url, *lines]) + "\n"

@@ -44,6 +44,7 @@ def secret(token: str | None, file: str | None) -> str | None:
 
 @click.command("serve", epilog="Example: anvil serve --docs docs")
 @options.common
+@options.collections
 @click.option(
     "--transport",
     type=click.Choice(["stdio", "http", "sse"]),
@@ -101,6 +102,7 @@ def command(
     index: str | None,
     config: str | None,
     provider: str | None,
+    collections: tuple[str, ...],
     transport: str,
     host: str,
     port: int,
@@ -138,6 +140,7 @@ def command(
         index=index,
         config=config,
         provider=provider,
+        collections=collections,
         root=root,
         watch=not no_watch,
         library_index=library_index,

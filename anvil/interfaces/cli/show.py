@@ -9,6 +9,7 @@ from anvil.interfaces.cli import options, output
 
 @click.command("show", epilog="Example: anvil show guides/serve.md#freshness")
 @options.common
+@options.collections
 @click.option("--children", is_flag=True, help="With a heading: the sections below it too.")
 @options.as_json
 @click.argument("page", metavar="PAGE[#HEADING]")
@@ -17,6 +18,7 @@ def command(
     index: str | None,
     config: str | None,
     provider: str | None,
+    collections: tuple[str, ...],
     children: bool,
     as_json: bool,
     page: str,
@@ -24,12 +26,16 @@ def command(
     """Print a page, or one section of it. HEADING is a breadcrumb ('Install > Linux'), its end, or an anchor ('linux').
 
     PAGE may also be a path with a line, as search prints it: 'docs/guides/serve.md:12' prints the section of line 12.
+    With several collections, 'fastapi:tutorial/first.md' is a page of the collection fastapi.
     """
-    import anvil
+    from anvil.api import open_project
     from anvil.interfaces.cli import page_paths
 
-    with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
-        path, heading, line = page_paths.place(opened, page)
+    with (
+        output.progress() as progress,
+        open_project(docs, index, provider, config, collections=collections, progress=progress) as project,
+    ):
+        opened, path, heading, line = page_paths.place_in(project, page)
         if line and not heading:
             heading = page_paths.section(opened, path, line)
         if not heading:

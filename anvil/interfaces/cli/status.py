@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
-from anvil.models.status import EmbeddingStatus
+from anvil.models.documents import labelled
+from anvil.models.status import CollectionStatus, EmbeddingStatus
 
 
 @click.command("status", epilog="Example: anvil status --docs docs --json")
 @options.common
+@options.collections
 @options.as_json
 @options.folder
-def command(docs: str | None, index: str | None, config: str | None, provider: str | None, as_json: bool) -> None:
+def command(
+    docs: str | None,
+    index: str | None,
+    config: str | None,
+    provider: str | None,
+    collections: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Show the contents of the index, its origin, and how it differs from the documents."""
-    import anvil
+    from anvil.api import open_project
+    from anvil.services.collections.collections import Collections
 
-    with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
-        status, origin = opened.get_status(), opened.origin
+    with (
+        output.progress() as progress,
+        open_project(docs, index, provider, config, collections=collections, progress=progress) as opened,
+    ):
+        status = opened.get_status()
     if as_json:
         output.print_json(status)
         return
+    if isinstance(opened, Collections):
+        _print_collections(status.collections or (), status.embedding)
+        return
+    origin = opened.origin
     build = ""
     if not origin:
         command = options.build_command(docs=docs, index=index, config=config, provider=provider)
@@ -60,6 +79,32 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
         rows.append(("note", index_.artifact.note))
     for name, text in rows:
         output.say(f"{name:>10}  {text}")
+
+
+def _print_collections(collections: Sequence[CollectionStatus], embedding: EmbeddingStatus) -> None:
+    """A block for each collection. The default version of one with several is marked."""
+    for collection in collections:
+        name = labelled(collection.name, collection.version)
+        has_versions = sum(other.name == collection.name for other in collections) > 1
+        mark = "  (default version)" if collection.default and has_versions else ""
+        title = f"  {collection.title}" if collection.title != collection.name else ""
+        output.say(f"{output.style(name, 'bold')}{title}{mark}")
+        rows = []
+        if collection.docs_root or collection.origin:
+            place = output.relative(collection.docs_root) if collection.docs_root else collection.origin or ""
+            rows.append(("docs" if collection.docs_root else "from", place))
+        if collection.total_pages is not None and collection.total_chunks is not None:
+            counts = counted(collection.total_pages, "page"), counted(collection.total_chunks, "chunk")
+            rows.append(("holds", ", ".join(counts)))
+        if (stale := collection.stale) and collection.docs_root:
+            differs = f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed. Run: anvil build"
+            rows.append(("fresh", differs if stale.changed or stale.added or stale.removed else "yes"))
+        if collection.total_pages is not None and collection.model != embedding.model:
+            rows.append(("embedding", collection.model or "none: keyword search only"))
+        if collection.note:
+            rows.append(("note", collection.note))
+        for row, text in rows:
+            output.say(f"{row:>10}  {text}")
 
 
 def _model(status: EmbeddingStatus) -> str:

@@ -14,11 +14,18 @@ from anvil.interfaces.cli import options, output
 
 @click.command("ui", epilog="Example: anvil ui --docs docs")
 @options.common
+@options.collections
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free port.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and do not open a browser.")
 @options.folder
 def command(
-    docs: str | None, index: str | None, config: str | None, provider: str | None, port: int, no_browser: bool
+    docs: str | None,
+    index: str | None,
+    config: str | None,
+    provider: str | None,
+    collections: tuple[str, ...],
+    port: int,
+    no_browser: bool,
 ) -> None:
     """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
     from anvil.interfaces.mcp_server import http, logs, playground
@@ -39,7 +46,7 @@ def command(
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(home,), daemon=True).start()
 
-    serve_options = ServeOptions(docs=docs, index=index, config=config, provider=provider)
+    serve_options = ServeOptions(docs=docs, index=index, config=config, provider=provider, collections=collections)
     with exit_on_signal(), ShutdownDeadline() as shutdown, open_toolset("docs", serve_options, reporter) as running:
         running.target.start(reporter)
         http.serve([playground.with_playground(running)], reporter, access, ready=ready)

@@ -1,4 +1,8 @@
-"""Pages as MCP resources ``anvil://page/{path}``: list, read, completion, and notifications of changes."""
+"""Pages as MCP resources: list, read, completion, and notifications of changes.
+
+The URI of a page is ``anvil://page/{path}``. Where there are several collections, it is
+``anvil://collection/{collection}/{path}``.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,14 @@ import mcp.types as types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from anvil.api import Anvil
 from anvil.core.pluralize import full_heading
 from anvil.errors import AnvilError
 from anvil.interfaces.mcp_server.subscriptions import Connections, RequestContext
 from anvil.interfaces.mcp_server.threads import ThreadBridge
-from anvil.models.documents import Page, PageList
+from anvil.models.documents import Page, PageList, PageSummary, address, labelled
+from anvil.services.collections.collections import Collections
 
-PREFIX = "anvil://page/"
+PREFIX, COLLECTION_PREFIX = "anvil://page/", "anvil://collection/"
 NOT_FOUND = -32002
 """The protocol's error code for a resource that does not exist, up to revision 2025-11-25."""
 LIST_PAGE_SIZE, MAX_COMPLETIONS = 500, 100
@@ -30,24 +34,35 @@ def _full_headings(page: Page) -> list[str]:
     return [full_heading(page.title, section.heading_path) for section in page.sections]
 
 
-def uri_of(path: str) -> str:
-    """The URI of a page."""
-    return PREFIX + quote(path, safe="/~@:+,=&$!'()*;")
+def uri_of(path: str, collection: str | None = None) -> str:
+    """The URI of a page. ``collection``: the label of its collection, where there are several."""
+    prefix = PREFIX if collection is None else f"{COLLECTION_PREFIX}{quote(collection, safe='@')}/"
+    return prefix + quote(path, safe="/~@:+,=&$!'()*;")
 
 
-def path_of(uri: str) -> str:
-    """The page of a URI. Raises :class:`MCPError` for another kind of URI."""
-    if not uri.startswith(PREFIX):
+def path_of(uri: str) -> tuple[str, dict[str, str]]:
+    """The page of a URI, and the argument for its collection, if it names one. Raises :class:`MCPError` for another
+    kind of URI."""
+    page = uri.partition("#")[0]
+    if page.startswith(COLLECTION_PREFIX):
+        collection, _, path = page.removeprefix(COLLECTION_PREFIX).partition("/")
+        return unquote(path, errors="replace"), {"collection": unquote(collection, errors="replace")}
+    if not page.startswith(PREFIX):
         raise MCPError(types.INVALID_PARAMS, f"{uri[:200]} is not a page. The URI of a page is {PREFIX}" + "{path}.")
-    return unquote(uri.removeprefix(PREFIX).partition("#")[0], errors="replace")
+    return unquote(page.removeprefix(PREFIX), errors="replace"), {}
+
+
+def _address(page: PageSummary) -> str:
+    return address(page.file_path, page.collection, page.version)
 
 
 class Resources:
-    """The pages of one index as resources, and the subscriptions to them."""
+    """The pages of one index, or of several collections, as resources, and the subscriptions to them."""
 
     def __init__(self, bridge: ThreadBridge, connections: Connections) -> None:
         self._bridge = bridge
         self._connections = connections
+        self._is_several = isinstance(bridge.target, Collections)
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus, max_subscriptions=64)
 
@@ -69,27 +84,31 @@ class Resources:
 
     async def list(self, _: RequestContext, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """The pages after the one in the cursor."""
-        pages = (await self._call("resources/list", lambda anvil: anvil.list_pages())).pages
-        cursor = params.cursor if params else None
-        start = bisect.bisect_right([page.file_path for page in pages], cursor) if cursor else 0
+        listed = await self._call("resources/list", lambda anvil: anvil.list_pages())
+        pages = sorted(listed.pages, key=_address)
+        start = bisect.bisect_right(pages, cursor, key=_address) if (cursor := params and params.cursor) else 0
         shown = pages[start : start + LIST_PAGE_SIZE]
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
-                    name=page.file_path, title=page.title, uri=uri_of(page.file_path), mime_type="text/markdown"
+                    name=_address(page),
+                    title=page.title,
+                    uri=uri_of(page.file_path, page.collection and labelled(page.collection, page.version)),
+                    mime_type="text/markdown",
                 )
                 for page in shown
             ],
-            next_cursor=shown[-1].file_path if start + LIST_PAGE_SIZE < len(pages) else None,
+            next_cursor=_address(shown[-1]) if start + LIST_PAGE_SIZE < len(pages) else None,
         )
 
     async def templates(
         self, _: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """The URI templates of a page and of a section."""
+        prefix = f"{COLLECTION_PREFIX}{{collection}}/" if self._is_several else PREFIX
         templates = [
-            ("page", PREFIX + "{path}", "A page, by its path in the docs folder."),
-            ("section", PREFIX + "{file_path}{#heading_path}", "A section, by page and breadcrumb."),
+            ("page", prefix + "{path}", "A page, by its path in the docs folder."),
+            ("section", prefix + "{file_path}{#heading_path}", "A section, by page and breadcrumb."),
         ]
         return types.ListResourceTemplatesResult(
             resource_templates=[
@@ -101,12 +120,13 @@ class Resources:
     async def read(self, _: RequestContext, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """The Markdown of a page, or of a section when the URI has a fragment."""
         uri = str(params.uri)
-        path, heading = path_of(uri), unquote(uri.partition("#")[2], errors="replace")
+        path, collection = self._path_of(uri)
+        heading = unquote(uri.partition("#")[2], errors="replace")
 
-        def text(anvil: Anvil) -> str:
+        def text(anvil: Any) -> Any:
             if heading:
-                return anvil.get_section(path, heading).content
-            return "".join(chunk.content for chunk in anvil.get_page(path).chunks)
+                return anvil.get_section(path, heading, **collection).content
+            return "".join(chunk.content for chunk in anvil.get_page(path, **collection).chunks)
 
         content = await self._call("resources/read", text)
         return types.ReadResourceResult(
@@ -119,12 +139,17 @@ class Resources:
         name, typed = params.argument.name, params.argument.value
         known = (params.context.arguments if params.context else None) or {}
         candidates: Iterable[str] = ()
+        chosen = {"collection": known["collection"]} if self._is_several and known.get("collection") else {}
         if name in ("path", "file_path"):
-            pages: PageList = await self._call("completion", lambda anvil: anvil.list_pages())
+            pages: PageList = await self._call("completion", lambda anvil: anvil.list_pages(**chosen))
             candidates = [page.file_path for page in pages.pages]
+        elif name == "collection" and self._is_several:
+            candidates = [member.label for member in self._bridge.target.members]
         elif name == "heading_path" and (path := known.get("file_path") or known.get("path")):
             try:
-                candidates = await self._bridge.call("completion", lambda anvil: _full_headings(anvil.get_page(path)))
+                candidates = await self._bridge.call(
+                    "completion", lambda anvil: _full_headings(anvil.get_page(path, **chosen))
+                )
             except AnvilError:
                 candidates = ()  # nothing to offer while the page's name is still being typed
         folded = typed.casefold()
@@ -137,6 +162,13 @@ class Resources:
             )
         )
 
+    def _path_of(self, uri: str) -> tuple[str, dict[str, str]]:
+        """See :func:`path_of`; a URI with a collection is none of a single index."""
+        path, collection = path_of(uri)
+        if collection and not self._is_several:
+            raise MCPError(types.INVALID_PARAMS, f"{uri[:200]} names a collection, and there is only one index here.")
+        return path, collection
+
     async def _call(self, name: str, call: Any) -> Any:
         try:
             return await self._bridge.call(name, call)
@@ -147,7 +179,7 @@ class Resources:
 
     async def subscribe(self, ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Notify this connection when the page changes. The page need not exist yet."""
-        path_of(str(params.uri))
+        self._path_of(str(params.uri))
         if len(ctx.lifespan_context.uris) >= 10_000:
             raise MCPError(types.INVALID_REQUEST, "Too many subscriptions on one connection. Unsubscribe from some.")
         if ctx.session.can_send_request:
@@ -167,8 +199,9 @@ class Resources:
         return await self._listening(ctx, params)
 
     async def changed(self, paths: Iterable[str], listed: bool) -> None:
-        """Notify the subscribers of changed pages. ``listed``: pages were added or removed, so the list changed too."""
-        uris = [uri_of(path) for path in paths]
+        """Notify the subscribers of changed pages, each as ``COLLECTION:PATH`` where there are several collections.
+        ``listed``: pages were added or removed, so the list changed too."""
+        uris = [self._changed_uri(path) for path in paths]
         for uri in uris:
             await self._bus.publish(ResourceUpdated(uri))
         if listed:
@@ -182,6 +215,12 @@ class Resources:
                     await session.send_resource_updated(uri)
             if listed:
                 await session.send_notification(types.ResourceListChangedNotification())
+
+    def _changed_uri(self, path: str) -> str:
+        if not self._is_several:
+            return uri_of(path)
+        collection, _, own_path = path.partition(":")
+        return uri_of(own_path, collection)
 
     def close(self) -> None:
         """End the streams of changes."""

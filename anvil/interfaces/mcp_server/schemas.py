@@ -39,6 +39,8 @@ def _object(kind: Any, whole: bool) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     properties = {}
     for field in dataclasses.fields(kind):
+        if field.metadata.get("several") and not whole:
+            continue
         schema = properties[field.name] = _schema(hints[field.name], whole)
         if field.metadata.get("optional"):
             schema["type"] = schema["type"][0]  # omitted, never null

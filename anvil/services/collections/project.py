@@ -18,12 +18,13 @@ OWN_NAME = "docs"
 def project_collections(config: Config, base: Path) -> tuple[Collection, ...]:
     """All collections of a project: its own documentation, those of the configuration, and those of ``anvil.lock``.
 
-    A collection of the configuration replaces one of the lock file with the same name and version.
+    Those with a folder come first: they are the project's own, which go before others where results are equal. A
+    collection of the configuration replaces one of the lock file with the same name and version.
     """
     configured = config.collections
     names = {collection.label for collection in configured}
     found = (*configured, *(locked for locked in locked_collections(base) if locked.label not in names))
-    return (*_own(config, base, found), *found)
+    return tuple(sorted((*_own(config, base, found), *found), key=lambda collection: collection.docs is None))
 
 
 def _own(config: Config, base: Path, others: Sequence[Collection]) -> Iterable[Collection]:
@@ -35,7 +36,7 @@ def _own(config: Config, base: Path, others: Sequence[Collection]) -> Iterable[C
     if others and config.index is None and not folder.is_dir():
         return ()
     is_index_only = config.index is not None and not folder.is_dir()
-    return (Collection(OWN_NAME, docs=None if is_index_only else config.docs, index=config.index),)
+    return (Collection(OWN_NAME, docs=None if is_index_only else config.docs, index=config.index, of_project=True),)
 
 
 def chosen(collections: Sequence[Collection], labels: Iterable[str] | None) -> tuple[Collection, ...]:

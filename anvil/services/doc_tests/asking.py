@@ -44,7 +44,7 @@ class Targets:
     renamed pages."""
 
     def __init__(self, reader: IndexReader, moved: Mapping[str, str] | None = None) -> None:
-        self._reader = reader
+        self.reader = reader
         self.moved = moved or {}
         self._results: dict[Expectation, Target | str] = {}
 
@@ -64,7 +64,7 @@ class Targets:
         return self._results[expectation]
 
     def _look_up(self, expectation: Expectation) -> Target | str:
-        reader = self._reader
+        reader = self.reader
         path = self.moved.get(expectation.page, expectation.page)
         document = reader.document(path)
         if document is None:
@@ -182,7 +182,7 @@ class Asker:
 
     def _anchor(self, path: str, heading_path: str) -> str:
         if path not in self._anchors:
-            reader = self._searcher.index.reader
+            reader = self._targets.reader
             document = reader.document(path)
             sections = reader.sections(document.id) if document else ()
             self._anchors[path] = {section.heading_path: section.anchor for section in sections}

@@ -12,7 +12,7 @@ from anvil.backends.question_log import QuestionLog
 from anvil.core.doc_tests.masking import masked
 from anvil.core.doc_tests.suite import MAX_ASK_CHARS
 from anvil.errors import AnvilError, ConfigError
-from anvil.models.documents import SearchResult
+from anvil.models.documents import SearchResult, address
 
 Problem = Literal["outdated", "wrong", "missing"]
 MAX_PAGES = 5
@@ -45,7 +45,7 @@ class PageReport:
 
 def record(log: QuestionLog, index: str, query: str, result: SearchResult) -> None:
     """Log a question, masked and cut. A log that cannot be written costs a warning, never the answer."""
-    pages = dict.fromkeys(hit.metadata.file_path for hit in result.results)
+    pages = dict.fromkeys(address(hit.metadata.file_path, hit.collection, hit.version) for hit in result.results)
     entry = {
         "kind": "question",
         "time": _now(),

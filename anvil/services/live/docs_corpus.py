@@ -25,17 +25,26 @@ class DocsCorpus:
     """One documentation folder and its index.
 
     ``folder``: None when there is only an index. ``index_only``: an index was named and no folder, so ``folder``,
-    from the configuration, may have nothing to do with it.
+    from the configuration, may have nothing to do with it. ``provider``: one that several share; the caller closes it.
     """
 
-    def __init__(self, config: Config, folder: Path | None, location: IndexLocation, *, index_only: bool) -> None:
+    def __init__(
+        self,
+        config: Config,
+        folder: Path | None,
+        location: IndexLocation,
+        *,
+        index_only: bool,
+        provider: EmbeddingProvider | None = None,
+    ) -> None:
         self.config = config
         self.folder = folder
         self.location = location
         self.chunking = config.chunking
         self.site = site_urls.recorded(config.site)
         self._index_only = index_only
-        self._provider: EmbeddingProvider | None = None
+        self._provider = provider
+        self._owns_provider = provider is None
 
     @cached_property
     def tree(self) -> DocumentSource | None:
@@ -163,5 +172,5 @@ class DocsCorpus:
     def close(self) -> None:
         """Close the model and the connection to the index."""
         self.location.close()
-        if self._provider is not None:
+        if self._provider is not None and self._owns_provider:
             self._provider.close()

@@ -102,6 +102,18 @@ def get_page(reader: IndexReader, file_path: str, docs_root: Path | None = None)
     return _page(reader, find_document(reader, file_path, docs_root))
 
 
+def has_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> bool:
+    """Whether :func:`get_page` finds a page."""
+    if len(file_path) > MAX_PATH_CHARS:
+        return False
+    if _stored(reader, file_path):
+        return True
+    try:
+        return _stored(reader, normalize_path(file_path, docs_root)) is not None
+    except NotFound:  # outside of the folder
+        return False
+
+
 def outline(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Outline:
     """A page with its sections. Raises :class:`NotFound`, naming the closest paths."""
     document = find_document(reader, file_path, docs_root)

@@ -6,7 +6,7 @@ applies before candidates are chosen, so it hides no result that passes it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from anvil.backends.embedding.factory import explain_mismatch
-from anvil.backends.store.reader_protocol import IndexReader
+from anvil.backends.store.rows import SectionPlace, StoredChunk
 from anvil.core.search import confidence, scoring
 from anvil.core.search import query as lexicon
 from anvil.core.search.confidence import Evidence
@@ -31,11 +31,23 @@ if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
 
 
+class ResultReader(Protocol):
+    """The queries of a reader for the texts of results."""
+
+    def meta(self) -> dict[str, str]: ...
+
+    def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]: ...
+
+    def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]: ...
+
+    def windows_of(self, row: int) -> list[tuple[int, int, bytes]]: ...
+
+
 class SearchableIndex(CandidateIndex, Protocol):
     """A :class:`CandidateIndex` of pages: it knows globs and paths, and its reader gives the texts of results."""
 
     @property
-    def reader(self) -> IndexReader: ...
+    def reader(self) -> ResultReader: ...
 
     @property
     def has_vectors(self) -> bool:

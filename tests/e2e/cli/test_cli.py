@@ -70,8 +70,8 @@ def built(work: Path) -> Path:
 def plain(value: Any) -> Any:
     """A dataclass as JSON has it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {key: each for key, each in fields.items() if (key, each) != ("notes", None)}
+        fields = {field: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {key.name: each for key, each in fields.items() if each is not None or not key.metadata.get("optional")}
     return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 

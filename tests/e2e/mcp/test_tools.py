@@ -13,6 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 import anvil
+from anvil.interfaces.mcp_server.schemas import plain
 from anvil.models.documents import ChunkMetadata, GrepResult, Page, PageList, SearchResult, SectionText
 from anvil.models.status import Status
 from tests.conftest import PAGES, write
@@ -92,7 +93,7 @@ def test_the_tool_list_is_the_contract(speaker: Speaker) -> None:
         "get_status": Status,
     }
     for name, kind in kinds.items():
-        always = [each.name for each in dataclasses.fields(kind) if each.name != "notes"]
+        always = [each.name for each in dataclasses.fields(kind) if not each.metadata.get("optional")]
         assert tools[name].output_schema["required"] == always
 
 
@@ -117,7 +118,7 @@ def test_search_answers_as_the_library_does(speaker: Speaker, place: Path, quest
     assert found["results"][0]["metadata"]["file_path"] == QUESTIONS[question]
     with anvil.open(place / "docs", place / "index.db") as opened:
         expected = opened.search(question, 3, mode=mode)
-    assert found["results"] == [dataclasses.asdict(hit) for hit in expected.results]
+    assert found["results"] == [plain(hit) for hit in expected.results]
     assert found["total_chunks"] == expected.total_chunks
     assert found["query_ms"] >= 0
     assert found["freshness"]["checked"] == "working tree"
@@ -143,18 +144,17 @@ def test_grep_finds_exact_lines_as_the_library_does(speaker: Speaker, place: Pat
 
 def test_pages_sections_and_lists_are_those_of_the_library(speaker: Speaker, place: Path) -> None:
     with anvil.open(place / "docs", place / "index.db") as opened:
-        listed = json.loads(json.dumps(dataclasses.asdict(opened.list_pages())))
-        assert listed.pop("notes") is None
+        listed = json.loads(json.dumps(plain(opened.list_pages())))
         assert speaker.ok("list_pages") == listed
         for summary in listed["pages"]:
             path = summary["file_path"]
             page = speaker.ok("get_page", file_path=path)
-            assert page == json.loads(json.dumps(dataclasses.asdict(opened.get_page(path))))
+            assert page == json.loads(json.dumps(plain(opened.get_page(path))))
             text = "".join(chunk["content"] for chunk in page["chunks"])
             assert (place / "docs" / path).read_text(encoding="utf-8").endswith(text)
             for heading in opened.headings(path):
                 section = speaker.ok("get_section", file_path=path, heading_path=heading)
-                assert section == dataclasses.asdict(opened.get_section(path, heading))
+                assert section == plain(opened.get_section(path, heading))
 
 
 def test_status_is_true(speaker: Speaker, place: Path) -> None:

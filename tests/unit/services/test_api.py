@@ -54,7 +54,7 @@ def edit(docs: Path) -> None:
 
 
 def names(value: Any) -> set[str]:
-    return {field.name for field in dataclasses.fields(value)}
+    return {field.name for field in dataclasses.fields(value) if not field.metadata.get("several")}
 
 
 # --- fresh before each answer --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The ``docs`` toolset: six read-only tools over one index.
+"""The ``docs`` toolset: six read-only tools over one index, or over several collections.
 
 Names, parameters, defaults and result fields are a contract: clients depend on them.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import anvil
 from anvil._version import __version__
-from anvil.api import Anvil
+from anvil.api import Anvil, open_project
+from anvil.core.pluralize import counted
 from anvil.interfaces.mcp_server.arguments import Parameter
 from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, Tool, Toolset
-from anvil.models.documents import GrepResult, Page, PageList, Progress, SearchResult, SectionText
+from anvil.models.documents import GrepResult, Page, PageList, Progress, SearchResult, SectionText, address
 from anvil.models.status import Status
+from anvil.services.collections.collections import Collections
 
 INSTRUCTIONS = (
     "Search and read a folder of Markdown documentation. Start with search_docs; fetch more of a result with "
@@ -96,7 +97,7 @@ TOOLS: tuple[Tool, ...] = (
         "The pages, with titles and top headings.",
         (Parameter("prefix", "Only pages in this folder."),),
         PageList,
-        lambda anvil, given: anvil.list_pages(**given),
+        lambda anvil, given: _list(anvil, given),
     ),
     Tool(
         "get_status",
@@ -108,6 +109,16 @@ TOOLS: tuple[Tool, ...] = (
     ),
 )
 
+
+COLLECTION_PARAMETERS = (
+    Parameter("collection", "Only this one; get_status lists them."),
+    Parameter("version", "Another than the default one."),
+)
+"""The parameters of tools over several collections. With a single index, no tool has them."""
+MAX_LISTED_PAGES = 500
+"""Pages of several collections in one list. More are left out, by whole collections, with a note."""
+MAX_NAMED_COLLECTIONS = 40
+"""Collections that the instructions name."""
 
 LOGGED = " Questions are logged on this machine, for the authors of the documentation."
 """What the description of search_docs adds when they are."""
@@ -127,17 +138,67 @@ REPORT_PAGE = Tool(
 )
 
 
-def configured(opened: Anvil) -> tuple[Tool, ...]:
-    """The tools, as the configuration of the index switches the log and the reports on."""
+def configured(opened: Anvil | Collections) -> tuple[Tool, ...]:
+    """The tools, as the configuration switches the log and the reports on; with ``collection`` and ``version`` where
+    there are several collections."""
     tools = list(TOOLS)
     if opened.config.serve.question_log:
         tools[0] = replace(tools[0], description=tools[0].description + LOGGED)
     if opened.config.serve.report_page:
         tools.append(REPORT_PAGE)
+    if isinstance(opened, Collections):
+        plain = tuple(replace(each, description="") for each in COLLECTION_PARAMETERS)  # said once, in search_docs
+        tools = [
+            replace(tool, parameters=(*tool.parameters, *(plain if number else COLLECTION_PARAMETERS)))
+            if tool.parameters
+            else tool
+            for number, tool in enumerate(tools)
+        ]
     return tuple(tools)
 
 
-def _search(opened: Anvil, given: dict[str, Any]) -> SearchResult:
+def instructions_for(opened: Anvil | Collections) -> str:
+    """The instructions; with the names of the collections where there are several."""
+    if not isinstance(opened, Collections):
+        return INSTRUCTIONS
+    shown = [_described(opened, name) for name in opened.names[:MAX_NAMED_COLLECTIONS]]
+    more = len(opened.names) - len(shown)
+    return (
+        f"{INSTRUCTIONS} One search answers from several collections; each result has its collection, which the other "
+        f"tools take too: {', '.join(shown)}{f' and {more} more' if more else ''}."
+    )
+
+
+def _described(opened: Collections, name: str) -> str:
+    """A collection with its versions, the default one first."""
+    members = [member for member in opened.members if member.collection.name == name]
+    members.sort(key=lambda member: not opened.is_default(member))
+    versions = " or ".join(member.collection.version for member in members if member.collection.version)
+    about = [*([versions] if versions else []), *(["this project's own"] if members[0].collection.docs else [])]
+    return f"{name} ({', '.join(about)})" if about else name
+
+
+def _list(opened: Anvil | Collections, given: dict[str, Any]) -> PageList:
+    listed = opened.list_pages(**given)
+    if len(listed.pages) <= MAX_LISTED_PAGES or not isinstance(opened, Collections) or given["collection"] is not None:
+        return listed
+    counts: dict[str, int] = {}
+    for page in listed.pages:
+        counts[page.collection or ""] = counts.get(page.collection or "", 0) + 1
+    left_out: dict[str, int] = {}
+    shown = 0
+    for name, count in counts.items():
+        if shown and shown + count > MAX_LISTED_PAGES:
+            left_out[name] = count
+        else:
+            shown += count
+    pages = tuple(page for page in listed.pages if page.collection not in left_out)
+    names = ", ".join(f"{name} ({counted(count, 'page')})" for name, count in left_out.items())
+    notes = [f"Left out: {names}. Name one with collection."] if left_out else []
+    return PageList(pages, listed.total_pages, tuple([*(listed.notes or ()), *notes]) or None)
+
+
+def _search(opened: Anvil | Collections, given: dict[str, Any]) -> SearchResult:
     result = opened.search(**given)
     if opened.config.serve.question_log:
         from anvil.services.doc_tests import question_log
@@ -146,36 +207,42 @@ def _search(opened: Anvil, given: dict[str, Any]) -> SearchResult:
     return result
 
 
-def _report(opened: Anvil, file_path: str, problem: str, comment: str) -> Reported:
+def _report(opened: Anvil | Collections, file_path: str, problem: str, comment: str, **chosen: str | None) -> Reported:
     from anvil.services.doc_tests import question_log
 
-    page = file_path[:1000] if problem == "missing" else opened.get_page(file_path).file_path
+    if problem == "missing":
+        page = file_path[:1000]
+    else:
+        found = opened.get_page(file_path, **chosen)
+        page = address(found.file_path, found.collection, found.version)
     question_log.report(opened.question_log, opened.name, page, problem, comment)
     return Reported("recorded", page, problem)
 
 
-def open(options: ServeOptions, progress: Progress) -> Anvil:
-    """The index over the documentation folder."""
-    return anvil.open(
+def open(options: ServeOptions, progress: Progress) -> Anvil | Collections:
+    """The index over the documentation folder, or the collections of the project."""
+    return open_project(
         options.docs,
         options.index,
         options.provider,
         options.config,
+        collections=options.collections,
         progress=progress,
         background=True,
         watch=options.watch,
     )
 
 
-def health(opened: Anvil) -> dict[str, Any]:
-    """Numbers of pages, chunks and missing vectors."""
-    index = opened.get_status().index
+def health(opened: Anvil | Collections) -> dict[str, Any]:
+    """Numbers of pages, chunks and missing vectors; of all collections together, where there are several."""
+    status = opened.get_status()
+    counted_in: Any = status.collections or [status.index]
     return {
         "status": "ok",
         "version": __version__,
-        "pages": index.total_pages,
-        "chunks": index.total_chunks,
-        "pending_vectors": index.pending_vectors,
+        "pages": sum(each.total_pages or 0 for each in counted_in),
+        "chunks": sum(each.total_chunks or 0 for each in counted_in),
+        "pending_vectors": sum(each.pending_vectors or 0 for each in counted_in),
     }
 
 
@@ -187,5 +254,6 @@ TOOLSET = Toolset(
     health,
     has_pages=True,
     configured=configured,
+    instructions_for=instructions_for,
     optional=(REPORT_PAGE,),
 )

@@ -42,6 +42,7 @@ class ServeOptions:
     index: str | None = None
     config: str | None = None
     provider: str | None = None
+    collections: tuple[str, ...] = ()
     root: str | None = None
     watch: bool = True
     library_index: str | None = None
@@ -103,7 +104,8 @@ class Toolset:
     through the bridge. Those in ``public_paths`` need no token. ``has_pages``: the target is an :class:`anvil.Anvil`,
     whose pages become resources. ``errors_as_values``: an error is ``{"status": "error", "error": message}``, as
     structured content and as text, instead of the message alone. ``configured``: the tools for an open object, where
-    they depend on its configuration; ``optional``: those that this may add.
+    they depend on its configuration; ``optional``: those that this may add. ``instructions_for``: the instructions
+    for an open object.
     """
 
     name: str
@@ -117,6 +119,7 @@ class Toolset:
     errors_as_values: bool = False
     configured: Callable[[Any], tuple[Tool, ...]] | None = None
     optional: tuple[Tool, ...] = ()
+    instructions_for: Callable[[Any], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,8 @@ class RunningToolset:
         """A toolset with the tools that the configuration of its object asks for."""
         if toolset.configured is not None:
             toolset = replace(toolset, tools=toolset.configured(target))
+        if toolset.instructions_for is not None:
+            toolset = replace(toolset, instructions=toolset.instructions_for(target))
         return cls(toolset, target)
 
 

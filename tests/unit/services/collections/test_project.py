@@ -14,7 +14,7 @@ from anvil.services.collections.project import answering_version, chosen, projec
 
 FASTAPI = Collection("fastapi", index="https://example.org/", version="0.139")
 OLDER = Collection("fastapi", index="https://example.org/old/", version="0.99")
-OWN = Collection("docs", docs="docs")
+OWN = Collection("docs", docs="docs", of_project=True)
 FOR_FASTAPI = {"fastapi": {"index": "https://example.org/", "version": "0.139"}}
 
 
@@ -25,7 +25,9 @@ def labels(tmp_path: Path, **table: object) -> list[str]:
 def test_a_project_without_the_table_has_its_own_docs(tmp_path: Path) -> None:
     assert project_collections(configure({}), tmp_path) == (OWN,)
     published = configure({"index": "https://example.org/"})
-    assert project_collections(published, tmp_path) == (Collection("docs", index="https://example.org/"),)
+    assert project_collections(published, tmp_path) == (
+        Collection("docs", index="https://example.org/", of_project=True),
+    )
 
 
 def test_its_own_docs_come_before_the_collections(tmp_path: Path) -> None:
@@ -35,7 +37,7 @@ def test_its_own_docs_come_before_the_collections(tmp_path: Path) -> None:
 
 def test_its_own_docs_are_there_once(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    assert labels(tmp_path, collections={**FOR_FASTAPI, "docs": {"docs": "site"}}) == ["fastapi@0.139", "docs"]
+    assert labels(tmp_path, collections={**FOR_FASTAPI, "docs": {"docs": "site"}}) == ["docs", "fastapi@0.139"]
     assert labels(tmp_path, collections={"guide": {"docs": "./docs"}}) == ["guide"]
 
 

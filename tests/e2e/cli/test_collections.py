@@ -1,0 +1,98 @@
+"""Commands over several collections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import anvil
+from tests.conftest import PAGES, write
+from tests.support.in_process import complaint, printed, program
+
+BREAD = "# Bread\n\n## Sourdough\n\nFeed the sourdough at night.\n"
+CONFIG = """
+embedding.provider = "none"
+[collections.docs]
+docs = "docs"
+[collections.handbook]
+docs = "kitchen"
+[collections.bakery]
+index = "bakery.db"
+version = "2"
+title = "Bakery"
+"""
+
+
+def said(*arguments: str) -> str:
+    return program(*arguments).stdout
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two folders, and an index of a third."""
+    write(tmp_path / "docs", PAGES)
+    write(tmp_path / "kitchen", {"bread.md": BREAD, "index.md": "# Kitchen\n\nKnives.\n"})
+    with anvil.open(write(tmp_path / "elsewhere", {"rolls.md": BREAD}), tmp_path / "bakery.db", "none") as opened:
+        opened.index()
+    (tmp_path / "anvil.toml").write_text(CONFIG, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_results_say_their_collection(project: Path) -> None:
+    text = said("search", "sourdough")
+    assert "kitchen/bread.md:" in text and "handbook" in text.splitlines()[0] and "bakery@2:rolls.md:" in text
+    found = printed("search", "--json", "--collection", "bakery", "--collection", "docs", "sourdough")
+    assert [(hit["collection"], hit["version"]) for hit in found["results"]] == [("bakery", "2")]
+    assert "collection" not in said("search", "--json", "--collection", "handbook", "sourdough")
+    assert "Did you mean bakery?" in complaint("search", "--collection", "bakry", "sourdough")
+    assert "--collection cannot be combined with --docs" in complaint("search", "-d", "docs", "--collection", "x", "y")
+
+
+def test_pages_are_named_by_collection(project: Path) -> None:
+    assert said("list").splitlines()[-1].startswith("bakery@2:rolls.md ")
+    assert [line.split()[0] for line in said("list", "docs/guides").splitlines()] == [
+        "docs:guides/alerts.md",
+        "docs:guides/checks.md",
+    ]
+    for name in ("bakery@2:rolls.md", "bakery:rolls.md", "rolls.md", "rolls"):
+        assert said("show", name) == BREAD
+    assert said("show", "kitchen/bread.md:4").startswith("## Sourdough")
+    assert "2 collections have such a page. Name one of them: docs:index.md, handbook:index.md." in complaint(
+        "show", "index.md"
+    )
+    assert said("show", "handbook:index.md").startswith("# Kitchen")
+    assert "There is no page rols.md." in complaint("show", "rols.md")
+
+
+def test_lines_are_printed_with_their_collection(project: Path) -> None:
+    assert said("grep", "sourdough").splitlines() == [
+        "kitchen/bread.md:3:## Sourdough",
+        "kitchen/bread.md:5:Feed the sourdough at night.",
+        "bakery@2:rolls.md:3:## Sourdough",
+        "bakery@2:rolls.md:5:Feed the sourdough at night.",
+    ]
+    assert said("grep", "-l", "sourdough", "--collection", "bakery", "--collection", "docs") == "bakery@2:rolls.md\n"
+
+
+def test_build_and_check_take_all_folders(project: Path) -> None:
+    assert program("check", code=2).stderr.startswith("anvil: docs: There is no index at docs/.anvil/index.db")
+    text = said("build")
+    assert "docs: Built docs/.anvil/index.db" in text and "handbook: Built kitchen/.anvil/index.db" in text
+    assert "bakery" not in text
+    write(project / "kitchen", {"bread.md": BREAD + "\nMore.\n"})
+    checked = program("check", code=1).stdout
+    assert "docs: docs/.anvil/index.db is fresh" in checked and "Run: anvil build --collection handbook" in checked
+    assert program("check", "--collection", "docs").stdout.startswith("docs/.anvil/index.db is fresh")
+    assert "1 changed" in said("build", "--collection", "handbook")
+    assert [each["fresh"] for each in printed("check", "--json")["collections"]] == [True, True]
+    assert "There are no documents to index." in complaint("build", "--collection", "bakery")
+
+
+def test_the_status_has_a_block_for_each(project: Path) -> None:
+    lines = said("status").splitlines()
+    assert (lines[0], lines[1], lines[3]) == ("docs", "      docs  docs", "     fresh  yes")
+    assert "bakery@2  Bakery" in lines
+    found = printed("status", "--json")
+    assert [each["name"] for each in found["collections"]] == ["docs", "handbook", "bakery"]
