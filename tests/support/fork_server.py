@@ -18,8 +18,10 @@ import contextlib
 import ctypes
 import gc
 import importlib
+import json
 import marshal
 import os
+import re
 import runpy
 import select
 import signal
@@ -70,9 +72,16 @@ PRELOADED = {
         "pygments.lexers",
     ),
     "pre_commit": ("pre_commit.main", "pre_commit.commands.hook_impl", "pre_commit.commands.run"),
+    "anvil.backends.convert.worker": (
+        *("anvil.backends.convert.worker", "bs4", "mammoth", "numpy", "openpyxl", "pandas", "pdfminer.high_level"),
+        *("pdfplumber", "pptx", "pypdfium2"),
+    ),
 }
-"""Program (``python -m NAME``) -> modules that its fork server imports before the first fork. None may start a
-thread, which would be missing after the fork, as onnxruntime does."""
+"""Program (``python -m NAME``, or a module of :class:`anvil.backends.child_process.ChildProcess`) -> modules that its
+fork server imports before the first fork. None may start a thread that does work, which would be missing after the
+fork, as onnxruntime does."""
+_CHILD = ["-I", "-X", "utf8", "-c"]
+_CHILD_CODE = re.compile(r"import sys, json; sys\.path\[:\] = .*; from (\S+) import main; main\(\)")
 PYTHON_VARIABLES = {
     *("PYTHONPATH", "PYTHONSAFEPATH", "PYTHONWARNINGS", "PYTHONUNBUFFERED"),
     *("PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"),
@@ -87,7 +96,8 @@ _STREAMS: list[Any] = []
 
 
 class _Program(NamedTuple):
-    """A command line that can be forked: ``python [-W FILTER] -m NAME ARGUMENTS``."""
+    """A command line that can be forked: ``python [-W FILTER] -m NAME ARGUMENTS``, or that of a child process, whose
+    first argument is the path of modules."""
 
     name: str
     arguments: list[str]
@@ -155,6 +165,9 @@ def _forkable(arguments: Any, environment: Any) -> _Program | None:
     python = {name for name in given if name.startswith("PYTHON") or name.startswith("LD_")}
     if not python <= PYTHON_VARIABLES or given.get("PYTHONPATH", str(ROOT)).split(os.pathsep)[0] != str(ROOT):
         return None
+    child = _CHILD_CODE.fullmatch(words[5]) if words[1:5] == _CHILD else None
+    if child:
+        return _Program(child[1], words[6:], []) if child[1] in PRELOADED else None
     rest, filters = words[1:], []
     while len(rest) > 2 and rest[0] == "-W":
         filters.append(rest[1])
@@ -172,7 +185,7 @@ class _ForkServer:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._folder = tempfile.TemporaryDirectory()  # for this user only, as what is started here acts for the user
         self.address = os.path.join(self._folder.name, "socket")
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}  # no thread of numpy's
         with cold(), theirs, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(self.address)
             listener.listen()
@@ -312,6 +325,11 @@ def _become(request: dict[str, Any]) -> None:
             warnings._setoption(rule)  # type: ignore[attr-defined]
     sys.path[:1] = [] if "PYTHONSAFEPATH" in environment else [request["cwd"]]
     sys.argv = [name, *arguments]
+    module = sys.modules.get(name)
+    if module is not None and "." in name:
+        sys.path[:] = json.loads(arguments[0])
+        module.main()
+        return
     sys.modules.pop(f"{name}.__main__", None)
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 

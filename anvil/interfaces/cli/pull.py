@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,9 @@ from anvil.core.pluralize import counted
 from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
-from anvil.services.build.pull import Pulled
+
+if TYPE_CHECKING:
+    from anvil.services.build.pull import Pulled
 
 
 def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:

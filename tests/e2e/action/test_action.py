@@ -21,6 +21,7 @@ from anvil.core import manifest
 from anvil.interfaces.ci import program_key
 from tests.conftest import PAGES, write
 from tests.support.action_runner import OFFLINE, STANDS, Job
+from tests.support.commits import program_folder
 from tests.support.environments import wheel as built
 from tests.support.index_server import serving
 from tests.support.programs import environment, program
@@ -42,24 +43,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
-def installed(wheel: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the step that installs leaves, made once by its own command; tests of that step run it anew."""
-    folder = tmp_path_factory.mktemp("installed")
-    step = next(
-        each
-        for each in yaml.safe_load(ACTION.read_text(encoding="utf-8"))["runs"]["steps"]
-        if each["name"] == "Install Anvil"
-    )
-    variables = {
-        **os.environ,
-        **OFFLINE,
-        "PYTHON": sys.executable,
-        "PACKAGE": wheel,
-        "MODE": "build",
-        "RUNNER_TEMP": str(folder),
-    }
-    subprocess.run(["bash", "-euc", step["run"]], env=variables, check=True, timeout=120, cwd=folder)
-    return folder / "anvil"
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the step that installs leaves, as far as the later steps see it: the program. Tests that take ``wheel``, and
+    the first test, run that step."""
+    folder = tmp_path_factory.mktemp("installed") / "anvil"
+    program_folder(folder / "bin")
+    return folder
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,14 +17,14 @@ import apsw
 import pytest
 
 import anvil
-from anvil.backends import mcp_clients
+from anvil.backends import installation, mcp_clients
 from anvil.backends.mcp_clients import client_file, default_name
 from anvil.backends.store.digest import checksum
 from anvil.core.mcp_clients.clients import CLIENTS
 from anvil.models.findings import Finding
 from anvil.services.doctor import examinations, folders, place
 from tests.conftest import PAGES, write
-from tests.support import repositories
+from tests.support import fork_server, repositories
 from tests.support.programs import environment
 from tests.support.repositories import commit, run
 
@@ -65,6 +66,10 @@ def call(*words: str) -> str:
 
 def shell(command: str, code: int = 0) -> str:
     """Run a command line as somebody who pastes it."""
+    for program in (call().strip(), installation.line(installation.spelled())):
+        if command.startswith(f"{program} "):
+            command = shlex.join(fork_server.command_line("anvil")) + command.removeprefix(program)
+            break
     done = subprocess.run(command, shell=True, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
