@@ -24,7 +24,7 @@ from anvil.errors import FetchError, Unreachable
 from anvil.models.documents import Progress, silent
 
 STAGE = "fetching kB of the repository"
-"""The stage of progress reports, which count kilobytes."""
+"""The stage of progress reports, which count kilobytes, up to the limit: git does not say how much will come."""
 STALL_TIMEOUT_S = 120.0
 """Seconds without a new byte after which a fetch is given up."""
 POLL_S = 0.05
@@ -99,7 +99,7 @@ class RemoteRepository:
         wanted = [commit, *([f"refs/tags/{tag}"] if tag else [])]
         for attempt, reference in enumerate(wanted):
             try:
-                self._fetch("--depth=1", "--no-tags", "--filter=blob:none", "--", self.url, f"{reference}:refs/anvil")
+                self._fetch("--depth=1", "--no-tags", "--filter=blob:none", "--", self.url, f"+{reference}:refs/anvil")
                 break
             except FetchError:
                 if attempt + 1 == len(wanted):
@@ -134,9 +134,8 @@ class RemoteRepository:
 
     def repository(self) -> Repository:
         """The objects that were fetched, for libgit2, which refuses a repository that is marked as partial."""
-        for key in ("extensions.partialClone", "extensions.partialclone"):
-            with contextlib.suppress(FetchError):  # it is not set
-                self._run("config", "--unset-all", key)
+        with contextlib.suppress(FetchError):  # the server sent everything, so it is not partial
+            self._run("config", "--remove-section", "extensions")
         self._run("config", "core.repositoryFormatVersion", "0")
         repository = Repository.discover(self.folder)
         assert repository is not None
@@ -202,7 +201,7 @@ class RemoteRepository:
                 )
             if size != before:
                 changed = now
-                self._progress(STAGE, size // 1000, max(size // 1000, 1))
+                self._progress(STAGE, size // 1000, self._max_bytes // 1000)
             elif now - changed > STALL_TIMEOUT_S:
                 raise Unreachable(f"{self.shown} sent nothing for {STALL_TIMEOUT_S:.0f} s. Try again later.")
 

@@ -158,7 +158,11 @@ class PythonEnvironment:
             dependency = self._dependency(distribution)
             if dependency is not None and (dependency.name, dependency.version) == (name, version):
                 text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-                files = {str(path): Path(str(distribution.locate_file(path))) for path in distribution.files or ()}
+                files = {
+                    path.as_posix(): Path(str(distribution.locate_file(path)))
+                    for path in distribution.files or ()
+                    if not path.is_absolute() and ".." not in path.parts  # scripts, or a forged list
+                }
                 return InstalledPackage(dependency, urls_of(text), files)
         return None
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from anvil.core.config.schema import Rule, Slugs
+from anvil.core.pluralize import counted
 
 Generator = str
 """``mkdocs``, ``sphinx``, ``docusaurus``, ``vitepress``, ``astro``, ``folder`` or ``readme``."""
@@ -25,7 +26,17 @@ _CONFIGS = re.compile(
 )
 _ORDER = ("mkdocs", "docusaurus", "vitepress", "astro", "sphinx")
 _UNWANTED = re.compile(r"(^|/)(node_modules|tests?|fixtures?|examples?|templates?|vendor|third_party|__\w+__|e2e)(/|$)")
-_TRANSLATION = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2,4})?")
+_LANGUAGE = re.compile(
+    r"(?:ar|az|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|he|hi|hr|hu|id|it|ja|ka|ko|lt|lv|mr|ms|nb|nl|pl|pt|ro|ru|sk|sl"
+    r"|sq|sr|sv|ta|te|th|tr|uk|ur|uz|vi|zh)(?:[-_](?:[a-z]{2,4}|[A-Z]{2}|H[a-z]{3}))?"
+)
+_OTHER_FORMATS = {
+    ".rst": "reStructuredText",
+    ".adoc": "AsciiDoc",
+    ".ipynb": "notebook",
+    ".html": "HTML",
+    ".rmd": "R Markdown",
+}
 _DOCS_DIR = re.compile(r"^docs_dir\s*[:=]\s*['\"]?([^'\"\n#]+)", re.MULTILINE)
 _SRC_DIR = re.compile(r"\bsrcDir\s*:\s*['\"]([^'\"\n]+)['\"]")
 _DOCUSAURUS_PATH = re.compile(r"\bpath\s*:\s*['\"]([^'\"\n]+)['\"]")
@@ -55,12 +66,17 @@ class DocsFolder:
 def configurations(paths: Collection[str], directory: str | None = None) -> list[str]:
     """The files of a repository that are read to find the folder, nearest to the root first. ``directory``: the
     package's own folder; files in it come first."""
+
+    def order(path: str) -> tuple[object, ...]:
+        is_variant = posixpath.basename(path).startswith("mkdocs.") and path.count(".") > 1  # mkdocs.insiders.yml
+        return not _is_below(path, directory), path.count("/"), is_variant, path
+
     found = []
     for path in paths:
         match = _CONFIGS.fullmatch(posixpath.basename(path)) or _CONFIGS.fullmatch(path)
         if match and path.count("/") <= MAX_DEPTH and not _UNWANTED.search(posixpath.dirname(path)):
             found.append(path)
-    return sorted(found, key=lambda path: (not _is_below(path, directory), path.count("/"), path))[:MAX_CONFIGS]
+    return sorted(found, key=order)[:MAX_CONFIGS]
 
 
 def find(paths: Collection[str], read: Callable[[str], str], directory: str | None = None) -> DocsFolder | None:
@@ -108,21 +124,19 @@ def named(path: str) -> DocsFolder:
 
 def unread(paths: Collection[str], folder: DocsFolder) -> tuple[str, ...]:
     """Notes on files in the folder that are documentation in other formats."""
-    prefix = "" if folder.path == "." else f"{folder.path}/"
-    endings = {
-        ".rst": "reStructuredText",
-        ".adoc": "AsciiDoc",
-        ".ipynb": "notebook",
-        ".html": "HTML",
-        ".rmd": "R Markdown",
-    }
+    if folder.generator == "readme":
+        return ()
+    return tuple(f"{kind} in {folder.path} are not read." for kind in other_formats(paths, folder.path))
+
+
+def other_formats(paths: Collection[str], folder: str) -> list[str]:
+    """The documentation in a folder that is not Markdown, such as ``30 reStructuredText files``."""
     counts: dict[str, int] = {}
-    if folder.generator != "readme":
-        for path in paths:
-            kind = endings.get(posixpath.splitext(path)[1].lower())
-            if kind and path.startswith(prefix):
-                counts[kind] = counts.get(kind, 0) + 1
-    return tuple(f"{counts[kind]:,} {kind} files in {folder.path} are not read." for kind in sorted(counts))
+    for path in paths:
+        kind = _OTHER_FORMATS.get(posixpath.splitext(path)[1].lower())
+        if kind and _is_below(path, folder):
+            counts[kind] = counts.get(kind, 0) + 1
+    return [counted(counts[kind], f"{kind} file") for kind in sorted(counts)]
 
 
 def _configured(path: str, text: str, pages: Collection[str]) -> DocsFolder | None:
@@ -158,29 +172,31 @@ def _made(path: str, generator: Generator, evidence: str, slugs: Slugs) -> DocsF
 
 
 def _one_language(chosen: DocsFolder, pages: Collection[str], candidates: Collection[DocsFolder]) -> DocsFolder:
-    """Of a folder with the same pages in several languages, those in English. ``docs/en/docs`` has its configuration in
-    ``docs/en``; ``docs/en`` and ``docs/de`` are folders next to each other."""
+    """Of a folder with the same pages in several languages, those in English.
+
+    ``docs/en/docs`` may have its configuration in ``docs/en``, with ``docs/de`` next to it. Or one folder has all: then
+    ``en`` and ``de`` are in it, or the pages themselves and ``de``.
+    """
     parts = chosen.path.split("/")
     for at, part in enumerate(parts):
-        if part != "en" and _TRANSLATION.fullmatch(part) and len(part) in (2, 5):
+        if part != "en" and _LANGUAGE.fullmatch(part):
             english = "/".join([*parts[:at], "en", *parts[at + 1 :]])
             twin = next((each for each in candidates if each.path == english), None)
             if twin is not None:
                 return twin
     prefix = "" if chosen.path == "." else f"{chosen.path}/"
-    tops: dict[str, int] = {}
-    for page in pages:
-        top, between, _ = page.removeprefix(prefix).partition("/")
-        if page.startswith(prefix) and between:
-            tops[top] = tops.get(top, 0) + 1
-    others = sorted(top for top in tops if top not in ("en",) and re.fullmatch(r"[a-z]{2}(?:[-_][A-Za-z]{2,4})?", top))
-    if "en" in tops and len(others) >= 2:
-        note = f"{chosen.path} has {len(others) + 1} languages: only English is indexed."
-        exclude = tuple(f"{top}/**" for top in others)
-        return DocsFolder(
-            chosen.path, chosen.generator, chosen.evidence, chosen.slugs, chosen.include, exclude, (*chosen.notes, note)
-        )
-    return chosen
+    own = {page.removeprefix(prefix) for page in pages if page.startswith(prefix)}
+    inside: dict[str, set[str]] = {}
+    for page in own:
+        top, between, rest = page.partition("/")
+        if between and _LANGUAGE.fullmatch(top):
+            inside.setdefault(top, set()).add(rest)
+    original = inside.pop("en", own)
+    translations = sorted(top for top, names in inside.items() if len(names & original) * 2 > len(names))
+    if not translations:
+        return chosen
+    note = f"{chosen.path} has its pages in {len(translations) + 1} languages: only English is indexed."
+    return replace(chosen, exclude=tuple(f"{top}/**" for top in translations), notes=(*chosen.notes, note))
 
 
 def _count(pages: Collection[str], folder: str) -> int:

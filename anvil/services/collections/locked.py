@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anvil.backends.packages import project_files
 from anvil.core.config.schema import Collection
-from anvil.services.dependencies import docs_cache
+from anvil.core.dependencies.anvil_lock import LOCK_NAME
 
 
 def locked_collections(base: Path) -> tuple[Collection, ...]:
@@ -15,6 +14,11 @@ def locked_collections(base: Path) -> tuple[Collection, ...]:
     Nothing is fetched: an entry that is not in the cache leads to a file that does not exist, until ``anvil deps sync``
     puts it there. A name that is in both ecosystems has the ecosystem in front for npm.
     """
+    if not (base / LOCK_NAME).is_file():
+        return ()
+    from anvil.backends.packages import project_files  # imported by projects that have dependencies' documentation only
+    from anvil.services.dependencies import docs_cache
+
     entries = project_files.read_lock(base)
     cache = docs_cache.cache()
     labels = {(entry.name, entry.version) for entry in entries if entry.ecosystem == "pypi"}

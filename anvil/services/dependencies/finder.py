@@ -397,7 +397,8 @@ class DocsFinder:
             self._tried(source, place, str(error))
 
     def _tried(self, source: str, place: str, outcome: str, found: bool = False) -> None:
-        self._attempts.append(Attempt(source, git_server.shown(place), outcome, found))
+        sentence = outcome if found else f"{outcome.rstrip('.')}."
+        self._attempts.append(Attempt(source, git_server.shown(place), sentence, found))
 
     def _found(self, docs: LockedDocs) -> FoundDocs:
         path = docs_cache.find(self.cache, docs)
@@ -410,9 +411,11 @@ class DocsFinder:
     def _failure(self, dependency: Dependency) -> str:
         """The message when no source has documentation: why the last one has none."""
         last = next((each for each in reversed(self._attempts) if not each.found), None)
-        why = f" {last.outcome[0].upper()}{last.outcome[1:].rstrip('.')}." if last else ""
+        why = f" {last.outcome[0].upper()}{last.outcome[1:]}" if last else ""
         advice = f" Name its repository: anvil deps add {dependency.name} --repository URL"
-        is_of_repository = last is not None and last.source == "repository" and last.outcome != NAMES_NO_REPOSITORY
+        is_of_repository = (
+            last is not None and last.source == "repository" and not last.outcome.startswith(NAMES_NO_REPOSITORY)
+        )
         return f"No documentation of {dependency.shown} was found.{why}{'' if is_of_repository else advice}"
 
 

@@ -40,7 +40,7 @@ def no_tag(remote: RemoteRepository, there: Collection[str], name: str, wanted: 
     """The message for a tag that does not exist, with the closest ones."""
     near = tags.closest(list(there), name, wanted)
     hint = f"The closest are {', '.join(near)}. Name one with --tag." if near else "It has no tags."
-    return f"{remote.shown} has no tag for {wanted}. {hint}"
+    return f"There is no tag for {wanted} in {remote.shown}. {hint}"
 
 
 def read(
@@ -58,7 +58,7 @@ def read(
     options = SourceOptions(include=chosen.include, exclude=chosen.exclude)
     pages = _pages(tree, chosen, options)
     if not pages:
-        raise NotFound(f"{chosen.path} of {remote.shown} has no Markdown at {tag or commit[:12]}.")
+        raise NotFound(f"There is no Markdown in {chosen.path} of {remote.shown} at {tag or commit[:12]}.")
     remote.fetch_blobs(entry.id for entry in pages.values())
     repository = remote.repository()
     missing = _fetch_included(remote, repository, tree, pages, chosen)
@@ -92,7 +92,9 @@ def _chosen(
     if named is not None:  # the generator that has this folder says how its anchors are made
         return found if found is not None and found.path == named.path else named
     if found is None:
-        raise NotFound(f"{remote.shown} has no Markdown documentation. Name a folder with --folder.")
+        others = docs_folder.other_formats(tree, ".")
+        there = f" It has {', '.join(others)}, which Anvil does not read." if others else ""
+        raise NotFound(f"There is no Markdown documentation in {remote.shown}.{there}")
     return found
 
 

@@ -1,0 +1,93 @@
+"""Fetching part of a repository by the git program."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from anvil.backends.git import remote
+from anvil.backends.git.remote import RemoteRepository
+from anvil.errors import FetchError, GitError
+from tests.support import repositories
+from tests.support.dependency_servers import git_server, repository
+from tests.support.repositories import isolated
+
+__all__ = ["isolated"]
+
+FILES = {"docs/a.md": "# A\n", "docs/b.md": "# B\n", "src/code.bin": bytes(range(256)) * 2000}
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    return repository(tmp_path / "git" / "lib", FILES)
+
+
+def test_only_wanted_blobs_are_fetched(upstream: Path) -> None:
+    with git_server(upstream.parent) as git, RemoteRepository(f"{git}/lib/.git", ["http"]) as there:
+        tags = there.tags()
+        assert list(tags) == ["v1.0.0"]
+        there.fetch(tags["v1.0.0"], "v1.0.0")
+        tree = there.tree()
+        assert set(tree) == set(FILES) and not any(there.has(entry.id) for entry in tree.values())
+        there.fetch_blobs([tree["docs/a.md"].id, tree["docs/b.md"].id])
+        assert there.repository().read_blob(tree["docs/a.md"].id) == b"# A\n"
+        assert not there.has(tree["src/code.bin"].id)
+        with pytest.raises(GitError, match="missing"):
+            there.repository().read_blob(tree["src/code.bin"].id)
+        assert remote._size(there.folder) < 50_000
+        folder = there.folder
+    assert not folder.exists()
+
+
+def test_a_commit_that_no_tag_has(upstream: Path) -> None:
+    commit = repositories.run(upstream, "rev-parse", "HEAD")
+    repository(upstream, {"docs/a.md": "# New\n"}, "v2.0.0")
+    with git_server(upstream.parent) as git, RemoteRepository(f"{git}/lib/.git", ["http"]) as there:
+        there.fetch(commit)
+        assert "docs/a.md" in there.tree()
+        with pytest.raises(FetchError, match=r"The tag v2.0.0 of .* is now the commit"):
+            there.fetch("0" * 40, "v2.0.0")
+
+
+def test_a_hook_s_environment_leads_nowhere_else(
+    upstream: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
+    with RemoteRepository(upstream.as_uri(), ["file"]) as there:
+        assert list(there.tags()) == ["v1.0.0"]
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "protocols", "message"),
+    [
+        ("ext::sh -c 'touch pwned'", ["https"], "the protocols that are allowed are https"),
+        ("file:///nowhere/at/all", ["file"], "There is no repository at file:///nowhere/at/all"),
+        ("--upload-pack=touch pwned", ["file"], "no repository|cannot fetch"),
+        ("https://reader:secret@127.0.0.1:9/x", ["https"], "https://127.0.0.1:9/x cannot be reached"),
+    ],
+)
+def test_addresses_that_cannot_be_used(url: str, protocols: list[str], message: str, tmp_path: Path) -> None:
+    os.chdir(tmp_path)
+    with RemoteRepository(url, protocols) as there, pytest.raises(FetchError, match=message) as error:
+        there.tags()
+    assert "secret" not in str(error.value) and not (tmp_path / "pwned").exists()
+
+
+def test_a_server_that_stalls_is_given_up(upstream: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "slow"
+    script.write_text("#!/bin/sh\nsleep 60\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(remote, "STALL_TIMEOUT_S", 0.2)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(script))
+    with RemoteRepository("ssh://127.0.0.1/x", ["ssh"]) as there, pytest.raises(FetchError, match="sent nothing for"):
+        there.tags()
+
+
+def test_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(FetchError, match="The program git is needed"):
+        RemoteRepository("https://example.org/x", ["https"])
