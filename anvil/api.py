@@ -62,6 +62,8 @@ def open(
     config: str | os.PathLike[str] | Config | None = None,
     *,
     collections: None = None,
+    site: str | os.PathLike[str] | None = None,
+    site_url: str | None = None,
     progress: Progress = silent,
     background: bool = False,
     watch: bool = False,
@@ -91,6 +93,8 @@ def open(
     config: str | os.PathLike[str] | Config | None = None,
     *,
     collections: Iterable[str] | Literal["all"] | None = None,
+    site: str | os.PathLike[str] | None = None,
+    site_url: str | None = None,
     progress: Progress = silent,
     background: bool = False,
     watch: bool = False,
@@ -100,9 +104,11 @@ def open(
 
     ``docs``: the folder. ``index``: the index file (default ``<docs>/.anvil/index.db``), or the address of a published
     one: ``https://...``, ``github:OWNER/REPO#artifact:NAME``. ``provider``: ``local``, ``openai`` or ``none``.
-    ``config``: a file or a :class:`Config`. The configuration has the values that are not given. If only an index is
-    given, answers come from it alone. But if the configured folder has at least half of its pages, by their paths, the
-    index belongs to that folder and is compared with it.
+    ``config``: a file or a :class:`Config`. The configuration has the values that are not given. ``site``: the folder
+    of a built site, whose pages are indexed as readers see them; its index is ``anvil/index.db`` in it. With ``docs``,
+    pages have the paths of their sources. ``site_url``: where the site is published, if its pages do not say it. If
+    only an index or a site is given, answers come from it alone. But if the configured folder has at least half of its
+    pages, by their paths, the index belongs to that folder and is compared with it.
 
     ``collections``: names of collections of the configuration and of ``anvil.lock``, each as ``NAME`` or
     ``NAME@VERSION``, or ``"all"``. One search then answers from all of them; see :class:`Collections`. Without it, and
@@ -116,15 +122,18 @@ def open(
     not, :attr:`Anvil.provisional` is true after it, and :meth:`Anvil.index` builds the index. Raises
     :class:`AnvilError`.
     """
-    settings, base = _settings(docs, index, provider, config)
+    settings, base = _settings(docs, index, provider, config, site, site_url)
     options = _Options(progress, background, watch, build_first)
+    is_named = docs is not None or index is not None or site is not None
     if collections is not None:
-        if docs is not None or index is not None:
-            raise ConfigError("collections cannot be combined with docs or index. Give the names of collections alone.")
+        if is_named:
+            raise ConfigError(
+                "collections cannot be combined with docs, index or site. Give the names of collections alone."
+            )
         return _several(settings, base, _chosen(settings, base, None if collections == "all" else collections), options)
-    if docs is None and index is None and settings.collections:
+    if not is_named and settings.collections:
         return _one(settings, base, _own(settings, base), options)
-    index_only = docs is None and (index is not None or index_url.is_remote(settings.index or ""))
+    index_only = docs is None and (index is not None or _has_index_elsewhere(settings))
     return options.open(settings, base, index_only=index_only)
 
 
@@ -135,6 +144,8 @@ def open_project(
     config: str | None = None,
     *,
     collections: Sequence[str] = (),
+    site: str | None = None,
+    site_url: str | None = None,
     progress: Progress = silent,
     background: bool = False,
     watch: bool = False,
@@ -144,10 +155,10 @@ def open_project(
 
     The arguments are those of :func:`open`; no name in ``collections`` means all.
     """
-    is_named = docs is not None or index is not None
+    is_named = docs is not None or index is not None or site is not None
     if is_named and collections:
-        raise ConfigError("--collection cannot be combined with --docs or --index. Leave one of them out.")
-    settings, base = _settings(docs, index, provider, config)
+        raise ConfigError("--collection cannot be combined with --docs, --index or --site. Leave one of them out.")
+    settings, base = _settings(docs, index, provider, config, site, site_url)
     options = _Options(progress, background, watch, build_first)
     if is_named:
         return options.open(settings, base, index_only=docs is None)
@@ -214,7 +225,7 @@ def _one(
     """One collection of a project."""
     if collection.of_project:
         settings = replace(config, collections=())
-        return options.open(settings, base, index_only=index_url.is_remote(config.index or ""), provider=provider)
+        return options.open(settings, base, index_only=_has_index_elsewhere(config), provider=provider)
     settings, has_folder = of_collection(config, collection), collection.docs is not None
     return options.open(settings, base, index_only=not has_folder, has_folder=has_folder, provider=provider)
 
@@ -236,21 +247,33 @@ def _several(config: Config, base: Path, collections: Sequence[Collection], opti
     return Collections(members, config, provider, background=options.background)
 
 
+def _has_index_elsewhere(config: Config) -> bool:
+    """Whether the index is not that of the documentation folder alone: it is published, or that of a site."""
+    return index_url.is_remote(config.index or "") or config.site.folder is not None
+
+
 def _settings(
     docs: str | os.PathLike[str] | None,
     index: str | os.PathLike[str] | None,
     provider: str | None,
     config: str | os.PathLike[str] | Config | None,
+    site: str | os.PathLike[str] | None,
+    site_url: str | None,
 ) -> tuple[Config, Path]:
     """The configuration with these options, and the base of its relative paths."""
     flags = {
         "docs": os.fspath(docs) if docs is not None else None,
         "index": os.fspath(index) if index is not None else None,
         "embedding.provider": provider,
+        "site.folder": os.fspath(site) if site is not None else None,
+        "site.url": site_url,
     }
     if isinstance(config, Config):
         embedding = replace(config.embedding, provider=provider) if provider else config.embedding
         paths: dict[str, Any] = {key: flags[key] for key in ("docs", "index") if flags[key] is not None}
+        if site is not None or site_url is not None:
+            folder = config.site.folder if site is None else os.fspath(site)
+            paths["site"] = replace(config.site, folder=folder, url=config.site.url if site_url is None else site_url)
         return replace(config, embedding=embedding, **paths), Path.cwd()
     return load_config(config, flags)
 
@@ -291,7 +314,10 @@ class Anvil:
         self.index_path = self._location.path
         self.origin = self._location.origin
         """The address of a published index or of Milvus, without credentials; None for a local file."""
-        self._corpus = DocsCorpus(config, self.folder, self._location, index_only=index_only, provider=provider)
+        site = base / config.site.folder if config.site.folder else None
+        self._corpus = DocsCorpus(
+            config, self.folder, self._location, index_only=index_only, provider=provider, site_folder=site
+        )
         self._live = LiveIndex(
             self._corpus, background=background, watch=watch, progress=progress, build_first=build_first
         )
@@ -614,13 +640,13 @@ class Anvil:
         Raises :class:`ArtifactError` when there is no usable index, :class:`SourceError` when there are no
         documents.
         """
-        documents = source or self.tree
+        documents = source or self._corpus.documents(self._progress)
         if documents is None:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
         self._live.ensure_available(wait=True)
         with self._live.lock:
             self._live.ensure_open()
-            if source is None:
+            if source is None and self._corpus.site_folder is None:
                 self._corpus.ensure_folder(self.folder)
             return (self._location if index is None else IndexLocation(Path(index))).compare(documents)
 

@@ -12,7 +12,16 @@ from typing import Any
 
 from anvil.core import index_url
 from anvil.core.config.layers import configure, key_of, variable
-from anvil.core.config.schema import BASE_URL, INDEX_FOLDER, INDEX_NAME, KEY, MILVUS_TOKEN, Config, ContextOptions
+from anvil.core.config.schema import (
+    BASE_URL,
+    INDEX_FOLDER,
+    INDEX_NAME,
+    KEY,
+    MILVUS_TOKEN,
+    SITE_INDEX,
+    Config,
+    ContextOptions,
+)
 from anvil.errors import ConfigError
 
 CONFIG_NAME = "anvil.toml"
@@ -42,6 +51,8 @@ def load_config(
         if key in settings and not index_url.is_remote(getattr(config, key)):
             moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
             config = replace(config, **moved)
+    if config.site.folder and "site.folder" in settings:
+        config = replace(config, site=replace(config.site, folder=str(Path.cwd() / config.site.folder)))
     if config.library.index and "library.index" in settings:
         library = replace(config.library, index=str(Path.cwd() / config.library.index))
         config = replace(config, library=library)
@@ -197,7 +208,11 @@ def _table(file: Path | None) -> Mapping[str, Any]:
 
 def index_file(config: Config, base: Path) -> Path:
     """The index file of a configuration without a remote index. ``base``: as from :func:`load_config`."""
-    return base / config.index if config.index else base / config.docs / INDEX_FOLDER / INDEX_NAME
+    if config.index:
+        return base / config.index
+    if config.site.folder:
+        return base / config.site.folder / SITE_INDEX
+    return base / config.docs / INDEX_FOLDER / INDEX_NAME
 
 
 def nearest_config(start: Path) -> Path | None:

@@ -16,6 +16,8 @@ from anvil.models.lint import Level
 INDEX_FOLDER = ".anvil"
 """The default folder of an index and its files. It is never searched for documents."""
 INDEX_NAME = "index.db"
+SITE_INDEX = "anvil/index.db"
+"""The path of an index in the folder of its site."""
 KEY, BASE_URL, MILVUS_TOKEN = "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANVIL_MILVUS_TOKEN"
 """Environment variables. The first two are those of OpenAI's own client."""
 
@@ -86,7 +88,7 @@ class FixedChunks:
 
 @dataclass(frozen=True, slots=True)
 class SiteOptions:
-    """Where the pages are published, for a folder whose site is not built with the MkDocs plugin."""
+    """The site of the documentation: where it is published, and its folder of HTML for ``--site``."""
 
     url: str = ""
     """The address that the documentation folder has there, such as ``https://example.org/docs/``; results then carry
@@ -94,6 +96,20 @@ class SiteOptions:
     rule: Rule = "directory"
     """How addresses follow from paths: ``directory`` (``guide/``) or ``html`` (``guide.html``), as MkDocs;
     ``docusaurus``, ``vitepress``, ``hugo`` or ``github``, which also say how anchors are made."""
+    folder: str | None = None
+    """The folder that a site generator wrote, such as ``site``. Its pages are indexed as readers see them."""
+    content: tuple[str, ...] = ()
+    """CSS selectors of the element with a page's content; the first that matches counts. Empty: found by Anvil."""
+    ignore: tuple[str, ...] = ()
+    """CSS selectors of elements that are left out of the content."""
+    include: tuple[str, ...] = ()
+    """Globs of pages by their address in the site, such as ``guide/**``; empty means all."""
+    exclude: tuple[str, ...] = ()
+    """Globs of pages that are left out, even if ``include`` matches them."""
+    versions: tuple[str, ...] = ()
+    """Names of the versions that are indexed, of a site that has them in folders such as ``1.2/``; empty means all."""
+    languages: tuple[str, ...] = ()
+    """The languages that are indexed, as the pages name theirs, such as ``en``; empty means all."""
 
     def __post_init__(self) -> None:
         if self.rule not in get_args(Rule):
@@ -101,6 +117,8 @@ class SiteOptions:
         parts = urlsplit(self.url)
         if self.url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
             raise ConfigError("site.url must be an address such as https://example.org/docs/, without ? or #.")
+        if self.folder is not None and not self.folder.strip():
+            raise ConfigError("site.folder is empty. Name the folder of the built site, or leave the key out.")
 
 
 @dataclass(frozen=True, slots=True)

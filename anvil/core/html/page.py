@@ -15,6 +15,7 @@ from anvil.core.markdown.rendered_anchors import Heading
 
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)
 _TITLE_SEPARATOR = re.compile("\\s+[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-]\\s+")
+_LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _SCRIPTS = "script[src], script[type=module]"
 
 
@@ -24,8 +25,8 @@ class PageContent:
 
     ``markdown`` has the content. ``headings`` are (level, id, text) in order. ``canonical``, ``edit_url``, ``refresh``
     and ``markdown_twin`` are addresses as the page has them, or None. ``noindex``: search engines may not index it.
-    ``shell``: scripts make its content, so its HTML has none. ``word_count``: words of the content.
-    ``depth_error``: why it was not parsed.
+    ``shell``: scripts make its content, so its HTML has none. ``word_count``: words of the content, and ``own_words``:
+    those outside of its links and headings. ``frames``: it is a set of frames.
     """
 
     title: str
@@ -35,6 +36,7 @@ class PageContent:
     language: str
     description: str
     word_count: int
+    own_words: int
     canonical: str | None = None
     edit_url: str | None = None
     refresh: str | None = None
@@ -60,6 +62,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         language=_attribute(tree, "html", "lang") or "",
         description=_meta(tree, "description"),
         word_count=word_count,
+        own_words=len(word_lists.words(_LINK_OR_HEADING.sub("", converted.markdown))),
         canonical=_attribute(tree, "link[rel~=canonical i]", "href"),
         edit_url=_edit_url(tree, (*generator.edit, *GENERIC.edit)),
         refresh=_refresh(tree),

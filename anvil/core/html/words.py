@@ -68,6 +68,17 @@ def of_markdown(text: str) -> list[str]:
     return words("\n".join(kept))
 
 
+MAX_DIFFERENT_SHARE = 0.02
+"""The share of words in which two texts that say the same may differ."""
+
+
+def say_the_same(left: str, right: str) -> bool:
+    """Whether two pieces of Markdown have the same words, nearly."""
+    first, second = of_markdown(left), of_markdown(right)
+    lost, invented = difference(first, second)
+    return sum(lost.values()) + sum(invented.values()) <= MAX_DIFFERENT_SHARE * (len(first) + len(second)) / 2
+
+
 def _without_marks(line: str) -> str:
     """A line without the marks of code, emphasis and links. They do not separate words: "`int`s" is one."""
     if not any(mark in line for mark in ("`", "*", "~", "](")):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -9,18 +11,23 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
-from anvil.models.documents import BuildReport
+from anvil.models.documents import BuildReport, Skipped
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
 
 MAX_FAILURES_SHOWN = 10
 """Passages without a vector that get a line each."""
+MAX_PATHS_SHOWN = 3
+"""Pages that are named for each reason to leave some out."""
+_ADDRESS = re.compile(r"^(it leads to|its canonical address is) .*")
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
 @options.common
 @options.collections
+@options.site
+@options.site_url
 @options.tree
 @click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
 @click.option(
@@ -31,6 +38,7 @@ MAX_FAILURES_SHOWN = 10
     "--force", is_flag=True, help="Read and embed all pages again. Where the provider fails, the old vector stays."
 )
 @click.option("--previous", metavar="FILE", multiple=True, help="An index whose vectors may be reused (repeatable).")
+@click.option("--verbose", "-v", is_flag=True, help="Name each page of the site that is left out.")
 @options.as_json
 @options.quiet
 @options.folder
@@ -40,6 +48,8 @@ def command(
     config: str | None,
     provider: str | None,
     collections: tuple[str, ...],
+    site: str | None,
+    site_url: str | None,
     staged: bool,
     ref: str | None,
     shard: str | None,
@@ -47,6 +57,7 @@ def command(
     tracked: bool,
     force: bool,
     previous: tuple[str, ...],
+    verbose: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -65,10 +76,13 @@ def command(
         report = opened.index(force=force, previous=previous, source=source, shard=shard, executor=executor)
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
         unstaged = agents.unstaged(opened) if in_git is not None else None
-        return Built(report, next_step, tuple(updated), unstaged)
+        is_site = source is None and opened.config.site.folder is not None
+        skipped = left_out(report.skipped) if is_site and not verbose else each_skipped(report.skipped)
+        return Built(report, next_step, tuple(updated), unstaged, () if is_site and quiet else tuple(skipped))
 
     with output.progress(quiet) as progress:
-        outcomes = list(options.for_each_own(build, docs, index, provider, config, collections, progress))
+        given = docs, index, provider, config, collections, progress
+        outcomes = list(options.for_each_own(build, *given, site=site, site_url=site_url))
     if as_json:
         options.print_each(outcomes, lambda built: built.report)
     for label, built in outcomes:
@@ -78,12 +92,14 @@ def command(
 
 
 class Built(NamedTuple):
-    """A build; and what is left to do for the index in git, for the map of agents, and for that map in git."""
+    """A build; what is left to do for the index in git, for the map of agents, and for that map in git; and messages on
+    files that are left out."""
 
     report: BuildReport
     next_step: str | None
     updated: tuple[str, ...]
     unstaged: str | None
+    left_out: tuple[str, ...] = ()
 
     @property
     def code(self) -> int:
@@ -96,8 +112,8 @@ def _print(built: Built, before: str, quiet: bool) -> None:
     report = built.report
     for reason in report.reasons:
         output.warn(f"{before}{reason}")
-    for skipped in report.skipped:
-        output.warn(f"{before}skipped {skipped.path}: {skipped.reason}")
+    for line in built.left_out:
+        output.warn(f"{before}{line}")
     for failure in report.failed[:MAX_FAILURES_SHOWN]:
         output.warn(f"{before}not embedded, found by keyword only: {failure.path}: {failure.reason}")
     if len(report.failed) > MAX_FAILURES_SHOWN:
@@ -114,6 +130,23 @@ def _print(built: Built, before: str, quiet: bool) -> None:
         output.say(f"The map for agents was updated in {', '.join(built.updated)}.")
     if built.unstaged:
         output.say(f"The map for agents is not in the commit yet. Run: {built.unstaged}")
+
+
+def each_skipped(skipped: Sequence[Skipped]) -> list[str]:
+    """A line for each file that is left out."""
+    return [f"skipped {item.path}: {item.reason}" for item in skipped]
+
+
+def left_out(skipped: Sequence[Skipped]) -> list[str]:
+    """What is left out of a site, in a line for each reason."""
+    paths: dict[str, list[str]] = {}
+    for item in skipped:
+        paths.setdefault(_ADDRESS.sub(r"\1 another page", item.reason), []).append(item.path)
+    lines = []
+    for reason, named in sorted(paths.items(), key=lambda item: (-len(item[1]), item[0])):
+        more = f" and {len(named) - MAX_PATHS_SHOWN:,} more (--verbose)" if len(named) > MAX_PATHS_SHOWN else ""
+        lines.append(f"left out {', '.join(named[:MAX_PATHS_SHOWN])}{more}: {reason}")
+    return lines
 
 
 def summary(report: BuildReport) -> str:

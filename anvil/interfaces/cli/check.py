@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @options.index
 @options.config
 @options.collections
+@options.site
 @options.tree
 @click.option(
     "--tracked",
@@ -36,6 +37,7 @@ def command(
     index: str | None,
     config: str | None,
     collections: tuple[str, ...],
+    site: str | None,
     staged: bool,
     ref: str | None,
     tracked: bool,
@@ -64,7 +66,7 @@ def command(
                 advice = options.update_advice(file or opened.index_path, build)
             return Checked(
                 changes,
-                source.name if source else "documents",
+                "site" if opened.config.site.folder and source is None else source.name if source else "documents",
                 opened.origin or str(opened.index_path),
                 opened.origin or output.relative(opened.index_path),
                 advice,
@@ -72,7 +74,7 @@ def command(
                 tuple(stale_files.messages(agents.write_command(docs, config))) if stale_files else (),
             )
 
-    outcomes = list(options.for_each_own(check, docs, index, None, config, collections))
+    outcomes = list(options.for_each_own(check, docs, index, None, config, collections, site=site))
     if as_json:
         options.print_each(outcomes, Checked.as_json)
     for label, checked in outcomes:

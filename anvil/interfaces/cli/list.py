@@ -11,6 +11,7 @@ from anvil.models.documents import address
 @click.command("list", epilog="Example: anvil list guides")
 @options.common
 @options.collections
+@options.in_site
 @options.as_json
 @click.argument("prefix", required=False)
 def command(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from anvil.core.config.schema import SITE_INDEX
 from anvil.errors import AnvilError, ConfigError
 from anvil.models.documents import Progress, silent
 
@@ -62,11 +63,30 @@ collections = click.option(
     multiple=True,
     help="Only this collection of the configuration, or NAME@VERSION (repeatable; default: all).",
 )
+
+
+def _site_index(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """The index in the folder that ``--site`` names."""
+    folder = once(ctx, parameter, values)
+    return None if folder is None else str(Path(folder, SITE_INDEX))
+
+
+site = click.option(
+    "--site",
+    metavar="FOLDER",
+    multiple=True,
+    callback=once,
+    help="The folder of a built site: its HTML is indexed, whatever generator wrote it.",
+)
+site_url = click.option(
+    "--site-url", metavar="URL", multiple=True, callback=once, help="Where the site is, if its pages do not say it."
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 
 BUILT_WITH_SITE = (
-    "This index is built with its site: run 'mkdocs build' where the site is built, and take the index from there."
+    "This index is built with its site: run 'mkdocs build', or build the site and run 'anvil build --site FOLDER', "
+    "where the site is built, and take the index from there."
 )
 """The advice for a stale index that ``anvil build`` cannot update."""
 
@@ -99,12 +119,13 @@ def tree(function: F) -> F:
 
 
 def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | None:
-    """The documents that ``--staged`` or ``--ref`` select, else those in the folder; None without a folder."""
+    """The documents that ``--staged`` or ``--ref`` select, else those in the folder; None without a folder, and for the
+    pages of a site."""
     from anvil.backends.sources import open_tree
 
     if staged and ref is not None:
         raise click.UsageError("--staged and --ref cannot be combined. Give one of them.")
-    if opened.folder is None:
+    if opened.folder is None or (opened.config.site.folder is not None and ref is None and not staged):
         return None
     if ref is not None:
         return open_tree.commit_tree(opened.folder, ref, opened.config.source)
@@ -145,12 +166,17 @@ def each_own(
     config: str | None,
     collections: tuple[str, ...],
     progress: Progress = silent,
+    *,
+    site: str | None = None,
+    site_url: str | None = None,
 ) -> Iterator[tuple[str | None, Anvil]]:
     """(name, index) of each chosen collection that is built here, one after the other; the name is None where there
     are not several. Raises :class:`ConfigError` when none is built here."""
     from anvil.api import Anvil, open_project
 
-    with open_project(docs, index, provider, config, collections=collections, progress=progress) as opened:
+    with open_project(
+        docs, index, provider, config, collections=collections, site=site, site_url=site_url, progress=progress
+    ) as opened:
         if isinstance(opened, Anvil):
             yield None, opened
             return
@@ -170,12 +196,15 @@ def for_each_own(
     config: str | None,
     names: tuple[str, ...],
     progress: Progress = silent,
+    *,
+    site: str | None = None,
+    site_url: str | None = None,
 ) -> Iterator[tuple[str | None, T | None]]:
     """(name, what ``call`` returns) of each index of :func:`each_own`. Where there are several, an error of one is
     printed, its result is None, and the others follow."""
     from anvil.interfaces.cli import output
 
-    for label, opened in each_own(docs, index, provider, config, names, progress):
+    for label, opened in each_own(docs, index, provider, config, names, progress, site=site, site_url=site_url):
         if label is None:
             yield None, call(opened)
             continue
@@ -221,3 +250,23 @@ def common(function: F) -> F:
     for option in (provider, config, index, docs):
         function = option(function)
     return function
+
+
+def in_site(function: F) -> F:
+    """The option ``--site`` of a command that reads an index: the one in the folder of a site."""
+
+    @click.option(
+        "--site",
+        "site_index",
+        metavar="FOLDER",
+        multiple=True,
+        callback=_site_index,
+        help="The folder of a built site, whose index is read: FOLDER/anvil/index.db.",
+    )
+    @functools.wraps(function)
+    def command(*, site_index: str | None, index: str | None, **rest: Any) -> Any:
+        if site_index is not None and index is not None:
+            raise click.UsageError("--site and --index name two indexes. Give one of them.")
+        return function(index=index if site_index is None else site_index, **rest)
+
+    return command  # type: ignore[return-value]

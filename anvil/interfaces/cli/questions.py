@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("questions", epilog="Example: anvil questions --to-tests")
 @options.common
+@options.in_site
 @click.option("--all", "everything", is_flag=True, help="Also questions that the pages answer.")
 @click.option("--to-tests", is_flag=True, help="Print them as TOML, for the questions of 'anvil test'.")
 @click.option("--log", metavar="FILE", help="Another log than that of the documentation folder.")

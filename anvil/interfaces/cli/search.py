@@ -25,6 +25,7 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @click.command("search", epilog='Example: anvil search --docs docs "how do I keep the index fresh?"')
 @options.common
 @options.collections
+@options.in_site
 @click.option("--top-k", "-k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results, 1 to 20.")
 @click.option("--filter", "file_filter", metavar="GLOB", help="Only pages whose path matches, such as 'guides/*'.")
 @click.option("--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), default="hybrid", show_default=True)

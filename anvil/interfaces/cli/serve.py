@@ -45,6 +45,7 @@ def secret(token: str | None, file: str | None) -> str | None:
 @click.command("serve", epilog="Example: anvil serve --docs docs")
 @options.common
 @options.collections
+@options.in_site
 @click.option(
     "--transport",
     type=click.Choice(["stdio", "http", "sse"]),

@@ -10,6 +10,7 @@ from anvil.interfaces.cli import options, output
 @click.command("show", epilog="Example: anvil show guides/serve.md#freshness")
 @options.common
 @options.collections
+@options.in_site
 @click.option("--children", is_flag=True, help="With a heading: the sections below it too.")
 @options.as_json
 @click.argument("page", metavar="PAGE[#HEADING]")

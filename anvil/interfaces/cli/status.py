@@ -15,6 +15,7 @@ from anvil.models.status import CollectionStatus, EmbeddingStatus
 @click.command("status", epilog="Example: anvil status --docs docs --json")
 @options.common
 @options.collections
+@options.in_site
 @options.as_json
 @options.folder
 def command(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("test", epilog="Example: anvil test --baseline main")
 @options.common
+@options.in_site
 @click.option("--baseline", metavar="REF|INDEX", help="Compare with a branch, tag or commit, or with another index.")
 @click.option(
     "--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), help="How to search, whatever the questions say."

@@ -15,6 +15,7 @@ from anvil.interfaces.cli import options, output
 @click.command("ui", epilog="Example: anvil ui --docs docs")
 @options.common
 @options.collections
+@options.in_site
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free port.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and do not open a browser.")
 @options.folder

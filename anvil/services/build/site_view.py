@@ -18,7 +18,7 @@ from anvil.backends.store.rows import StoredDocument
 from anvil.core import staleness
 from anvil.models.documents import Changes, Document, Scan, Skipped
 
-SITE_KEYS = ("edit_url",)
+SITE_KEYS = ("edit_url", "language", "version")
 """Metadata that a site adds and a page's file does not change."""
 
 
@@ -50,6 +50,9 @@ def differences(index: Path, tree: DocumentSource) -> Changes:
 
 def compared(index: IndexReader, tree: DocumentSource) -> Changes:
     """How the documents of ``tree`` differ from an index that is open."""
+    if tree.excluded_hashes is not None:  # it is a site itself: what the generator made counts too
+        made = index.identities()
+        return staleness.compare(made, tree.scan(made).entries)
     indexed = index.blob_ids()
     return staleness.compare(indexed, view_of(tree, index).scan(indexed).entries)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ from anvil.services.live.location import IndexLocation
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.sources.document_source import DocumentSource
+    from anvil.backends.sources.site_folder import SiteFolder
 
 LOCK_TIMEOUT_S = 600.0
 """How long a build waits for another process that builds the same index."""
@@ -26,6 +29,7 @@ class DocsCorpus:
 
     ``folder``: None when there is only an index. ``index_only``: an index was named and no folder, so ``folder``,
     from the configuration, may have nothing to do with it. ``provider``: one that several share; the caller closes it.
+    ``site_folder``: the built site whose pages are indexed.
     """
 
     def __init__(
@@ -36,10 +40,13 @@ class DocsCorpus:
         *,
         index_only: bool,
         provider: EmbeddingProvider | None = None,
+        site_folder: Path | None = None,
     ) -> None:
         self.config = config
         self.folder = folder
         self.location = location
+        self.site_folder = site_folder
+        self._site_source: SiteFolder | None = None
         self.chunking = config.chunking
         self.site = site_urls.recorded(config.site)
         self._index_only = index_only
@@ -54,6 +61,24 @@ class DocsCorpus:
         from anvil.backends.sources import open_tree
 
         return open_tree.working_tree(self.folder, self.config.source)
+
+    def documents(self, progress: Progress = silent) -> DocumentSource | None:
+        """What is indexed: the pages of the site, else the documents in :attr:`folder`."""
+        if self.site_folder is None:
+            return self.tree
+        if self._site_source is None:
+            from anvil.backends.sources.site_folder import SiteFolder
+
+            self._site_source = SiteFolder(
+                self.site_folder,
+                self.config.site,
+                self.tree,
+                docs=self.folder,
+                is_certain=not self._index_only,
+                limit=self.config.source.max_file_bytes,
+                progress=progress,
+            )
+        return self._site_source
 
     @property
     def docs_root(self) -> Path | None:
@@ -142,35 +167,55 @@ class DocsCorpus:
         from anvil.core.shards import Shard
         from anvil.services.build import builder
 
-        source = source or self.tree
+        of_site = self.site_folder is not None and source is None
+        source = source or self.documents(progress)
         if source is None:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
         if self.location.origin is not None:
             raise ConfigError(
                 f"The index comes from {self.location.origin} and is not built here. Name a file with --index."
             )
-        self.ensure_folder(self.folder)
-        if self.config.index is None:
-            publish.keep_out_of_git(self.location.path.parent)
-        return builder.build(
+        build = functools.partial(
+            builder.build,
             source,
             self.location.path,
             uncached(self.provider) if force else self.provider,
             self.config.chunking,
-            previous=previous,
             force=force,
             shard=Shard.parse(shard) if shard is not None else None,
             progress=progress,
             executor=ray_cluster.executor(executor, uncached(self.provider), self.config.embedding)
             if executor
             else None,
-            pages=self.config.site,
-            pageless=pluralize.no_page(self.folder or "the source", self.config.source.include),
             lock_timeout_s=lock_timeout_s,
         )
+        if of_site:
+            return self._build_site(build, previous)
+        self.ensure_folder(self.folder)
+        if self.config.index is None:
+            publish.keep_out_of_git(self.location.path.parent)
+        pageless = pluralize.no_page(self.folder or "the source", self.config.source.include)
+        return build(previous=previous, pages=self.config.site, pageless=pageless)
+
+    def _build_site(self, build: Callable[..., BuildReport], previous: Sequence[Path]) -> BuildReport:
+        """Build the index of a site, with its manifest. A copy is kept in the user's cache folder, because generators
+        empty the site's folder."""
+        from anvil.backends.sources import site_cache
+        from anvil.backends.store import manifest_file, publish
+
+        assert self.site_folder is not None and self._site_source is not None
+        index, kept = self.location.path, site_cache.cache_folder(self.site_folder) / "index.db"
+        existing = [] if index.exists() or not kept.exists() else [kept]
+        report = build(previous=[*existing, *previous])
+        manifest_file.write_manifest(index)
+        if report.outcome == "built" or not kept.exists():
+            publish.copy(index, kept)
+        return replace(report, reasons=(*report.reasons, *self._site_source.notes))
 
     def close(self) -> None:
         """Close the model and the connection to the index."""
         self.location.close()
+        if self._site_source is not None:
+            self._site_source.close()
         if self._provider is not None and self._owns_provider:
             self._provider.close()

@@ -1,0 +1,74 @@
+"""Addresses of a site's pages: from the path of a file to what a browser shows, and back.
+
+An address within the site has no slash in front: ``guide/``, ``guide.html``, ``""`` for the start page. Its key is the
+same for all ways to write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote, unquote, urlsplit
+
+_SAFE = "/:@!$&'()*+,;=~-._"
+
+
+def key(address: str) -> str:
+    """What all spellings of an address have in common: ``guide/``, ``guide/index.html``, ``guide.html`` and ``guide``
+    are ``guide``."""
+    path = unquote(address).strip("/")
+    path = re.sub(r"(?:^|/)index\.html?$", "", path)
+    return re.sub(r"\.html?$", "", path)
+
+
+def of_file(path: str) -> str:
+    """The address of an HTML file: ``guide/index.html`` -> ``guide/``."""
+    folder, _, name = path.rpartition("/")
+    address = (f"{folder}/" if folder else "") if name in ("index.html", "index.htm") else path
+    return quote(address, safe=_SAFE)
+
+
+def base_of(addresses: Mapping[str, str]) -> str:
+    """Where the site is, by the addresses that its pages name: path of a file -> address. ``""`` when they disagree.
+
+    The result ends in a slash.
+    """
+    bases: Counter[str] = Counter()
+    for path, address in addresses.items():
+        parts = urlsplit(address)
+        own, named = key(path), key(parts.path)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            continue
+        if named == own or named.endswith(f"/{own}") or not own:
+            above = named[: len(named) - len(own)].strip("/") if own else named
+            bases[f"{parts.scheme}://{parts.netloc}/{above}{'/' if above else ''}"] += 1
+    if not bases:
+        return ""
+    base, count = min(bases.items(), key=lambda item: (-item[1], item[0]))
+    return base if count * 2 > sum(bases.values()) else ""
+
+
+def within(address: str, base: str) -> str | None:
+    """An absolute address as one within the site at ``base``; None for one elsewhere."""
+    parts, root = urlsplit(address), urlsplit(base)
+    if parts.netloc and parts.netloc.removeprefix("www.") != root.netloc.removeprefix("www."):
+        return None
+    path = parts.path or "/"
+    if not path.startswith(root.path):
+        return "" if f"{path}/" == root.path else None
+    return path[len(root.path) :]
+
+
+def common_prefix(paths: Iterable[str], files: Mapping[str, str]) -> str:
+    """The folder of the site in the paths of its sitemap: the one with which most of them are pages. ``files``: keys of
+    all pages. Of ``/docs/guide/`` and the file ``guide/index.html`` it is ``docs/``."""
+    prefixes: Counter[str] = Counter()
+    for path in paths:
+        parts = key(path).split("/")
+        for depth in range(min(len(parts), 4) + 1):
+            if "/".join(parts[depth:]) in files:
+                prefixes["".join(f"{part}/" for part in parts[:depth])] += 1
+    if not prefixes:
+        return ""
+    return min(prefixes.items(), key=lambda item: (-item[1], len(item[0]), item[0]))[0]

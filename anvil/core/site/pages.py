@@ -1,0 +1,184 @@
+"""Which HTML files of a site are pages of its index, and why the others are not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from anvil.core import globs
+from anvil.core.config.schema import SiteOptions
+from anvil.core.site import addresses, editions
+from anvil.models.documents import Skipped
+
+MAX_LISTING_WORDS = 30
+"""Words outside of its links that a page of tags or a listing may have."""
+MAX_SPECIAL_WORDS = 100
+"""Words outside of its links that a search page may have, or the page for addresses that do not exist."""
+_SHORT = (
+    (re.compile(r"(?:.*/)?404(?:/index)?\.html?"), "it is the page for addresses that do not exist"),
+    (re.compile(r"(?:[^/]+/){0,2}search(?:/index)?\.html?"), "it is the search page"),
+)
+_SPECIAL = (
+    (re.compile(r"(?:.*/)?(?:print|print_page(?:/index)?)\.html?"), "it is all pages again, for printing"),
+    (re.compile(r"(?:.*/)?(?:genindex(?:-\w+|/index)?|(?:py-)?modindex(?:/index)?)\.html?"), "it is a list of names"),
+    (re.compile(r"(?:.*/)?_modules/.*"), "it shows source code"),
+    (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
+)
+_LISTING = re.compile(r"(?:.*/)?(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)")
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """What decides about an HTML file. Addresses are as the page has them. ``digest`` is the SHA-256 (hex) of what is
+    indexed of it. ``problem``: why it cannot be read."""
+
+    title: str = ""
+    language: str = ""
+    generator: str = ""
+    description: str = ""
+    word_count: int = 0
+    own_words: int = 0
+    canonical: str | None = None
+    edit_url: str | None = None
+    refresh: str | None = None
+    noindex: bool = False
+    shell: bool = False
+    frames: bool = False
+    digest: str = ""
+    problem: str | None = None
+
+
+class SitePage(NamedTuple):
+    """A page of the index. ``file`` is the path of its HTML, ``address`` that in the site, ``url`` None if unknown."""
+
+    file: str
+    address: str
+    url: str | None
+    version: str | None
+    language: str | None
+    facts: PageFacts
+
+
+class Pages(NamedTuple):
+    """The pages of a site in order, the HTML files that are not, each with a reason, and remarks on the whole."""
+
+    pages: tuple[SitePage, ...]
+    left_out: tuple[Skipped, ...]
+    notes: tuple[str, ...]
+
+
+def choose(
+    facts: Mapping[str, PageFacts],
+    listed: Mapping[str, str] | None,
+    options: SiteOptions,
+    declared_versions: Sequence[str] = (),
+) -> Pages:
+    """The pages among the HTML files of a site. ``listed``: path -> address of those in the sitemap; None without a
+    sitemap that names this site's pages."""
+    canonical = {path: page.canonical for path, page in facts.items() if page.canonical and page.problem is None}
+    base = addresses.base_of(canonical) or addresses.base_of(listed or {})
+    folders = editions.version_folders(facts, declared_versions)
+    keys = {addresses.key(path): path for path in sorted(facts, reverse=True)}
+    pages: list[SitePage] = []
+    left_out: list[Skipped] = []
+    taken: dict[str, str] = {}
+    for path in sorted(facts):
+        page = facts[path]
+        address, moved = _address(path, page, listed, base, keys, folders)
+        version = editions.version_of(path, folders)
+        language = page.language.strip() or None
+        reason = (
+            _special(path, page)
+            or page.problem
+            or _by_options(path, address, version, language, options)
+            or _by_head(path, page)
+            or (f"its canonical address is {moved}" if moved is not None else None)
+            or ("it is not in sitemap.xml" if listed is not None and path not in listed else None)
+            or _by_text(path, page)
+        )
+        own = addresses.key(address)
+        if reason is None and own in taken:
+            reason = f"{taken[own]} has the same address"
+        if reason is not None:
+            left_out.append(Skipped(path, reason))
+            continue
+        taken[own] = path
+        root = options.url.rstrip("/") + "/" if options.url else base
+        pages.append(SitePage(path, address, urljoin(root, address) if root else None, version, language, page))
+    return Pages(tuple(pages), tuple(left_out), ())
+
+
+def _address(
+    path: str,
+    page: PageFacts,
+    listed: Mapping[str, str] | None,
+    base: str,
+    keys: Mapping[str, str],
+    folders: frozenset[str],
+) -> tuple[str, str | None]:
+    """A page's address within the site as the site writes it, and the address of the page that replaces it, if any."""
+    own = addresses.key(path)
+    moved: str | None = None
+    for named in (page.canonical, (listed or {}).get(path)):
+        inside = addresses.within(named, base) if named and base else None
+        if inside is None:
+            if named and base and named is page.canonical and urlsplit(named).netloc:
+                moved = named
+            continue
+        if addresses.key(inside) == own:
+            return inside, None
+        if named is page.canonical and addresses.key(inside) in keys and not _is_other_version(own, inside, folders):
+            moved = named
+    return addresses.of_file(path), moved
+
+
+def _is_other_version(own: str, inside: str, folders: frozenset[str]) -> bool:
+    """Whether two addresses are of one page in two versions, or of a version and the newest one."""
+    return any(f"{own}/".startswith(f"{folder}/") for folder in folders)
+
+
+def _special(path: str, page: PageFacts) -> str | None:
+    rules = (*_SPECIAL, *_SHORT) if page.own_words <= MAX_SPECIAL_WORDS else _SPECIAL
+    return next((reason for pattern, reason in rules if pattern.fullmatch(path)), None)
+
+
+def _by_options(path: str, address: str, version: str | None, language: str | None, options: SiteOptions) -> str | None:
+    def fits(patterns: Sequence[str]) -> bool:
+        return any(globs.matches(pattern, path) or globs.matches(pattern, address) for pattern in patterns)
+
+    if options.include and not fits(options.include):
+        return "site.include does not name it"
+    if fits(options.exclude):
+        return "site.exclude names it"
+    if options.versions and version is not None and version not in options.versions:
+        return f"it is of version {version}"
+    if options.languages and (language or "").lower() not in _languages(options):
+        return f"its language is {language or 'unknown'}"
+    return None
+
+
+def _languages(options: SiteOptions) -> frozenset[str]:
+    return frozenset(name.lower() for name in options.languages)
+
+
+def _by_head(path: str, page: PageFacts) -> str | None:
+    if page.refresh is not None:
+        return f"it leads to {page.refresh}"
+    if page.noindex:
+        return "its robots tag is noindex"
+    if page.frames:
+        return "it is a set of frames"
+    return None
+
+
+def _by_text(path: str, page: PageFacts) -> str | None:
+    if page.shell:
+        return "its HTML has no text: scripts make it in the browser"
+    if not page.word_count:
+        return "it has no text"
+    if _LISTING.fullmatch(path) and page.own_words <= MAX_LISTING_WORDS:
+        return "it is a list of other pages"
+    return None

@@ -1,0 +1,40 @@
+"""Sitemaps: the addresses that a site names as its pages. A sitemap is untrusted, so nothing of it is expanded."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from anvil.core.site import addresses
+
+MAX_BYTES = 50_000_000
+"""Bytes of a sitemap, as https://www.sitemaps.org has it. The rest is not read."""
+MAX_ADDRESSES = 1_000_000
+"""Addresses that all sitemaps of a folder may name together."""
+MAX_ADDRESS_CHARS = 4_000
+_LOCATION = re.compile(rb"<loc>\s*(?:<!\[CDATA\[)?\s*([^<>\s][^<>]{0,4000}?)\s*(?:\]\]>)?\s*</loc>", re.I)
+
+
+def locations(data: bytes) -> list[str]:
+    """The addresses in a sitemap, or in an index of sitemaps."""
+    found: list[str] = []
+    for match in _LOCATION.finditer(data[:MAX_BYTES]):
+        found.append(html.unescape(match[1].decode("utf-8", "replace")))
+        if len(found) == MAX_ADDRESSES:
+            break
+    return found
+
+
+def listed(named: list[str], files: Mapping[str, str]) -> dict[str, str]:
+    """Path of a file -> its address in a sitemap. ``files``: key of an address -> path of the file."""
+    paths = [urlsplit(address).path for address in named]
+    prefix = addresses.common_prefix(paths[:2000], files)
+    pages: dict[str, str] = {}
+    for address, path in zip(named, paths, strict=True):
+        own = addresses.key(path)
+        inside = own if not prefix else own[len(prefix) :] if f"{own}/".startswith(prefix) else None
+        if inside is not None and inside in files:
+            pages.setdefault(files[inside], address)
+    return pages

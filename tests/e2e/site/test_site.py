@@ -1,0 +1,272 @@
+"""``anvil build --site``: the index of what readers see, whatever built it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anvil
+from anvil.errors import SourceError
+from tests.support import html_sites
+from tests.support.html_sites import BASE, page, write
+from tests.support.in_process import complaint, printed, program
+
+NONE = ("--provider", "none")
+
+
+def build(site: Path, *options: str | Path, code: int = 0) -> str:
+    return program("build", "--site", site, *NONE, *options, code=code).stdout
+
+
+def sha256(site: Path) -> str:
+    return hashlib.sha256((site / "anvil/index.db").read_bytes()).hexdigest()
+
+
+def test_a_built_site_has_its_index(tmp_path: Path) -> None:
+    site, docs = html_sites.site(tmp_path / "site"), html_sites.docs(tmp_path / "docs")
+    assert "3 pages" in build(site, "--docs", docs)
+    manifest = json.loads((site / "anvil/index.json").read_text(encoding="utf-8"))
+    assert manifest["pages"] == 3 and manifest["sha256"] == sha256(site)
+    hits = printed("search", "--site", site, "--docs", docs, "crane", "--json")["results"]
+    assert hits[0]["metadata"]["file_path"] == "guide/install.md"
+    assert hits[0]["metadata"]["url"] == f"{BASE}guide/install/#on-windows"
+    listed = printed("list", "--site", site, "--docs", docs, "--json")["pages"]
+    assert [each["file_path"] for each in listed] == ["api/index.html", "guide/install.md", "index.md"]
+    text = program("show", "--site", site, "--docs", docs, "guide/install.md").stdout
+    assert "navigation words" not in text and "Built on" not in text
+
+
+def test_an_edited_source_answers_from_its_file(tmp_path: Path) -> None:
+    site, docs = html_sites.site(tmp_path / "site"), html_sites.docs(tmp_path / "docs")
+    build(site, "--docs", docs)
+    assert "is fresh" in program("check", "--site", site, "--docs", docs).stdout
+    (docs / "guide/install.md").write_text("# Install\n\nUse the new gangway.\n", encoding="utf-8")
+    assert "guide/install.md" in program("check", "--site", site, "--docs", docs, code=1).stdout
+    with anvil.open(docs, site=site, provider="none") as opened:
+        hit = opened.search("gangway").results[0]
+    assert hit.metadata.file_path == "guide/install.md" and hit.metadata.url == f"{BASE}guide/install/#install"
+
+
+def test_a_page_of_the_site_that_changed_makes_the_index_stale(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    build(site)
+    write(site, {"api/index.html": page("API", "<p>Moors two ships.</p>", address="api/")})
+    assert "api/index.html" in program("check", "--site", site, code=1).stdout
+
+
+def test_the_default_folder_of_documents_is_used_if_most_pages_have_a_source_there(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    html_sites.docs(tmp_path / "docs")
+    program("build", "--site", site, *NONE, cwd=tmp_path)
+    with anvil.open(index=site / "anvil/index.db") as opened:
+        assert "guide/install.md" in {each.file_path for each in opened.list_pages().pages}
+    shutil.rmtree(tmp_path / "docs")
+    write(tmp_path / "docs", {"other.md": "# Other\n"})
+    program("build", "--site", site, *NONE, cwd=tmp_path)
+    with anvil.open(index=site / "anvil/index.db") as opened:
+        assert "guide/install/index.html" in {each.file_path for each in opened.list_pages().pages}
+
+
+def test_time_stamps_and_hashes_of_assets_do_not_matter(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    build(site)
+    before = sha256(site)
+    for file in site.rglob("*.html"):
+        text = file.read_text(encoding="utf-8").replace("0123abcd", "9876fedc").replace("2026-01-31", "2026-02-01")
+        file.write_text(text, encoding="utf-8")
+    modified = os.stat(site / "anvil/index.db").st_mtime_ns
+    assert "up to date" in build(site)
+    assert os.stat(site / "anvil/index.db").st_mtime_ns == modified
+    shutil.rmtree(site / "anvil")
+    build(site)
+    assert sha256(site) == before
+
+
+def test_a_site_that_was_emptied_takes_the_index_from_before(tmp_path: Path) -> None:
+    """With the bundled model: no passage is embedded again."""
+    site = html_sites.site(tmp_path / "site")
+    program("build", "--site", site)
+    before = sha256(site)
+    shutil.rmtree(site)
+    html_sites.site(site)
+    assert re.search(r"0 passages embedded, [1-9]", program("build", "--site", site).stdout)
+    assert sha256(site) == before
+
+
+def test_configuration_names_the_site(tmp_path: Path) -> None:
+    html_sites.site(tmp_path / "public")
+    keys = '[site]\nfolder = "public"\nurl = "https://other.example/x"\nexclude = ["api/**"]\nignore = ["h2"]\n'
+    write(tmp_path, {"anvil.toml": keys})
+    program("build", *NONE, cwd=tmp_path)
+    with anvil.open(config=tmp_path / "anvil.toml") as opened:
+        pages = opened.list_pages().pages
+        assert [each.url for each in pages] == [
+            "https://other.example/x/guide/install/", "https://other.example/x/",
+        ]  # fmt: skip
+        assert "On Windows" not in opened.get_page("guide/install/index.html").chunks[0].content
+
+
+def test_versions_and_languages_are_kept_apart(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    for version in ("1.2", "2.0", "latest"):
+        for path in ("index.html", "guide/index.html"):
+            address = f"latest/{path.removesuffix('index.html')}"
+            write(site, {f"{version}/{path}": page("Guide", f"<p>Of {version}.</p>", address=address)})
+    write(site, {"2.0/de/index.html": page("Start", "<p>Anfang.</p>", address="2.0/de/", lang="de")})
+    build(site)
+    with anvil.open(index=site / "anvil/index.db") as opened, opened._location.open() as reader:
+        metadata = {path: reader.document(path).metadata for path in reader.identities()}
+        assert metadata["1.2/guide/index.html"]["version"] == "1.2" and len(metadata) == 7
+        assert metadata["2.0/de/index.html"]["language"] == "de"
+        hits = opened.search("guide", file_filter="1.2/**").results
+        assert {hit.metadata.url for hit in hits} == {f"{BASE}1.2/#guide", f"{BASE}1.2/guide/#guide"}
+    write(tmp_path, {"anvil.toml": '[site]\nfolder = "site"\nversions = ["2.0"]\nlanguages = ["en"]\n'})
+    program("build", *NONE, cwd=tmp_path)
+    with anvil.open(index=site / "anvil/index.db") as opened:
+        assert [each.file_path for each in opened.list_pages().pages] == ["2.0/guide/index.html", "2.0/index.html"]
+
+
+def test_what_is_left_out_is_reported_with_its_reason(tmp_path: Path) -> None:
+    files = {
+        "moved.html": page("Moved", "", head='<meta http-equiv="refresh" content="0; url=guide/">'),
+        "hidden.html": page("Hidden", "<p>x</p>", head='<meta name="robots" content="noindex, follow">'),
+        "copy.html": page("Copy", "<p>x</p>", address="guide/install/"),
+        "search.html": page("Search", "<p>Type a word.</p>"),
+        "tags/index.html": page("Tags", '<ul><li><a href="x">many words in a link</a></li></ul>'),
+        "empty.html": "<html><body><main></main></body></html>",
+        "shell.html": '<html><body><div id="root"></div><script type="module" src="app.js"></script></body></html>',
+        "frames.html": '<frameset><frame src="index.html"></frameset>',
+        "deep.html": "<div>" * 300_000,
+        "large.html": b"<p>" + b"x" * 6_000_000,
+    }
+    site = write(html_sites.site(tmp_path / "site"), files)
+    report = json.loads(build(site, "--json"))
+    reasons = {each["path"]: each["reason"] for each in report["skipped"]}
+    assert reasons == {
+        "404.html": "it is the page for addresses that do not exist",
+        "copy.html": f"its canonical address is {BASE}guide/install/",
+        "deep.html": "its HTML has more than 1,000 elements inside each other",
+        "empty.html": "it has no text",
+        "frames.html": "it is a set of frames",
+        "hidden.html": "its robots tag is noindex",
+        "large.html": "it is larger than 5,000,000 bytes (source.max_file_bytes)",
+        "moved.html": "it leads to guide/",
+        "search.html": "it is the search page",
+        "shell.html": "its HTML has no text: scripts make it in the browser",
+        "tags/index.html": "it is a list of other pages",
+    }
+    assert report["pages"] == 3
+
+
+def test_many_pages_that_are_left_out_make_one_line(tmp_path: Path) -> None:
+    moved = {f"old/{n}.html": '<meta http-equiv="refresh" content="0; url=/new">' for n in range(9)}
+    site = write(html_sites.site(tmp_path / "site"), moved)
+    said = program("build", "--site", site, *NONE).stderr
+    assert "left out old/0.html, old/1.html, old/2.html and 6 more (--verbose): it leads to another page" in said
+    assert "old/8.html" in program("build", "--site", site, *NONE, "--verbose").stderr
+
+
+def test_a_sitemap_names_the_pages(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    listed = "".join(f"<url><loc>{BASE}{address}</loc></url>" for address in ("", "guide/install/"))
+    write(site, {"sitemap.xml": f'<?xml version="1.0"?><urlset>{listed}</urlset>'})
+    report = json.loads(build(site, "--json"))
+    assert report["pages"] == 2
+    assert {"path": "api/index.html", "reason": "it is not in sitemap.xml"} in report["skipped"]
+
+
+@pytest.mark.parametrize(
+    "sitemap",
+    [
+        '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><urlset><url><loc>&b;</loc></url></urlset>',
+        "<urlset>" + "<url><loc>https://other.example/elsewhere/</loc></url>" * 10_000 + "</urlset>",
+        "<urlset><url><loc>https://example.org/../../x.html</loc></url></urlset>",
+        "\0\xff",
+    ],
+)
+def test_a_sitemap_that_is_not_of_this_site_is_not_used(tmp_path: Path, sitemap: str) -> None:
+    site = write(html_sites.site(tmp_path / "site"), {"sitemap.xml": sitemap})
+    report = json.loads(build(site, "--json"))
+    assert report["pages"] == 3
+    assert report["reasons"] == ["sitemap.xml names other pages than the site has, so all HTML files are read."]
+
+
+def test_markdown_of_the_site_is_used_where_it_says_the_same(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    same = "# Install\n\nRun `pip install harbour`.\n\n## On Windows\n\nUse the *crane*.\n"
+    write(site, {"guide/install/index.md": same, "api/index.md": "# API\n\nAnother text.\n"})
+    build(site)
+    with anvil.open(index=site / "anvil/index.db") as opened:
+        assert "*crane*" in "".join(each.content for each in opened.get_page("guide/install/index.html").chunks)
+        assert "Moors a ship" in "".join(each.content for each in opened.get_page("api/index.html").chunks)
+
+
+def test_messages_say_what_to_do(tmp_path: Path) -> None:
+    assert "There is no folder" in complaint("build", "--site", tmp_path / "none", *NONE, code=2)
+    empty = write(tmp_path / "empty", {"a.txt": "x"})
+    assert "has no HTML page. Build the site first" in complaint("build", "--site", empty, *NONE, code=2)
+    shell = '<html><body><div id="app"></div><script src="app.js"></script></body></html>'
+    app = write(tmp_path / "app", {"index.html": shell})
+    assert "pre-rendering" in complaint("build", "--site", app, *NONE, code=2)
+    write(tmp_path, {"anvil.toml": '[site]\nfolder = "empty"\ncontent = ["main[["]\n'})
+    assert "'main[[' is not a CSS selector" in complaint("build", *NONE, cwd=tmp_path, code=2)
+
+
+def test_a_site_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from anvil.backends.sources.site_folder import SiteFolder
+    from anvil.core.config.schema import SiteOptions
+
+    site = html_sites.site(tmp_path / "site")
+    extract, sizes = SiteFolder._extract, list(range(100, 0, -1))
+
+    def changing(self: SiteFolder, path: str, data: bytes, listing: Any) -> Any:
+        if sizes:
+            (site / "new.html").write_text(page("New", f"<p>{'x ' * sizes.pop()}</p>"), encoding="utf-8")
+        return extract(self, path, data, listing)
+
+    monkeypatch.setattr(SiteFolder, "_extract", changing)
+    source = SiteFolder(site, SiteOptions())
+    with pytest.raises(SourceError, match="changes while it is read"):
+        source.scan()
+    sizes.clear()
+    assert len(source.scan().entries) == 4
+    source.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_links_and_odd_names(tmp_path: Path) -> None:
+    secret = write(tmp_path / "secret", {"x.html": page("Secret", "<p>x</p>")})
+    site = html_sites.site(tmp_path / "site")
+    (site / "link.html").symlink_to(secret / "x.html")
+    (site / "latest").symlink_to(site / "guide")
+    write(site, {"..%2Fx.html": page("Up", "<p>Odd name.</p>"), "..x.html": page("Dots", "<p>Odd name too.</p>")})
+    report = json.loads(build(site, "--json"))
+    assert {each["path"]: each["reason"] for each in report["skipped"] if "link" in each["reason"]} == {
+        "latest": "it is a link to another file or folder",
+        "link.html": "it is a link to another file or folder",
+    }
+    assert report["pages"] == 5
+
+
+def test_two_pages_with_one_address(tmp_path: Path) -> None:
+    files = {"a.html": page("A", "<p>x</p>", address="a.html"), "a/index.html": page("A", "<p>x</p>", address="a.html")}
+    report = json.loads(build(write(tmp_path / "site", files), "--json"))
+    assert report["pages"] == 1 and report["skipped"][0]["reason"] == "a.html has the same address"
+
+
+def test_broken_encodings_scripts_and_absolute_links(tmp_path: Path) -> None:
+    body = '<p>caf\xe9 <a href="file:///etc/passwd">x</a></p><script>var secret</script><style>.no{}</style>'
+    site = write(
+        tmp_path / "site", {"index.html": page("Start", body).replace('charset="utf-8"', "").encode("latin-1")}
+    )
+    build(site)
+    with anvil.open(index=site / "anvil/index.db") as opened:
+        text = "".join(each.content for each in opened.get_page("index.html").chunks)
+    assert "caf\xe9" in text and "secret" not in text and ".no" not in text
