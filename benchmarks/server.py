@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +38,18 @@ INITIALIZE = {
 class Server:
     """A server process, and a client of one request at a time."""
 
-    def __init__(self, folder: Path, *flags: str) -> None:
+    def __init__(
+        self, folder: Path, *flags: str, command: list[str] | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        """``command``: another server than Anvil's, with ``settings`` in its environment."""
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
-            anvil("serve", *flags, "--log-level", "error"),
+            command or anvil("serve", *flags, "--log-level", "error"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if command else None,
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, **({"PYTHONPATH": str(ROOT)} if command is None else settings or {})},
         )
         self._number = 0
 

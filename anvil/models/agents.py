@@ -9,12 +9,13 @@ Outcome = Literal["written", "unchanged", "removed"]
 
 class DocumentationMap(NamedTuple):
     """``text``: the block without its markers. ``listed``: pages with a line of their own. ``cleaned``: pages whose
-    quotes lack something that they have. ``pages``: all of them."""
+    quotes lack something that they have. ``pages``: all of them. ``skipped``: files that are no pages, and why."""
 
     text: str
     pages: int
     listed: int
     cleaned: int
+    skipped: tuple[str, ...] = ()
 
 
 class FileReport(NamedTuple):

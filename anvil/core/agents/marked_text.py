@@ -83,18 +83,17 @@ def replaced(text: str, docs: str, body: str, file: str) -> str:
         line_end = _LINE_END.search(text[block.end - 2 : block.end])
         tail = line_end[0] if line_end else ""
         return f"{text[: block.start]}{lines}{tail}{text[block.end :]}"
-    gap = "" if not text else end if text.endswith(("\n", "\r")) else end * 2
+    gap = end if text else ""  # a blank line, or the line end that the text lacks
     return f"{text}{gap}{lines}{end}"
 
 
 def removed(text: str, docs: str, file: str) -> str:
-    """``text`` without the block of ``docs`` and the blank line before it."""
+    """``text`` without the block of ``docs`` and the line end that :func:`replaced` put before it."""
     for block in blocks(text, file):
         if block.docs == docs:
-            before = text[: block.start]
-            for line_end in ("\r\n", "\n"):
-                if before.endswith(line_end * 2) or before == line_end:
-                    before = before.removesuffix(line_end)
-                    break
-            return before + text[block.end :]
+            before, behind = text[: block.start], text[block.end :]
+            line_end = "\r\n" if before.endswith("\r\n") else "\n"
+            if not behind or before.endswith(line_end * 2) or before == line_end:
+                before = before.removesuffix(line_end)
+            return before + behind
     return text

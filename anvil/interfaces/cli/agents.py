@@ -44,6 +44,7 @@ def command(
     could not be written.
     """
     import anvil
+    from anvil.errors import SourceError
 
     if only_check + remove + only_print + skill > 1:
         raise click.UsageError("--skill, --check, --remove and --print cannot be combined. Give one of them.")
@@ -58,6 +59,10 @@ def command(
             return OK
         if only_check:
             return _compared(files.compare(source), write_command(docs, config), as_json, quiet)
+        if not remove and not files.map(source).pages:
+            raise SourceError(
+                "There are no pages to make a map of in the documentation folder. Name another one with --docs."
+            )
         report = files.remove() if remove else files.write(source, skill_wanted=skill)
     _print(report, as_json, quiet)
     return ERROR if report.problems else OK
@@ -131,13 +136,20 @@ def _print(report: AgentsReport, as_json: bool, quiet: bool) -> None:
         counts = (
             {}
             if map_report is None
-            else {"pages": map_report.pages, "listed": map_report.listed, "cleaned": map_report.cleaned}
+            else {
+                "pages": map_report.pages,
+                "listed": map_report.listed,
+                "cleaned": map_report.cleaned,
+                "skipped": map_report.skipped,
+            }
         )
         files = [file._asdict() for file in report.files]
         output.print_json({"files": files, "problems": report.problems, **counts})
         return
     for problem in report.problems:
         output.warn(problem)
+    for skipped in map_report.skipped if map_report else ():
+        output.warn(f"skipped {skipped}")
     if quiet:
         return
     for file in report.files:

@@ -74,10 +74,16 @@ def place(opened: Documents, typed: str) -> tuple[str, str, int]:
 
 
 def section(opened: Documents, page: str, line: int) -> str:
-    """The breadcrumb of the section around a line of a page. For a line before all sections: of the first one."""
+    """The breadcrumb of the section around a line of a page. For a line before all sections: of the first one.
+    Raises :class:`NotFound` for a line behind the page's end."""
     sections = opened.outline(page).sections
     if not sections:
         raise NotFound(f"{page} is empty: it has no section at line {line}. Edit it, or show another page.")
+    last = sections[-1].end_line
+    if line > last:
+        raise NotFound(
+            f"{page} ends at line {last}: it has no line {line}. Search again, if the page was edited since."
+        )
     return next((other for other in reversed(sections) if other.start_line <= line), sections[0]).heading_path
 
 

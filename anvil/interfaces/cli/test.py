@@ -57,6 +57,7 @@ def command(
     """
     import anvil
     from anvil.interfaces import doc_test_report
+    from anvil.services.doc_tests.testing import RECORDING_ADVICE
 
     if suggest and (update or as_json or baseline is not None or junit is not None or mode is not None):
         raise click.UsageError("--suggest asks nothing, so options about outcomes cannot be combined with it.")
@@ -72,7 +73,8 @@ def command(
         output.print_json(report)
     else:
         for note in report.notes:
-            output.warn(note)
+            if not (update and note.endswith(RECORDING_ADVICE)):
+                output.warn(note)
         output.say(doc_test_report.table(report, output.style, quiet=quiet), nl=False)
     if update:
         _update(Path(questions.origin), report)

@@ -61,12 +61,14 @@ class AgentFiles:
 
     def map(self, source: DocumentSource) -> DocumentationMap:
         """The map of the documents; from the cache if no document changed."""
-        entries = {path: identity for path, identity in source.scan().entries.items() if not self._is_own(path)}
+        scan = source.scan()
+        skipped = tuple(f"{item.path}: {item.reason}" for item in scan.skipped)
+        entries = {path: identity for path, identity in scan.entries.items() if not self._is_own(path)}
         state = self._state(entries.items())
         cached = map_cache.load(state)
         if cached is not None:
             with suppress(ValueError, TypeError):
-                return DocumentationMap(**json.loads(cached))
+                return DocumentationMap(**json.loads(cached))._replace(skipped=skipped)
         from anvil.core.agents import documentation_map
 
         pages = []
@@ -76,7 +78,7 @@ class AgentFiles:
                 pages.append(documentation_map.page(document))
         new_map = documentation_map.documentation_map(pages, self.docs, self._options)
         map_cache.save(state, json.dumps(new_map._asdict()))
-        return new_map
+        return new_map._replace(skipped=skipped)
 
     def _state(self, entries: Iterable[tuple[str, str]]) -> str:
         inputs = [

@@ -20,6 +20,9 @@ from anvil.services.doc_tests.asking import Asker, Targets, ensure_resolved
 from anvil.services.doc_tests.question_vectors import QuestionVectors
 from anvil.services.live.working_copy import WorkingCopy
 
+RECORDING_ADVICE = "'anvil test --update' shows and records their answers."
+"""The end of the note on questions that have no expect."""
+
 
 def run(
     copy: WorkingCopy,
@@ -114,9 +117,7 @@ def _rename_notes(renamed: dict[str, str]) -> list[str]:
 def _notes(outcomes: Sequence[Outcome]) -> list[str]:
     notes = []
     if new := [outcome for outcome in outcomes if outcome.status == "new"]:
-        notes.append(
-            f"{counted(len(new), 'question', 'have')} no expect. 'anvil test --update' shows and records their answers."
-        )
+        notes.append(f"{counted(len(new), 'question', 'have')} no expect. {RECORDING_ADVICE}")
     if unjudged := [outcome for outcome in outcomes if outcome.status == "unjudged"]:
         notes.append(f"{counted(len(unjudged), 'question', 'were')} not judged: {unjudged[0].note}")
     return notes

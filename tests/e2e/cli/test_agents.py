@@ -44,6 +44,22 @@ def test_the_map_is_written_checked_updated_by_builds_and_removed(root: Path) ->
     assert not agents.exists(), "a build writes to files that have the map, and makes none"
 
 
+def test_files_that_are_no_pages_are_named_and_a_folder_without_pages_has_no_map(root: Path) -> None:
+    (root / "docs/latin.md").write_bytes(b"# Caf\xe9\n")
+    for _ in range(2):  # the second time from the cache
+        done = program("agents", cwd=root)
+        assert "lines for 1 of 1 page" in done.stdout and "skipped latin.md: " in done.stderr
+    write(root / "empty/note.txt", "no page")
+    assert "There are no pages to make a map of" in complaint("agents", "--docs", "empty", cwd=root)
+
+
+def test_removing_the_map_restores_the_file(root: Path) -> None:
+    write(root / "AGENTS.md", "# Rules\n\nBe kind.")
+    program("agents", cwd=root)
+    program("agents", "--remove", cwd=root)
+    assert (root / "AGENTS.md").read_bytes() == b"# Rules\n\nBe kind."
+
+
 def test_print_writes_nothing_and_options_exclude_each_other(root: Path) -> None:
     text = program("agents", "--print", cwd=root).stdout
     assert "```text\na.md" in text

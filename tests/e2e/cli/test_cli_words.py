@@ -52,6 +52,10 @@ def test_one_page_has_many_names(built: Path, typed: str) -> None:  # noqa: F811
     assert section.startswith("## E-mail\n")
 
 
+def test_a_line_behind_the_end_of_a_page_is_refused(built: Path) -> None:  # noqa: F811
+    assert "guides/alerts.md ends at line" in complaint("show", "alerts.md:99", cwd=built, by=in_process.program)
+
+
 def test_a_name_that_two_pages_have_is_not_guessed(built: Path) -> None:  # noqa: F811
     write(built / "docs", {"other/alerts.md": "# Other\n"})
     told = complaint("show", "alerts", cwd=built, by=in_process.program)

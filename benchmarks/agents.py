@@ -1,0 +1,388 @@
+"""How much an agent reads until it sees the section that answers: with Anvil's tools, with grep, and with other servers.
+
+    python benchmarks/agents.py EVAL [--work FOLDER] [--peers FOLDER] [--questions N]
+
+EVAL is the folder that ``retrieval.py`` wants. Only questions whose section is known are used. No model takes part: a
+script does what agents do, and stops when the section's own text (its first 300 characters) is in a reply.
+
+- **Anvil**: ``search_docs`` with the question as it is, then ``get_section`` of the results in their order, then
+  ``get_page`` of their pages. A real client over a pipe; default arguments, all characters of the replies count.
+- **grep, then whole files**: one ``grep -ric`` for the words of the question. It lists at most 50 files, best first: by
+  the number of different words, then of all occurrences (better than grep, which does not sort). Then the files in this
+  order, at most 2,000 lines of each.
+- **grep, then windows**: one ``grep -rin``, of which the 50 best lines are listed, cut to 200 characters; then 100 lines
+  around the best line, and so on. No line is read twice.
+- **other servers**: their search with the question, then their tool for a section or page, for the results in order.
+
+At most ten calls. The median counts a question that was not answered as more than all others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from measuring import heading, table
+from retrieval import bare
+from server import Server
+
+import anvil
+from anvil.core.markdown.headings import attributes, plain
+from anvil.core.search.query import STOP
+
+MAX_CALLS = 10
+GOLD_CHARS = 300
+"""Characters of the section that an agent must have seen."""
+MAX_FILES = 50
+MAX_LINES = 50
+MAX_LINE_CHARS = 200
+MAX_FILE_LINES = 2000
+WINDOW_LINES = 100
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, and the beginning of the section that answers it, without heading and white space."""
+
+    corpus: str
+    text: str
+    gold: str
+
+
+@dataclass
+class Effort:
+    """What an agent needed for each question."""
+
+    calls: list[float] = field(default_factory=list)
+    characters: list[float] = field(default_factory=list)
+
+    def add(self, question: Question, replies: Iterator[str]) -> None:
+        """Read replies until the section is seen."""
+        characters = 0
+        for number, reply in enumerate(replies, 1):
+            characters += len(reply)
+            if question.gold in squeezed(spoken(reply)):
+                self.calls.append(number)
+                self.characters.append(characters)
+                return
+            if number == MAX_CALLS:
+                break
+        self.calls.append(float("inf"))
+        self.characters.append(float("inf"))
+
+    def row(self, name: str, yardstick: float) -> tuple[str, ...]:
+        """A row of the table."""
+        count, found = len(self.calls), [number for number in self.calls if number < float("inf")]
+        median = statistics.median(self.characters)
+        seen = [characters for characters in self.characters if characters < float("inf")]
+        return (
+            name,
+            f"{len(found) / count:.0%}",
+            f"{sum(number == 1 for number in found) / count:.0%}",
+            f"{statistics.median(self.calls):.0f}",
+            "more than all" if median == float("inf") else f"{median:,.0f}",
+            "" if median == float("inf") else f"{median / yardstick:.2f}",
+            f"{statistics.mean(seen):,.0f}",
+        )
+
+
+class Agent(Protocol):
+    """A way to read a corpus: the replies that it gets for a question, one a call."""
+
+    def replies(self, question: str) -> Iterator[str]: ...
+    def end(self) -> None: ...
+
+
+def squeezed(text: str) -> str:
+    """A text without the differences of white space."""
+    return " ".join(text.split())
+
+
+def spoken(reply: str) -> str:
+    """The texts in a reply of JSON, or the reply itself."""
+    try:
+        value = json.loads(reply)
+    except ValueError:
+        return reply
+    return "\n".join(texts(value))
+
+
+def texts(value: Any) -> Iterator[str]:
+    """The strings in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
+
+
+# --- grep ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def files(docs: Path) -> dict[str, list[str]]:
+    """Path -> lines of each file."""
+    paths = sorted([*docs.rglob("*.md"), *docs.rglob("*.mdx")])
+    return {path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8").splitlines() for path in paths}
+
+
+def keywords(question: str) -> set[str]:
+    """The words that an agent would search for."""
+    return {word for word in re.findall(r"\w+", question.lower()) if word not in STOP}
+
+
+@dataclass
+class Grep:
+    """An agent with grep and a tool that reads files."""
+
+    docs: Path
+    windows: bool
+
+    def replies(self, question: str) -> Iterator[str]:
+        """The replies to its calls."""
+        wanted = keywords(question)
+        return self._windows(wanted) if self.windows else self._files(wanted)
+
+    def _files(self, wanted: set[str]) -> Iterator[str]:
+        ranked = []
+        for path, lines in files(self.docs).items():
+            words = Counter(re.findall(r"\w+", "\n".join(lines).lower()))
+            held = [words[word] for word in wanted if words[word]]
+            if held:
+                ranked.append((-len(held), -sum(held), path))
+        ranked = sorted(ranked)[:MAX_FILES]
+        yield "\n".join(f"{path}:{-count}" for _, count, path in ranked)
+        for _, _, path in ranked:
+            yield "\n".join(files(self.docs)[path][:MAX_FILE_LINES])
+
+    def _windows(self, wanted: set[str]) -> Iterator[str]:
+        ranked = []
+        for path, lines in files(self.docs).items():
+            for number, line in enumerate(lines):
+                held = wanted & set(re.findall(r"\w+", line.lower()))
+                if held:
+                    ranked.append((-len(held), path, number))
+        ranked = sorted(ranked)[:MAX_LINES]
+        yield "\n".join(
+            f"{path}:{number + 1}:{files(self.docs)[path][number][:MAX_LINE_CHARS]}" for _, path, number in ranked
+        )
+        seen: set[tuple[str, int]] = set()
+        for _, path, number in ranked:
+            if (path, number) not in seen:
+                start = max(0, number - WINDOW_LINES // 2)
+                span = [(path, line) for line in range(start, start + WINDOW_LINES) if (path, line) not in seen]
+                seen.update(span)
+                lines = files(self.docs)[path]
+                yield "\n".join(lines[line] for _, line in span if line < len(lines))
+
+    def end(self) -> None:
+        """Nothing is running."""
+
+
+# --- servers -------------------------------------------------------------------------------------------------
+
+
+def reply(server: Server, tool: str, **arguments: Any) -> str:
+    """The text of a tool's answer, as a client gives it to a model."""
+    result = server.ask("tools/call", {"name": tool, "arguments": arguments})
+    return "\n".join(part.get("text", "") for part in result["content"])
+
+
+class AnvilAgent:
+    """An agent with Anvil's server."""
+
+    def __init__(self, docs: Path, index: Path, **arguments: Any) -> None:
+        self._arguments = arguments
+        self._server = Server(docs.parent, "--docs", str(docs), "--index", str(index))
+        self._server.begin()
+
+    def replies(self, question: str) -> Iterator[str]:
+        """The replies to its calls."""
+        found = reply(self._server, "search_docs", query=question, **self._arguments)
+        yield found
+        places = [hit["metadata"] for hit in json.loads(found)["results"]]
+        for place in places:
+            names = {key: place[key] for key in ("file_path", "heading_path")}
+            yield reply(self._server, "get_section", **names)
+        for path in dict.fromkeys(place["file_path"] for place in places):
+            yield reply(self._server, "get_page", file_path=path)
+
+    def end(self) -> None:
+        """End the server."""
+        self._server.end()
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another server. ``{}`` in a word is the folder of its index, ``{docs}`` the corpus."""
+
+    serve: list[str]
+    search: str
+    query: Mapping[str, Any]
+    read: str
+    key: str
+    """The argument of ``read``, and the field of a result that it takes."""
+    field: str
+    before: list[str] = field(default_factory=list)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+PEERS = {
+    "markdown-vault-mcp": Peer(
+        ["markdown-vault-mcp", "serve"],
+        "search",
+        {},
+        "read",
+        "path",
+        "path",
+        settings={"MARKDOWN_VAULT_MCP_SOURCE_DIR": "{docs}", "MARKDOWN_VAULT_MCP_INDEX_PATH": "{}/index.db"},
+    ),
+    "jdocmunch-mcp": Peer(
+        ["jdocmunch-mcp"],
+        "search_sections",
+        {"repo": "local/{name}"},
+        "get_section",
+        "section_id",
+        "id",
+        before=["jdocmunch-mcp", "index-local", "--path", "{docs}"],
+        settings={"DOC_INDEX_PATH": "{}/store", "JDOCMUNCH_SHARE_SAVINGS": "0"},
+        more={"repo": "local/{name}"},
+    ),
+}
+
+
+class PeerAgent:
+    """An agent with another server: its search, then its tool that reads a result."""
+
+    def __init__(self, peer: Peer, programs: Path, docs: Path, work: Path) -> None:
+        self._peer, self._fill = peer, {"{docs}": str(docs), "{name}": docs.name, "{}": str(work)}
+        settings = {key: self._filled(value) for key, value in peer.settings.items()} | {"HOME": str(work)}
+        if peer.before:
+            line = [str(programs / peer.before[0]), *map(self._filled, peer.before[1:])]
+            subprocess.run(line, env=settings, cwd=work, check=True, capture_output=True)
+        command = [str(programs / peer.serve[0]), *map(self._filled, peer.serve[1:])]
+        self._server = Server(work, command=command, settings=settings)
+        self._server.begin()
+
+    def _filled(self, text: str) -> str:
+        for mark, value in self._fill.items():
+            text = text.replace(mark, value)
+        return text
+
+    def replies(self, question: str) -> Iterator[str]:
+        """The replies to its calls."""
+        more = {key: self._filled(value) for key, value in self._peer.more.items()}
+        query = {key: self._filled(value) for key, value in self._peer.query.items()}
+        found = reply(self._server, self._peer.search, query=question, **query)
+        yield found
+        for place in dict.fromkeys(places(found, self._peer.field)):
+            yield reply(self._server, self._peer.read, **{self._peer.key: place}, **more)
+
+    def end(self) -> None:
+        """End the server."""
+        self._server.process.kill()
+
+
+def places(found: str, name: str) -> Iterator[str]:
+    """The values of a field in a reply, in order."""
+    try:
+        value = json.loads(found)
+    except ValueError:
+        return
+    pending = [value]
+    while pending:
+        item = pending.pop(0)
+        if isinstance(item, list):
+            pending = [*item, *pending]
+        elif isinstance(item, dict):
+            if isinstance(item.get(name), str):
+                yield item[name]
+            else:
+                pending = [*item.values(), *pending]
+
+
+# --- questions -----------------------------------------------------------------------------------------------
+
+
+def questions(evaluation: Path, work: Path) -> Iterator[Question]:
+    """The questions whose section is known and has text of its own, by corpus. The indexes are built for it."""
+    rows = [
+        json.loads(line)
+        for file in sorted(evaluation.glob("*.jsonl"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    for corpus in sorted({row["corpus"] for row in rows}):
+        with anvil.open(evaluation / "corpora" / corpus, work / f"{corpus}.db") as opened:
+            print(corpus, opened.index().outcome, file=sys.stderr)
+            for row in rows:
+                if row["corpus"] == corpus and row["heading"] is not None:
+                    gold = own_text(opened, row["paths"][0], str(row["heading"]))
+                    if gold:
+                        yield Question(corpus, row["query"], gold)
+
+
+def own_text(opened: anvil.Anvil, path: str, title: str) -> str:
+    """The beginning of a section, without its heading."""
+    wanted = bare(plain(attributes(title)[0]))
+    outline = opened.outline(path)
+    text = "".join(chunk.content for chunk in outline.page.chunks)
+    for section in outline.sections:
+        if bare(section.heading_path.split(" > ")[-1]) == wanted:
+            own = text[section.start : section.end].lstrip().partition("\n")[2]
+            return squeezed(own)[:GOLD_CHARS].strip()
+    return ""
+
+
+def main() -> None:
+    """Ask, count, print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("eval", type=Path)
+    parser.add_argument("--work", type=Path, help="where the indexes are kept; by default a temporary folder")
+    parser.add_argument("--peers", type=Path, help="folder of the programs of other servers")
+    parser.add_argument("--questions", type=int, default=1000)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        work = given.work or Path(temporary)
+        asked = list(questions(given.eval, work))[: given.questions]
+        efforts: dict[str, Effort] = {}
+        for corpus in dict.fromkeys(question.corpus for question in asked):
+            docs = given.eval / "corpora" / corpus
+            agents: dict[str, Agent] = {
+                "grep, then whole files": Grep(docs, windows=False),
+                "grep, then windows": Grep(docs, windows=True),
+                "Anvil": AnvilAgent(docs, work / f"{corpus}.db"),
+                "Anvil, keyword search": AnvilAgent(docs, work / f"{corpus}.db", mode="keyword"),
+            }
+            for name, peer in PEERS.items() if given.peers else ():
+                if (given.peers / peer.serve[0]).exists():
+                    (folder := Path(temporary, name, corpus)).mkdir(parents=True)
+                    agents[name] = PeerAgent(peer, given.peers, docs, folder)
+            for name, agent in agents.items():
+                for question in asked:
+                    if question.corpus == corpus:
+                        efforts.setdefault(name, Effort()).add(question, agent.replies(question.text))
+                agent.end()
+        print(heading())
+        print(f"{len(asked)} questions\n")
+        yardstick = statistics.median(efforts["grep, then whole files"].characters)
+        columns = ("tools", "found", "in one call", "calls", "characters", "x grep and read", "mean when found")
+        print(table(columns, [effort.row(name, yardstick) for name, effort in efforts.items()]))
+
+
+if __name__ == "__main__":
+    main()
