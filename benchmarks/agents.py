@@ -1,4 +1,4 @@
-"""How much an agent reads until it sees the section that answers: with Anvil's tools, with grep, and with other servers.
+"""How much an agent reads until it sees the section that answers: with Anvil's tools, grep, and other servers.
 
     python benchmarks/agents.py EVAL [--work FOLDER] [--peers FOLDER] [--questions N]
 
@@ -10,9 +10,13 @@ script does what agents do, and stops when the section's own text (its first 300
 - **grep, then whole files**: one ``grep -ric`` for the words of the question. It lists at most 50 files, best first: by
   the number of different words, then of all occurrences (better than grep, which does not sort). Then the files in this
   order, at most 2,000 lines of each.
-- **grep, then windows**: one ``grep -rin``, of which the 50 best lines are listed, cut to 200 characters; then 100 lines
-  around the best line, and so on. No line is read twice.
-- **other servers**: their search with the question, then their tool for a section or page, for the results in order.
+- **grep, then windows**: one ``grep -rin``, of which the 50 best lines are listed, cut to 200 characters; then 100
+  lines around the best line, and so on. No line is read twice.
+- **other servers**, of those that are installed in the folder ``--peers``: their search with the question, then their
+  tool for a section or page, for the results in order. Without vectors:
+
+      python -m venv /tmp/peers && /tmp/peers/bin/pip install jdocmunch-mcp 'markdown-vault-mcp[file-watcher]' \\
+          papermoon-mkdocs-mcp
 
 At most ten calls. The median counts a question that was not answered as more than all others.
 """
@@ -21,13 +25,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -49,6 +55,7 @@ MAX_LINES = 50
 MAX_LINE_CHARS = 200
 MAX_FILE_LINES = 2000
 WINDOW_LINES = 100
+INDEX_TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)
@@ -228,40 +235,52 @@ class AnvilAgent:
 
 @dataclass(frozen=True)
 class Peer:
-    """Another server. ``{}`` in a word is the folder of its index, ``{docs}`` the corpus."""
+    """Another server, as its documentation starts it. In words, ``{docs}`` is the corpus, ``{name}`` its name, and
+    ``{work}`` the folder of the index."""
 
     serve: list[str]
     search: str
-    query: Mapping[str, Any]
+    query: Mapping[str, str]
     read: str
-    key: str
-    """The argument of ``read``, and the field of a result that it takes."""
-    field: str
+    reads: Callable[[Any], Iterator[dict[str, str]]]
+    """The arguments of ``read`` for the results, in order."""
     before: list[str] = field(default_factory=list)
     settings: Mapping[str, str] = field(default_factory=dict)
-    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _vault_reads(found: Any) -> Iterator[dict[str, str]]:
+    for page in found:
+        for section in page.get("sections", []):
+            if section.get("heading"):
+                yield {"path": page["path"], "section": section["heading"]}
+    for page in found:
+        yield {"path": page["path"]}
 
 
 PEERS = {
-    "markdown-vault-mcp": Peer(
-        ["markdown-vault-mcp", "serve"],
-        "search",
-        {},
-        "read",
-        "path",
-        "path",
-        settings={"MARKDOWN_VAULT_MCP_SOURCE_DIR": "{docs}", "MARKDOWN_VAULT_MCP_INDEX_PATH": "{}/index.db"},
-    ),
     "jdocmunch-mcp": Peer(
         ["jdocmunch-mcp"],
         "search_sections",
         {"repo": "local/{name}"},
         "get_section",
-        "section_id",
-        "id",
+        lambda found: ({"repo": hit["repo"], "section_id": hit["id"]} for hit in found["results"]),
         before=["jdocmunch-mcp", "index-local", "--path", "{docs}"],
-        settings={"DOC_INDEX_PATH": "{}/store", "JDOCMUNCH_SHARE_SAVINGS": "0"},
-        more={"repo": "local/{name}"},
+        settings={"DOC_INDEX_PATH": "{work}/store", "JDOCMUNCH_SHARE_SAVINGS": "0"},
+    ),
+    "markdown-vault-mcp": Peer(
+        ["markdown-vault-mcp", "serve"],
+        "search",
+        {},
+        "read",
+        _vault_reads,
+        settings={"MARKDOWN_VAULT_MCP_SOURCE_DIR": "{docs}", "MARKDOWN_VAULT_MCP_INDEX_PATH": "{work}/index.db"},
+    ),
+    "papermoon-mkdocs-mcp": Peer(
+        ["papermoon-mkdocs-mcp", "--config", "{work}/mkdocs.yml"],
+        "search",
+        {"search_type": "keyword"},
+        "read_document",
+        lambda found: ({"path": hit["path"]} for hit in found["results"]),
     ),
 }
 
@@ -270,50 +289,48 @@ class PeerAgent:
     """An agent with another server: its search, then its tool that reads a result."""
 
     def __init__(self, peer: Peer, programs: Path, docs: Path, work: Path) -> None:
-        self._peer, self._fill = peer, {"{docs}": str(docs), "{name}": docs.name, "{}": str(work)}
-        settings = {key: self._filled(value) for key, value in peer.settings.items()} | {"HOME": str(work)}
+        self._peer, self._marks = peer, {"{docs}": str(docs), "{name}": docs.name, "{work}": str(work)}
+        (work / "mkdocs.yml").write_text(f"site_name: {docs.name}\ndocs_dir: {docs}\n")
+        settings = {**{key: self._filled(value) for key, value in peer.settings.items()}, "HOME": str(work)}
         if peer.before:
             line = [str(programs / peer.before[0]), *map(self._filled, peer.before[1:])]
-            subprocess.run(line, env=settings, cwd=work, check=True, capture_output=True)
+            subprocess.run(line, env={**os.environ, **settings}, cwd=work, check=True, capture_output=True)
         command = [str(programs / peer.serve[0]), *map(self._filled, peer.serve[1:])]
         self._server = Server(work, command=command, settings=settings)
         self._server.begin()
+        self._await_index()
 
     def _filled(self, text: str) -> str:
-        for mark, value in self._fill.items():
+        for mark, value in self._marks.items():
             text = text.replace(mark, value)
         return text
 
+    def _await_index(self) -> None:
+        end = time.monotonic() + INDEX_TIMEOUT_S
+        while not self._found("configuration"):
+            if time.monotonic() > end:
+                sys.exit(f"{self._peer.serve[0]} finds nothing in {self._marks['{name}']}.")
+            time.sleep(0.5)
+        time.sleep(2)
+
+    def _found(self, query: str) -> str:
+        options = {key: self._filled(value) for key, value in self._peer.query.items()}
+        return reply(self._server, self._peer.search, query=query, **options)
+
     def replies(self, question: str) -> Iterator[str]:
-        """The replies to its calls."""
-        more = {key: self._filled(value) for key, value in self._peer.more.items()}
-        query = {key: self._filled(value) for key, value in self._peer.query.items()}
-        found = reply(self._server, self._peer.search, query=question, **query)
+        """The replies to its calls. A search that finds nothing is repeated with any of the words."""
+        found = self._found(question)
         yield found
-        for place in dict.fromkeys(places(found, self._peer.field)):
-            yield reply(self._server, self._peer.read, **{self._peer.key: place}, **more)
+        if not found:
+            found = self._found(" OR ".join(sorted(keywords(question))))
+            yield found
+        for arguments in self._peer.reads(json.loads(found or "[]")):
+            yield reply(self._server, self._peer.read, **arguments)
 
     def end(self) -> None:
         """End the server."""
         self._server.process.kill()
-
-
-def places(found: str, name: str) -> Iterator[str]:
-    """The values of a field in a reply, in order."""
-    try:
-        value = json.loads(found)
-    except ValueError:
-        return
-    pending = [value]
-    while pending:
-        item = pending.pop(0)
-        if isinstance(item, list):
-            pending = [*item, *pending]
-        elif isinstance(item, dict):
-            if isinstance(item.get(name), str):
-                yield item[name]
-            else:
-                pending = [*item.values(), *pending]
+        self._server.process.wait()
 
 
 # --- questions -----------------------------------------------------------------------------------------------
@@ -373,6 +390,7 @@ def main() -> None:
                     (folder := Path(temporary, name, corpus)).mkdir(parents=True)
                     agents[name] = PeerAgent(peer, given.peers, docs, folder)
             for name, agent in agents.items():
+                print(corpus, name, file=sys.stderr)
                 for question in asked:
                     if question.corpus == corpus:
                         efforts.setdefault(name, Effort()).add(question, agent.replies(question.text))

@@ -114,6 +114,20 @@ def merge(
     return merged, tuple(sorted(torn))
 
 
+def merge_texts(handle: pygit2.Repository, base: str, ours: str, theirs: str, path: str) -> tuple[str, bool]:
+    """Merge three versions of a file as git does; the text with marks of conflicts, and whether it has none. The
+    versions are written to the repository as blobs."""
+    import pygit2
+
+    with failures(f"{path} cannot be merged"):
+
+        def entry(text: str) -> pygit2.IndexEntry:
+            return pygit2.IndexEntry(path, handle.create_blob(text.encode()), pygit2.enums.FileMode.BLOB)
+
+        result = handle.merge_file_from_index(entry(base), entry(ours), entry(theirs))
+    return result.contents, result.automergeable
+
+
 def configure(file: Path, values: Mapping[str, str | None]) -> None:
     """Set keys of a git configuration file; None removes one."""
     import pygit2

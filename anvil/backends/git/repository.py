@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from anvil.backends.git.libgit2 import configure, failures, index_class, merge, open_repository
+from anvil.backends.git.libgit2 import configure, failures, index_class, merge, merge_texts, open_repository
 from anvil.core.config.schema import INDEX_FOLDER
 from anvil.core.git.history import Commits, last_touched
 from anvil.core.git.objects import Entry, Trees, kind
@@ -329,6 +329,10 @@ class Repository:
     ) -> tuple[dict[str, str], tuple[str, ...]]:
         """Three states of a folder (path -> blob id) merged as git merges them; see :func:`libgit2.merge`."""
         return merge(self._git, base, ours, theirs)
+
+    def merge_texts(self, base: str, ours: str, theirs: str, path: str) -> tuple[str, bool]:
+        """Three versions of a file merged as git merges them, with marks of conflicts, and whether it has none."""
+        return merge_texts(self._git, base, ours, theirs, path)
 
     def configure(self, values: Mapping[str, str | None]) -> None:
         """Set keys of the repository's configuration, for all its work trees; None removes one."""

@@ -87,6 +87,14 @@ def replaced(text: str, docs: str, body: str, file: str) -> str:
     return f"{text}{gap}{lines}{end}"
 
 
+def with_blocks_of(text: str, other: str, file: str) -> str:
+    """``text`` with the blocks of ``other`` in place of its own for the same folders."""
+    for block in blocks(other, file):
+        if any(own.docs == block.docs for own in blocks(text, file)):
+            text = replaced(text, block.docs, body(other, block), file)
+    return text
+
+
 def removed(text: str, docs: str, file: str) -> str:
     """``text`` without the block of ``docs`` and the line end that :func:`replaced` put before it."""
     for block in blocks(text, file):

@@ -12,8 +12,17 @@ DRIVERS = "-text diff=anvil merge=anvil"
 
 def line(path: str) -> str:
     """The line for the index at ``path`` (POSIX, relative to the repository's root)."""
+    return f"{_pattern(path)} {DRIVERS}"
+
+
+def agents_line(path: str) -> str:
+    """The line for a file that has the map of ``anvil agents``."""
+    return f"{_pattern(path)} merge=anvil-agents"
+
+
+def _pattern(path: str) -> str:
     escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
-    return f"/{re.sub(r'[ ]', '[[:space:]]', escaped)} {DRIVERS}"
+    return f"/{re.sub(r'[ ]', '[[:space:]]', escaped)}"
 
 
 def with_line(text: str, added: str) -> str:
@@ -30,7 +39,7 @@ def without_line(text: str, removed: str) -> str:
 
 
 def drivers(program: str, kept_by_lfs: str | None = None) -> dict[str, str]:
-    """Git's configuration of the two drivers. ``program``: a shell command.
+    """Git's configuration of the drivers. ``program``: a shell command.
 
     ``kept_by_lfs``: the path of an index in Git LFS. Its merge driver gets pointer files, so LFS's own driver calls
     ours with the files. It does not pass the path.
@@ -51,4 +60,6 @@ def drivers(program: str, kept_by_lfs: str | None = None) -> dict[str, str]:
         "diff.anvil.xfuncname": "^[^ ].*",
         "merge.anvil.name": "the index of the merged pages",
         "merge.anvil.driver": merge,
+        "merge.anvil-agents.name": "the text around the map of the documentation",
+        "merge.anvil-agents.driver": f"{program.replace('%', '%%')} git merge-agents %O %A %B %P",
     }

@@ -14,7 +14,7 @@ from anvil.backends import safe_write
 from anvil.core.git import attributes
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
-from anvil.interfaces.cli.exit_codes import ERROR, OK
+from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 from anvil.interfaces.cli.groups import SuggestingGroup
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ def command() -> None:
 )
 def install(docs: str | None, index: str | None, config: str | None, lfs: bool) -> None:
     """Name the drivers of the index in .gitattributes, and define them in this clone. Commit .gitattributes."""
-    repository, path = _place(docs, index, config)
-    line = attributes.line(path)
+    repository, path, agent_files = _place(docs, index, config)
     file = repository.root / attributes.FILE
-    if _edit(file, attributes.with_line(_text(file), line)):
-        output.say(f"Added '{line}' to {attributes.FILE}. Commit it: other clones need the line too.")
-    else:
-        output.say(f"{attributes.FILE} has the line already.")
+    for line in (attributes.line(path), *map(attributes.agents_line, agent_files)):
+        if _edit(file, attributes.with_line(_text(file), line)):
+            output.say(f"Added '{line}' to {attributes.FILE}. Commit it: other clones need the line too.")
+        else:
+            output.say(f"{attributes.FILE} has the line for {line.split()[0]} already.")
     repository.configure(attributes.drivers(_program(), path if lfs else None))
     output.say("Defined the drivers in this clone. Run 'anvil git install' once in each other clone.")
 
@@ -53,11 +53,11 @@ def install(docs: str | None, index: str | None, config: str | None, lfs: bool) 
 @options.config
 def uninstall(docs: str | None, index: str | None, config: str | None) -> None:
     """Remove the line and the drivers that 'anvil git install' added."""
-    repository, path = _place(docs, index, config)
-    line = attributes.line(path)
+    repository, path, agent_files = _place(docs, index, config)
     file = repository.root / attributes.FILE
-    if _edit(file, attributes.without_line(_text(file), line)):
-        output.say(f"Removed '{line}' from {attributes.FILE}.")
+    for line in (attributes.line(path), *map(attributes.agents_line, agent_files)):
+        if _edit(file, attributes.without_line(_text(file), line)):
+            output.say(f"Removed '{line}' from {attributes.FILE}.")
     repository.configure(dict.fromkeys(attributes.drivers("")))
     output.say("Removed the drivers from this clone.")
 
@@ -110,6 +110,36 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
     return OK
 
 
+@command.command("merge-agents", hidden=True)
+@click.argument("base")
+@click.argument("ours")
+@click.argument("theirs")
+@click.argument("path")
+def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
+    """Merge a file with the map of 'anvil agents' into OURS: the text around the map as git merges it, with our map.
+    Git calls it before the pages are merged, so the map is to be written again afterwards."""
+    from anvil.backends.git.repository import Repository
+    from anvil.core.agents import marked_text
+    from anvil.errors import AnvilError, SourceError
+
+    try:
+        repository = Repository.discover(Path.cwd())
+        if repository is None:
+            raise SourceError(f"{Path.cwd()} is not in a git repository.")
+        own, *others = (Path(file).read_bytes().decode("utf-8") for file in (ours, base, theirs))
+        ancestor, other = (marked_text.with_blocks_of(text, own, path) for text in others)
+        merged, is_clean = repository.merge_texts(ancestor, own, other, path)
+    except (AnvilError, UnicodeDecodeError) as error:
+        output.warn(
+            f"{path} could not be merged: {error} Edit it, then run: anvil agents && git add {shlex.quote(path)}"
+        )
+        return ERROR
+    Path(ours).write_bytes(merged.encode())
+    if other != own:
+        output.warn(f"{path} has the map of one side. After the merge run: anvil agents && git add {shlex.quote(path)}")
+    return OK if is_clean else NO
+
+
 def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
     """The provider that made an index. It gets the settings of the configuration if these are for the same provider."""
     from dataclasses import replace
@@ -125,16 +155,18 @@ def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
     return create_cached_provider(name, settings)
 
 
-def _place(docs: str | None, index: str | None, config: str | None) -> tuple[Repository, str]:
-    """The repository around the index, and the index's path in it."""
+def _place(docs: str | None, index: str | None, config: str | None) -> tuple[Repository, str, list[str]]:
+    """The repository around the index, the index's path in it, and the paths of the files with the map for agents."""
     import anvil
     from anvil.errors import ConfigError
+    from anvil.services.agents.agent_files import AgentFiles
 
     with anvil.open(docs, index, config=config) as opened:
         tracked = options.tracked_index(opened)
+        mapped = [] if opened.folder is None else AgentFiles(opened.folder, opened.base).with_map()
     if "\n" in tracked.path:
         raise ConfigError(f"{tracked.path!r} cannot be named in {attributes.FILE}. Choose another place with --index.")
-    return tracked.repository, tracked.path
+    return tracked.repository, tracked.path, mapped
 
 
 def _program() -> str:

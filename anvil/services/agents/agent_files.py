@@ -134,6 +134,10 @@ class AgentFiles:
                 elif skill_wanted:
                     raise ConfigError(f"{path} exists, and 'anvil agents' did not write it. Rename it, and try again.")
 
+    def with_map(self) -> list[str]:
+        """The paths of the files that have the map."""
+        return [path for path in self._candidates() if self._has_map(path)]
+
     def _marked(self, excluded: set[str]) -> Iterator[str]:
         """Further files with a block of this documentation folder, or of one that no longer exists."""
         for path in self._candidates():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -405,3 +406,45 @@ def test_the_program_is_named_in_full(plain: Path) -> None:
     program("git", "install", "--index", INDEX, cwd=plain)
     named = run(plain, "config", "diff.anvil.textconv").removesuffix(" git textconv").strip("'")
     assert Path(named).is_absolute() and (shutil.which(named) or named.endswith("anvil"))
+
+
+# --- files with the map for agents -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_torn", [False, True])
+def test_the_map_for_agents_is_never_in_conflict(plain: Path, is_torn: bool) -> None:
+    write(
+        plain,
+        {
+            "AGENTS.md": "# Rules\n\none\n\ntwo\n\nthree\n",
+            "anvil.toml": f'index = "{INDEX}"\n[embedding]\nprovider = "none"\n',
+        },
+    )
+    program("agents", cwd=plain)
+    program("git", "install", cwd=plain)
+    assert "/AGENTS.md merge=anvil-agents\n" in (plain / ".gitattributes").read_text()
+    driver = run(plain, "config", "merge.anvil-agents.driver")
+    run(plain, "config", "merge.anvil-agents.driver", re.sub(r"^\S+", "anvil", driver))
+    commit(plain, "base", at=1_700_000_000)
+    run(plain, "branch", "-M", "main")
+    run(plain, "branch", "other")
+    agents = plain / "AGENTS.md"
+    for branch, word, page in (("other", "one" if not is_torn else "three", "left"), ("main", "three", "right")):
+        run(plain, "checkout", "-q", branch)
+        write(plain / "docs", {f"{page}.md": f"# The {page} page\n"})
+        agents.write_text(agents.read_text().replace(f"{word}\n", f"{word} {branch}\n"))
+        program("agents", cwd=plain)
+        commit(plain, branch, at=1_700_000_100)
+    done = subprocess.run(["git", "merge", "other"], cwd=plain, capture_output=True, text=True, check=False)
+    merged = agents.read_text()
+    assert (done.returncode != 0) == is_torn, done.stdout + done.stderr
+    assert "AGENTS.md has the map of one side. After the merge run: anvil agents" in done.stderr
+    assert merged.count("<<<<<<<") == is_torn and merged.count("<!-- anvil agents: docs -->") == 1
+    assert "three main" in merged and ("one other" in merged) != is_torn
+    _, marker, block = merged.partition("<!-- anvil agents")
+    assert marker and "<<<<<<<" not in block and "right.md" in block
+    program("agents", "--check", cwd=plain, code=1)
+    program("agents", cwd=plain)
+    assert "left.md" in agents.read_text() and "right.md" in agents.read_text()
+    program("git", "uninstall", cwd=plain)
+    assert not (plain / ".gitattributes").exists()
