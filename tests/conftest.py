@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from anvil.backends.embedding import local as embedding_local
 from anvil.backends.embedding.factory import create_provider
 from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.core.config.schema import EmbeddingSettings
-from tests.support import fork_server
+from tests.support import fork_server, model_memory
 
 PAGES = {
     "index.md": """\
@@ -147,6 +148,13 @@ def linked(link: Path, target: Path) -> None:
         link.symlink_to(target, target_is_directory=target.is_dir())
     except OSError:
         pytest.skip("links are not allowed here")
+
+
+@pytest.fixture(autouse=True)
+def remembered_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bundled model runs once for each text, except where it is the subject."""
+    if "unit/backends/embedding" not in request.path.as_posix():
+        monkeypatch.setattr(embedding_local, "_Session", model_memory.session)
 
 
 @pytest.fixture

@@ -1,0 +1,47 @@
+"""The bundled model in the process of the tests: it is loaded once, and it runs once for each text.
+
+Hundreds of tests index the same pages with the real model. Its vector of a text is always the same, which the tests of
+``tests/unit/backends/embedding`` show with a model of their own; there, and in other processes, nothing is remembered.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from anvil.backends.embedding import local
+from anvil.backends.embedding.model_files import BUNDLED, ModelDirectory
+from anvil.backends.embedding.provider import Vector
+
+_Session = local._Session
+_lock = threading.Lock()
+
+
+class _Remembering(_Session):
+    """The bundled model, which runs for a text that it has not seen. Failures are not kept."""
+
+    def __init__(self, directory: ModelDirectory) -> None:
+        super().__init__(directory)
+        self._seen: dict[tuple[int, ...], Vector] = {}
+
+    def run(self, ids: list[int]) -> Vector | str:
+        key = tuple(ids)
+        if key not in self._seen:
+            vector = super().run(ids)
+            if isinstance(vector, str):
+                return vector
+            self._seen[key] = vector
+        return self._seen[key].copy()
+
+
+_loaded: dict[str, _Remembering] = {}
+
+
+def session(directory: ModelDirectory) -> local._Session:
+    """The model of a folder: of the bundled one, that which is loaded already."""
+    if directory.path != BUNDLED:
+        return _Session(directory)
+    with _lock:
+        key = str(directory)
+        if key not in _loaded:
+            _loaded[key] = _Remembering(directory)
+        return _loaded[key]
