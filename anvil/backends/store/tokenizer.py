@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from anvil.core.search.query import words
+from anvil.core.search.query import compound_parts, words
 
 _BEYOND_ASCII = re.compile(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
 """A letter, number or mark outside ASCII. The tokenizer folds these, so a search by ASCII prefix would miss them."""
@@ -21,8 +21,9 @@ class Stemmer:
     def __init__(self, connection: apsw.Connection) -> None:
         self._tokenizer = connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
         self._token_of: dict[str, str] = {}
-        self.counts_again = lru_cache(maxsize=8192)(self.counts)
-        """``counts`` with a cache, for texts that each query scores, such as titles and breadcrumbs."""
+        self.heading_counts = lru_cache(maxsize=8192)(self._heading_counts)
+        """Token -> number of times in a title or breadcrumb, with a cache, because each query scores them. The parts of
+        a compound word count too, so ``TableOfContents`` is a heading with "table" and "contents"."""
 
     def __call__(self, word: str) -> list[str]:
         """The tokens of a word, mostly one."""
@@ -41,6 +42,11 @@ class Stemmer:
     def counts(self, text: str) -> dict[str, int]:
         """Token -> number of times in ``text``."""
         return self._counted(words(text.lower()))
+
+    def _heading_counts(self, text: str) -> dict[str, int]:
+        heading_words = words(text)
+        parts = [part for word in heading_words if word.isascii() for part in compound_parts(word)]
+        return self._counted([word.lower() for word in (*heading_words, *parts)])
 
     def counter(self, tokens: Collection[str]) -> Callable[[str], dict[str, int]]:
         """A faster ``counts`` for these tokens only: words that cannot give one of them are skipped.

@@ -21,6 +21,8 @@ FIELD_WEIGHTS = (2.0, 2.0, 1.0, 0.5)
 K1, B = 1.2, 0.75
 DENSE_WEIGHT = 0.5
 """Weight of the vectors; the words have 1."""
+GOOD_MATCH = 0.4
+"""Share of the score of a perfect match from which on words have their whole weight."""
 HEADING_WEIGHT = 0.3
 """Weight of the share of the query that is in the breadcrumb or the title."""
 PAGE_WEIGHT = 1.0
@@ -84,17 +86,33 @@ def fuse(
     lexical: NDArray[np.float64],
     coverage: NDArray[np.float64],
     dense: NDArray[np.float64] | None,
+    pages: Sequence[int],
+    perfect: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A score in 0..1 for each candidate (n,), and its summands (n, 3): words, heading and vectors (None: without).
 
-    ``lexical`` is divided by that of the best candidate. ``dense`` is in 0..1.
+    ``lexical`` is divided by that of the best candidate. Where that one has less than ``GOOD_MATCH`` of ``perfect``,
+    the score of a perfect match, words tell little about which page answers, so vectors decide more between the pages
+    (``pages``: of each candidate), but not between the sections of a page. ``dense`` is in 0..1.
     """
     best = lexical.max(initial=0.0)
     words, heading = lexical / best if best > 0 else lexical, HEADING_WEIGHT * coverage
     vectors, full = np.zeros_like(words), 1 + HEADING_WEIGHT
     if dense is not None:
         vectors, full = DENSE_WEIGHT * dense, full + DENSE_WEIGHT
+        words = _less(words, pages, 1 - min(best / (GOOD_MATCH * perfect), 1.0) if perfect > 0 else 0.0)
     return (words + heading + vectors) / full, np.stack((words, heading, vectors), axis=1) / full
+
+
+def _less(words: NDArray[np.float64], pages: Sequence[int], missing: float) -> NDArray[np.float64]:
+    """``words`` without the share ``missing`` of the best section of each page, so that the order in a page stays."""
+    if not missing:
+        return words
+    best_of_page: dict[int, float] = {}
+    for page, share in zip(pages, words.tolist(), strict=True):
+        best_of_page[page] = max(best_of_page.get(page, 0.0), share)
+    best_shares = np.array([best_of_page[page] for page in pages], np.float64)
+    return np.maximum(words - missing * best_shares, 0.0)
 
 
 def normalize(scores: NDArray[np.floating], mean: float, peak: float) -> NDArray[np.float64]:

@@ -155,11 +155,13 @@ def rank(
         cosines: list[tuple[float, float] | None] = [None] * len(rows)
     else:
         cosines = _cosines(nearness.similarities - scoring.PAGE_WEIGHT * nearness.pages, nearness.pages)
-    evidence = _evidence(index, query_weights, phrases, lexical, cosines)
-    fused, summands = scoring.fuse(lexical, coverage, dense)
+    perfect = _perfect_score(index, query_weights, phrases)
+    evidence = _evidence(query_weights, perfect, lexical, cosines)
+    pages = [row >> row_ids.CHUNK_BITS for row in rows]
+    fused, summands = scoring.fuse(lexical, coverage, dense, pages, perfect)
     scores = fused.tolist()
     if dense is not None:
-        scores = scoring.boost_siblings(scores, [row >> row_ids.CHUNK_BITS for row in rows])
+        scores = scoring.boost_siblings(scores, pages)
     results = (
         Ranked(round(score, SCORE_DIGITS), row, parts, proof)
         for score, row, parts, proof in zip(scores, rows, summands.tolist(), evidence, strict=True)
@@ -173,7 +175,8 @@ def by_cosine(index: CandidateIndex, text: str, chunks: Iterable[Near], count: i
     query_weights = weights(index, text)
     phrases = _phrases(index, query_weights)
     lexical, _ = _keyword_scores(index, [near.row for near in nearest], query_weights.tokens, list(phrases.values()))
-    evidence = _evidence(index, query_weights, phrases, lexical, [(near.cosine, near.page) for near in nearest])
+    perfect = _perfect_score(index, query_weights, phrases)
+    evidence = _evidence(query_weights, perfect, lexical, [(near.cosine, near.page) for near in nearest])
     return [
         Ranked(near.cosine, near.row, [0.0, 0.0, near.cosine], proof)
         for near, proof in zip(nearest, evidence, strict=True)
@@ -190,18 +193,24 @@ def _phrases(index: CandidateIndex, query_weights: Weights) -> dict[str, tuple[R
     }
 
 
+def _perfect_score(index: CandidateIndex, query_weights: Weights, phrases: Mapping[str, tuple[RowSet, float]]) -> float:
+    """The BM25F that a section with all words and phrases of the query approaches. A word that occurs nowhere counts as
+    the rarest of all."""
+    terms = query_weights.query.terms
+    missing_weight = sum(weight for token, (weight, _) in terms.items() if token not in query_weights.tokens)
+    known_weight = sum(query_weights.tokens.values()) + sum(weight for _, weight in phrases.values())
+    return (known_weight + missing_weight * scoring.idf(0, index.count())) * (scoring.K1 + 1)
+
+
 def _evidence(
-    index: CandidateIndex,
     query_weights: Weights,
-    phrases: Mapping[str, tuple[RowSet, float]],
+    perfect: float,
     lexical: NDArray[np.float64],
     cosines: Iterable[tuple[float, float] | None],
 ) -> list[Evidence]:
     """The evidence for each row. ``lexical``: its BM25F (n,). ``cosines``: its own and its page's, if it has any."""
     terms = query_weights.query.terms
     missing_weight = sum(weight for token, (weight, _) in terms.items() if token not in query_weights.tokens)
-    known_weight = sum(query_weights.tokens.values()) + sum(weight for _, weight in phrases.values())
-    perfect = (known_weight + missing_weight * scoring.idf(0, index.count())) * (scoring.K1 + 1)
     unknown = missing_weight / (sum(weight for weight, _ in terms.values()) or 1.0)
     shares = (lexical / (perfect or 1.0)).tolist()
     return [
@@ -241,11 +250,11 @@ def _keyword_scores(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """BM25F and heading coverage of each row."""
     texts = index.texts(rows)
-    repeated, counts = index.stem.counts_again, index.stem.counter(tokens)
+    headings, counts = index.stem.heading_counts, index.stem.counter(tokens)
     scores = []
     for row in rows:
         text = texts[row]
-        columns = (repeated(text.title), repeated(text.heading_path), counts(text.content), counts(text.terms))
+        columns = (headings(text.title), headings(text.heading_path), counts(text.content), counts(text.terms))
         phrase_weight = sum(weight for holders, weight in phrases if row in holders)
         fields = scoring.Fields(columns, text.length)
         scores.append(scoring.bm25f(fields, tokens, index.average_length, phrase_weight))

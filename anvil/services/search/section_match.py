@@ -53,7 +53,7 @@ class SectionChooser:
             padded = f" {' '.join(self._stem(text))} "
             phrase_weight = sum(weight for phrase, weight in self._phrases if phrase in padded)
         weights, lowered = self._weights.tokens, text.lower()
-        in_heading, in_text = self._stem.counts_again(heading), self._counts(text)
+        in_heading, in_text = self._stem.heading_counts(heading), self._counts(text)
         within = any(token not in in_text and (token[:-1] or token) in lowered for token in weights)
         derived = self._counts(lexicon.derived_terms(text)) if within else {}  # parts of longer words
         fields = scoring.Fields(({}, in_heading, in_text, derived), len(text.split()))
