@@ -613,13 +613,15 @@ class Anvil:
         source: DocumentSource | None = None,
         shard: str | None = None,
         executor: str | None = None,
+        version: str | None = None,
     ) -> BuildReport:
         """Build or update the index file. It is not written if nothing changed.
 
         ``force``: read and embed all documents again. ``previous``: further indexes whose vectors may be reused.
         ``source``: other documents than those of the working tree, such as the staged ones. ``shard``, such as
         ``3/8``: only this share of them, for :func:`anvil.services.build.merge.join`. ``executor``, such as
-        ``ray://head:10001``: the cluster that embeds them. Raises :class:`BuildError`.
+        ``ray://head:10001``: the cluster that embeds them. ``version``: of what the documents describe, such as
+        ``1.2.0``; the index says it to ``anvil deps``. Raises :class:`BuildError`.
         """
         # In a server, queries do not wait for a build: it writes another file, with a lock of its own.
         with nullcontext() if self._background else self._live.lock:
@@ -631,6 +633,7 @@ class Anvil:
                 force=force,
                 shard=shard,
                 executor=executor,
+                version=version,
             )
 
     def check(self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None) -> Changes:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from scripts import mcpb, server_json
+from scripts import docs_index, mcpb, server_json
 from scripts.project import MCP_NAME, OWNER, REPOSITORY, ROOT, version
 
 SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
@@ -155,7 +155,11 @@ def build(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         sys.exit(f"{folder} is not empty. Name a folder that is.")
-    wheel, _ = packages(folder)
+    docs_index.write()
+    try:
+        wheel, _ = packages(folder)
+    finally:
+        docs_index.INDEX.unlink()
     bundle = mcpb.build(wheel, folder)
     (folder / "server.json").write_text(server_json.text(bundle), encoding="utf-8", newline="\n")
     bill(wheel, folder / f"anvil-{version()}.cdx.json")

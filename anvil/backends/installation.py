@@ -16,6 +16,10 @@ from pathlib import Path
 
 DISTRIBUTION = "anvil-docs"
 """Anvil's name in package registries."""
+OWN_INDEX = Path(__file__).parents[1] / "index.db"
+"""The index of Anvil's own documentation, which the released wheel carries, as any package can."""
+OWN_DOCS = Path(__file__).parents[2] / "docs"
+"""Anvil's own documentation in a checkout."""
 _SPECIAL = re.compile(r"[\s<>|&^()%!;,]")
 
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "index": "build",
     "check": "check",
     "search": "search",
+    "docs": "docs",
     "grep": "grep",
     "show": "show",
     "list": "list",

@@ -37,6 +37,8 @@ _ADDRESS = re.compile(r"^(it leads to|its canonical address is) .*")
 @click.option(
     "--force", is_flag=True, help="Read and embed all pages again. Where the provider fails, the old vector stays."
 )
+@click.option("--docs-version", metavar="VERSION", help="The version that the pages describe; 'anvil deps' reads it.")
+@click.option("--manifest", is_flag=True, help="Also write the manifest: index.json next to index.db, for publishing.")
 @click.option("--previous", metavar="FILE", multiple=True, help="An index whose vectors may be reused (repeatable).")
 @click.option("--verbose", "-v", is_flag=True, help="Name each page of the site that is left out.")
 @options.as_json
@@ -56,6 +58,8 @@ def command(
     executor: str | None,
     tracked: bool,
     force: bool,
+    docs_version: str | None,
+    manifest: bool,
     previous: tuple[str, ...],
     verbose: bool,
     as_json: bool,
@@ -73,7 +77,13 @@ def command(
         in_git = options.in_git(opened, staged) if tracked else None
         updated = agents.update(opened, source) if source is not None and ref is None and shard is None else ()
         options.warn_of_unrun_plugin(opened)
-        report = opened.index(force=force, previous=previous, source=source, shard=shard, executor=executor)
+        report = opened.index(
+            force=force, previous=previous, source=source, shard=shard, executor=executor, version=docs_version
+        )
+        if manifest:
+            from anvil.backends.store import manifest_file
+
+            manifest_file.write_manifest(opened.index_path)
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
         unstaged = agents.unstaged(opened) if in_git is not None else None
         is_site = source is None and opened.config.site.folder is not None

@@ -58,7 +58,8 @@ def build(
     ``previous``: further indexes whose vectors may be reused. One that cannot be used is named in the report's reasons.
     If there is no index yet, the first of them is the start. ``force``: read and embed all pages again; where the
     provider fails, the old vector stays. ``shard``: only its pages; the manifest names the shard. ``executor``: embeds
-    the texts. ``pages``: the addresses of the published pages. ``pageless``: the reason to report when the source has
+    the texts. ``pages``: the addresses of the published pages. ``version``: of what the pages describe; an
+    index that is unchanged keeps its own. ``pageless``: the reason to report when the source has
     no page (a shard may have none). A build from plain files replaces an index that was built with a site only with
     ``force``: the index would lose the site's addresses, and get the files that the site excludes.
     Raises :class:`IndexBusy` when another process still builds the same index after ``lock_timeout_s`` seconds, and
@@ -71,6 +72,8 @@ def build(
 
     def says_all(standing: Reader | None, path: Path) -> BuildReport | None:
         report = unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.excluded_hashes)
+        if standing is not None and version is not None and standing.meta().get("version") != version:
+            return None
         return report and replace(report, reasons=empty())
 
     def empty() -> tuple[str, ...]:

@@ -158,6 +158,7 @@ class DocsCorpus:
         force: bool = False,
         shard: str | None = None,
         executor: str | None = None,
+        version: str | None = None,
     ) -> BuildReport:
         """Bring the index file in line with ``source`` (default: the folder); see :meth:`anvil.Anvil.index`."""
         from anvil.backends.embedding import ray_cluster
@@ -188,6 +189,7 @@ class DocsCorpus:
             if executor
             else None,
             lock_timeout_s=lock_timeout_s,
+            version=version,
         )
         if of_site:
             return self._build_site(build, previous)

@@ -24,7 +24,7 @@ from tests.support.dependency_servers import (
     wheel,
 )
 from tests.support.in_process import complaint, printed, program
-from tests.support.index_server import Server, serving
+from tests.support.index_server import Answer, Server, serving
 from tests.support.repositories import isolated
 
 __all__ = ["isolated"]
@@ -224,6 +224,25 @@ def test_an_index_that_the_documentation_site_publishes(project: Path, server: S
     assert "is up to date" in program("deps", "sync", cwd=project).stdout  # what was locked still answers
     forget_cache(tmp_path)
     assert "Its publisher replaced it" in program("deps", "sync", cwd=project, code=1).stderr
+
+
+def test_an_index_that_says_of_which_version_it_is(project: Path, server: Server, tmp_path: Path) -> None:
+    urls = {"Documentation": f"{server.url}/beacon/"}
+    publish_wheel(server, "beacon", "1.0.0", wheel("beacon", "1.0.0", urls=urls))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/index.md").write_text(PAGE, encoding="utf-8")
+    build = ("build", "docs", "--index", "site/index.db", "--manifest", "--docs-version")
+    (tmp_path / "site").mkdir()
+    for version in ("0.9.0", "1.0.0"):
+        assert "unchanged" not in program(*build, version, cwd=tmp_path).stdout
+        for name in ("index.db", "index.json"):
+            server.answers[f"/beacon/anvil/{name}"] = Answer((tmp_path / "site" / name).read_bytes())
+        done = program("deps", "add", "beacon", "--explain", cwd=project, code=int(version != "1.0.0"))
+        assert ("is of version 0.9.0" in done.stdout) == (version == "0.9.0")
+    assert locked(project)[0].source == "site"
+    before = (tmp_path / "site/index.db").read_bytes()
+    program("build", "docs", "--index", "site/index.db", cwd=tmp_path)  # nothing changed, and nothing is written
+    assert (tmp_path / "site/index.db").read_bytes() == before
 
 
 def index(tmp_path: Path, page: str = PAGE) -> bytes:

@@ -86,7 +86,7 @@ def test_a_member_twice(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "p", "w") as opened, pytest.warns(UserWarning, match="Duplicate"):
         opened.writestr("docs/a.md", b"1")
         opened.writestr("docs/a.md", b"2")
-    with pytest.raises(ArtifactRejected, match="'docs/a.md' twice"):
+    with pytest.raises(ArtifactRejected, match=r"'docs/a\.md' twice"):
         archive.members(tmp_path / "p", "lib.whl")
 
 

@@ -1,0 +1,50 @@
+"""``anvil docs``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from anvil.interfaces.cli import options, output
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.models.documents import Progress
+
+
+@click.command("docs", epilog='Example: anvil docs "how do I keep the index fresh?"')
+@click.option("--top-k", "-k", type=click.IntRange(1, 20), default=3, show_default=True, help="Results, 1 to 20.")
+@options.as_json
+@options.question
+def command(top_k: int, as_json: bool, query: str) -> None:
+    """Ask Anvil's own documentation. The package carries its index, so this works offline."""
+    from anvil.interfaces.cli import search
+
+    with output.progress() as progress, _opened(progress) as opened:
+        explained = opened.explain(query, top_k)
+        root = str(opened.docs_root) if opened.docs_root is not None else ""
+    if as_json:
+        output.print_json(explained.result)
+        return
+    for note in explained.result.freshness.notes:
+        output.warn(note)
+    output.say(search.rendered(explained.result, explained.spans, query, {None: output.relative(root) if root else ""}))
+
+
+def _opened(progress: Progress) -> Anvil:
+    """The index that the package carries; in a checkout, its documentation."""
+    import anvil
+    from anvil.backends import installation, user_dirs
+    from anvil.core.config.schema import Config
+    from anvil.errors import ArtifactMissing
+
+    if installation.OWN_INDEX.is_file():
+        return anvil.open(index=installation.OWN_INDEX, config=Config(), progress=progress)
+    if not (installation.OWN_DOCS / "index.md").is_file():
+        raise ArtifactMissing(
+            "This installation does not carry its documentation. Install a release: pip install --upgrade anvil-docs"
+        )
+    index = user_dirs.cache() / "own-docs" / "index.db"
+    index.parent.mkdir(parents=True, exist_ok=True)
+    return anvil.open(installation.OWN_DOCS, index, config=Config(), progress=progress)

@@ -1,0 +1,44 @@
+"""``anvil docs``: Anvil's own documentation, from the index that the package carries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anvil.backends import installation
+from anvil.core.dependencies import carried
+from scripts import docs_index
+from tests.support.in_process import complaint, printed, program
+
+
+@pytest.fixture(scope="module")
+def own_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return docs_index.write(tmp_path_factory.mktemp("own") / "index.db", provider="none")
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_it_answers_from_the_index_in_the_package(own_index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "OWN_INDEX", own_index)
+    done = program("docs", "documentation", "of", "my", "dependencies", "in", "anvil.lock", "sync")
+    assert "guides/dependencies.md:" in done.stdout and "/guides/dependencies/#" in done.stdout
+    result = printed("docs", "--top-k", "1", "--json", "keep the index fresh")
+    assert len(result["results"]) == 1
+
+
+def test_a_checkout_answers_from_its_pages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(installation, "OWN_INDEX", tmp_path / "none.db")
+    monkeypatch.setattr(installation, "OWN_DOCS", tmp_path)
+    assert "does not carry its documentation" in complaint("docs", "question")
+    (tmp_path / "index.md").write_text("# Lighthouse\n\nIt watches servers.\n", encoding="utf-8")
+    assert "index.md:" in program("docs", "watches servers").stdout
+
+
+def test_the_same_pages_give_the_same_bytes(own_index: Path, tmp_path: Path) -> None:
+    again = docs_index.write(tmp_path / "index.db", provider="none")
+    assert again.read_bytes() == own_index.read_bytes()
+    assert carried.find(["anvil/index.db"]).index == docs_index.INDEX.relative_to(docs_index.ROOT).as_posix()
