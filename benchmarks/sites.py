@@ -38,8 +38,8 @@ from anvil.core.html.words import words
 
 HEADINGS = "h1, h2, h3, h4, h5, h6"
 MARKUP = re.compile(
-    r"^---\n.*?\n---\n|^(`{3,}|~{3,})[^\n]*|^\.\. [^\n]*|^:::[^\n]*|^!!![^\n]*|<[^>]+>|\{[^}\n]*\}|\]\([^)]*\)|:[\w:-]+:|"
-    r"`_|<!--.*?-->|^import [^\n]*|https?://\S+|^ *:[\w-]+:[^\n]*",
+    r"^---\n.*?\n---\n|^(`{3,}|~{3,})[^\n]*|^\.\. [^\n]*|^:::[^\n]*|^!!![^\n]*|<[^>]+>|\{[^}\n]*\}|\]\([^)]*\)|"
+    r":[\w:-]+:|`_|<!--.*?-->|^import [^\n]*|https?://\S+|^ *:[\w-]+:[^\n]*",
     re.M | re.S,
 )
 """Parts of sources that are not text: front matter, directives, tags, attributes, targets of links."""
