@@ -8,8 +8,9 @@ HEAD = """\
 # MCP clients
 
 The programs that `anvil init --client NAME` sets up, and that `anvil doctor` examines. The guide
-[Serve](../guides/serve.md#clients) says how. In paths, `~` is the home folder, `{config}` is `~/.config` (on Windows
-`%APPDATA%`), and `{app}` is the same (on macOS `~/Library/Application Support`). The last columns have the key of the
+[Serve](../guides/serve.md#clients) says how. In paths, `~` is the home folder, `{xdg}` is `$XDG_CONFIG_HOME` or
+`~/.config`, `{config}` is the same (on Windows `%APPDATA%`), and `{app}` is `{config}` (on macOS
+`~/Library/Application Support`). The last columns have the key of the
 servers in the file, and the page that documents the format, with the date on which it was read.
 
 This page is generated from the code.

@@ -91,11 +91,11 @@ def located(path: str, project: Path, home: Path, platform: str, environment: Ma
     if path.startswith("~/"):
         return home / path[2:]
     base, _, rest = path.partition("/")
-    if base not in ("{app}", "{config}"):
+    if base not in ("{app}", "{config}", "{xdg}"):
         return project / path
-    if platform == "win32":
+    if platform == "win32" and base != "{xdg}":
         folder = Path(environment.get("APPDATA") or home / "AppData" / "Roaming")
-    elif platform == "darwin":
+    elif platform == "darwin" and base != "{xdg}":
         folder = home / "Library" / "Application Support" if base == "{app}" else home / ".config"
     else:
         folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")

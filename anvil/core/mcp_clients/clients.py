@@ -1,8 +1,8 @@
 """The MCP clients that Anvil sets up: where each keeps its servers, and the form of an entry.
 
-To add a client, add an entry to :data:`CLIENTS`. Paths begin with ``~/`` (the home folder), ``{config}/`` (the folder
-of configuration files: ``~/.config``, on Windows ``%APPDATA%``) or ``{app}/`` (the same, on macOS
-``~/Library/Application Support``). Others are relative to the project.
+To add a client, add an entry to :data:`CLIENTS`. Paths begin with ``~/`` (the home folder), ``{xdg}/`` (the folder of
+configuration files by the XDG specification: ``~/.config``), ``{config}/`` (the same, on Windows ``%APPDATA%``) or
+``{app}/`` (as ``{config}/``, on macOS ``~/Library/Application Support``). Others are relative to the project.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class Client:
     """Paths of its file for all projects of a user."""
     user_on_windows: str = ""
     """That path on Windows, where it differs."""
+    has_other_settings: bool = False
+    """Whether its file holds more than servers."""
     settings: str = ""
     """The place to paste an entry, for a client without such a file."""
     settings_scope: Scope = "user"
@@ -105,6 +107,7 @@ CLIENTS: Mapping[str, Client] = {
         user=("{config}/zed/settings.json",),
         key="context_servers",
         extra={"source": "custom"},  # older versions require it, newer ones ignore it
+        has_other_settings=True,
         signs=("{config}/zed", ".zed"),
     ),
     "codex": Client(
@@ -115,6 +118,7 @@ CLIENTS: Mapping[str, Client] = {
         user=("~/.codex/config.toml",),
         format="toml",
         key="mcp_servers",
+        has_other_settings=True,
         signs=(".codex", "~/.codex"),
     ),
     "gemini-cli": Client(
@@ -123,6 +127,7 @@ CLIENTS: Mapping[str, Client] = {
         verified="2026-11-22",
         project=(".gemini/settings.json",),
         user=("~/.gemini/settings.json",),
+        has_other_settings=True,
         signs=(".gemini", "GEMINI.md", "~/.gemini"),
     ),
     "opencode": Client(
@@ -130,11 +135,12 @@ CLIENTS: Mapping[str, Client] = {
         documentation="https://opencode.ai/docs/mcp-servers/",
         verified="2026-11-22",
         project=("opencode.json", "opencode.jsonc"),
-        user=("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
+        user=("{xdg}/opencode/opencode.json", "{xdg}/opencode/opencode.jsonc"),
         key="mcp",
         arguments="",
         extra={"type": "local", "enabled": True},
-        signs=("opencode.json", "opencode.jsonc", ".opencode", "~/.config/opencode"),
+        has_other_settings=True,
+        signs=("opencode.json", "opencode.jsonc", ".opencode", "{xdg}/opencode"),
     ),
     "windsurf": Client(
         title="Windsurf",
@@ -207,14 +213,15 @@ CLIENTS: Mapping[str, Client] = {
         title="Goose",
         documentation="https://block.github.io/goose/docs/guides/config-files",
         verified="2026-11-22",
-        user=("~/.config/goose/config.yaml",),
+        user=("{xdg}/goose/config.yaml",),
         user_on_windows="{config}/Block/goose/config/config.yaml",
         format="yaml",
         key="extensions",
         command="cmd",
         name="name",
         extra={"type": "stdio", "enabled": True, "timeout": 300},
-        signs=("~/.config/goose", "{config}/Block/goose", ".goosehints"),
+        has_other_settings=True,
+        signs=("{xdg}/goose", "{config}/Block/goose", ".goosehints"),
     ),
     "lm-studio": Client(
         title="LM Studio",

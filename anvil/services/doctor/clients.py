@@ -54,10 +54,15 @@ def _file(place: Place, name: str, file: ClientFile) -> Iterator[Finding]:
     client, shown = file.client, place.shown(file.path)
     scope = () if file.scope == client.scopes[0] else ("--scope", file.scope)
     try:
-        servers = listed(file.path.read_text("utf-8"), client)
+        data = file.path.read_bytes()
+        servers = listed(data.decode(), client)
     except (ConfigError, UnicodeDecodeError) as error:
-        text = f"{shown} cannot be read: {error}. Correct it, or move it away and write a new one:"
-        yield Finding("clients", "wrong", text, f"{_aside(place, file.path)} && {_init(place, name, *scope)}")
+        text = f"{shown} cannot be read: {error}. Correct it"
+        if not client.has_other_settings:
+            renewal = f"{_aside(place, file.path)} && {_init(place, name, *scope)}"
+            yield Finding("clients", "wrong", f"{text}, or move it away and write a new one:", renewal)
+        elif b"anvil" in data:
+            yield Finding("clients", "wrong", f"{text}.")
         return
     except OSError as error:
         yield Finding("clients", "wrong", f"{shown} cannot be read ({error.strerror}).")

@@ -197,8 +197,8 @@ def test_the_file_for_all_projects_of_a_user(project: Path) -> None:
 
 def test_toml_and_yaml_keep_their_comments(project: Path) -> None:
     codex = write(project, {".codex/config.toml": "# mine\n[mcp_servers.other] # keep\ncommand = 'x'\n"})
-    goose = write(Path.home(), {".config/goose/config.yaml": "# mine\nextensions:\n  other: # keep\n    enabled: no\n"})
-    for name, file in (("codex", codex / ".codex/config.toml"), ("goose", goose / ".config/goose/config.yaml")):
+    goose = write(Path.home(), {"goose/config.yaml": "# mine\nextensions:\n  other: # keep\n    enabled: no\n"})
+    for name, file in (("codex", codex / ".codex/config.toml"), ("goose", goose / "goose/config.yaml")):
         before = file.read_text()
         diff = program("init", "--client", name, cwd=project).stdout
         assert [line for line in diff.splitlines()[2:] if line.startswith("-")] == []

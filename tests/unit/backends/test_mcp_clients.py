@@ -198,6 +198,8 @@ def test_each_client_has_a_file_on_each_system_or_settings(name: str, platform: 
         ("darwin", "{config}/zed/x.json", ".config/zed/x.json"),
         ("win32", "{config}/zed/x.json", "AppData/Roaming/zed/x.json"),
         ("linux", "~/.codex/x.toml", ".codex/x.toml"),
+        ("win32", "{xdg}/opencode/x.json", ".config/opencode/x.json"),
+        ("darwin", "{xdg}/opencode/x.json", ".config/opencode/x.json"),
     ],
 )
 def test_where_files_are(platform: str, path: str, expected: str) -> None:

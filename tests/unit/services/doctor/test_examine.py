@@ -441,6 +441,15 @@ def test_a_client_that_cannot_start_the_server(
     healed("clients", "wrong", said)
 
 
+def test_a_broken_file_with_other_settings_is_left_to_its_owner(on_path: Path) -> None:
+    """It is not moved away; and it is no matter of Anvil's if it does not name Anvil."""
+    file = write(on_path, {".codex/config.toml": "model = "}) / ".codex/config.toml"
+    assert "No MCP client" in finding("clients").text
+    file.write_text('[mcp_servers.docs]\ncommand = "anvil\n')
+    found = finding("clients")
+    assert found.verdict == "wrong" and "cannot be read" in found.text and not found.mend
+
+
 @posix
 def test_a_client_that_knows_nothing_yet(on_path: Path) -> None:
     found = finding("clients")
