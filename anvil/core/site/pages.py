@@ -13,6 +13,8 @@ from anvil.core.config.schema import SiteOptions
 from anvil.core.site import addresses, editions
 from anvil.models.documents import Skipped
 
+MAX_PATHS_SHOWN = 3
+"""Pages that a message names for each reason to leave some out."""
 MAX_LISTING_WORDS = 30
 """Words outside of its links that a page of tags or a listing may have."""
 MAX_SPECIAL_WORDS = 100
@@ -27,6 +29,7 @@ _SPECIAL = (
     (re.compile(r"(?:.*/)?_modules/.*"), "it shows source code"),
     (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
 )
+_LEADS_TO = re.compile(r"^(it leads to|its canonical address is) .*")
 _LISTING = re.compile(r"(?:.*/)?(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)")
 
 
@@ -109,6 +112,18 @@ def choose(
         root = options.url.rstrip("/") + "/" if options.url else base
         pages.append(SitePage(path, address, urljoin(root, address) if root else None, version, language, page))
     return Pages(tuple(pages), tuple(left_out), ())
+
+
+def left_out(skipped: Sequence[Skipped]) -> list[str]:
+    """What is left out of a site, for people: a line for each reason, with some paths."""
+    paths: dict[str, list[str]] = {}
+    for item in skipped:
+        paths.setdefault(_LEADS_TO.sub(r"\1 another page", item.reason), []).append(item.path)
+    lines = []
+    for reason, named in sorted(paths.items(), key=lambda item: (-len(item[1]), item[0])):
+        more = f" and {len(named) - MAX_PATHS_SHOWN:,} more" if len(named) > MAX_PATHS_SHOWN else ""
+        lines.append(f"left out {', '.join(named[:MAX_PATHS_SHOWN])}{more}: {reason}")
+    return lines
 
 
 def _address(

@@ -12,6 +12,8 @@ from anvil.core.site.pages import SitePage
 
 ENDINGS = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".ipynb", ".mdoc", ".txt", ".qmd", ".org", ".html")
 """The endings of files that generators make pages of, the likeliest first."""
+GLOBS = tuple(f"**/*{ending}" for ending in (".rst", ".adoc", ".ipynb", ".mdoc", ".qmd", ".org"))
+"""The files that are sources of a site's pages, in addition to those that are pages themselves."""
 _NUMBERED = re.compile(r"^\d+[-_.\s]+(?=[^\d])")
 
 

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from anvil.backends.git.repository import Repository
 from anvil.backends.git.tracked_file import TrackedIndex
 from anvil.core.pluralize import counted
+from anvil.core.site import pages
 from anvil.errors import AnvilError, ArtifactError, BuildError
 from anvil.interfaces.ci import findings, questions, summary
 from anvil.interfaces.ci.annotations import annotate, in_checkout, notes
@@ -40,10 +41,11 @@ class Order:
     """The options of ``anvil ci``. ``keep``: the folder that is kept between runs. ``kept_key``: the cache key from
     which it was restored. ``mark_stale``: whether stale pages get a warning. ``tests``: a file of questions; ``true``
     for the nearest ``anvil-tests.toml``. ``fail_level``: the lowest level of finding that fails; None for that of the
-    configuration."""
+    configuration. ``site``: the folder of a built site."""
 
     docs: str | None = None
     index: str | None = None
+    site: str | None = None
     config: str | None = None
     provider: str | None = None
     previous: tuple[str, ...] = ()
@@ -153,7 +155,7 @@ def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
             host.annotate(
                 "error",
                 f"{_shown(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
-                f"from the documents. Run '{'mkdocs' if contents.of_site else 'anvil'} build' and commit the index.",
+                f"from the documents. {_way_out(opened, contents.of_site)}",
             )
         else:
             host.line(f"{_shown(opened.index_path)} is fresh: no page differs from the documents.")
@@ -163,6 +165,13 @@ def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     host.output(values)
     host.summarize(summary.render(contents))
     return not changes and not stale_files, values
+
+
+def _way_out(opened: Anvil, of_site: bool) -> str:
+    """How to update a stale index."""
+    if opened.config.site.folder is not None:
+        return f"Build the site, and run 'anvil build --site {_shown(opened.base / opened.config.site.folder)}'."
+    return f"Run '{'mkdocs' if of_site else 'anvil'} build' and commit the index."
 
 
 def _stale_agent_files(opened: Anvil, order: Order) -> tuple[str, ...]:
@@ -285,7 +294,8 @@ def _of_base(opened: Anvil, order: Order, keep: Path | None) -> Iterator[Path | 
 def _opened(order: Order, host: Host) -> Anvil:
     import anvil
 
-    return anvil.open(order.docs, order.index, order.provider, order.config, progress=_Lines(host))
+    given = order.docs, order.index, order.provider, order.config
+    return anvil.open(*given, site=order.site, progress=_Lines(host))
 
 
 class _Lines:
@@ -400,7 +410,11 @@ def _size(reader: Reader, path: Path) -> summary.Size:
 
 def _warn(report: BuildReport, opened: Anvil, host: Host) -> None:
     warnings: list[tuple[str, str | None]] = [(reason, None) for reason in report.reasons]
-    warnings += [(f"Skipped: {skipped.reason}", in_checkout(opened, skipped.path)) for skipped in report.skipped]
+    if opened.config.site.folder is None:
+        warnings += [(f"Skipped: {skipped.reason}", in_checkout(opened, skipped.path)) for skipped in report.skipped]
+    else:
+        for line in pages.left_out(report.skipped):
+            host.line(line)
     for failure in report.failed:
         warnings.append((f"Not embedded, found by keyword only: {failure.path}: {failure.reason}", None))
     for message, file in warnings[: MAX_WARNINGS - 1]:

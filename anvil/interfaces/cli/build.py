@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from anvil.core.pluralize import counted
+from anvil.core.site import pages
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 from anvil.models.documents import BuildReport, Skipped
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 MAX_FAILURES_SHOWN = 10
 """Passages without a vector that get a line each."""
-MAX_PATHS_SHOWN = 3
-"""Pages that are named for each reason to leave some out."""
-_ADDRESS = re.compile(r"^(it leads to|its canonical address is) .*")
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
@@ -87,7 +84,7 @@ def command(
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
         unstaged = agents.unstaged(opened) if in_git is not None else None
         is_site = source is None and opened.config.site.folder is not None
-        skipped = left_out(report.skipped) if is_site and not verbose else each_skipped(report.skipped)
+        skipped = pages.left_out(report.skipped) if is_site and not verbose else each_skipped(report.skipped)
         return Built(report, next_step, tuple(updated), unstaged, () if is_site and quiet else tuple(skipped))
 
     with output.progress(quiet) as progress:
@@ -145,18 +142,6 @@ def _print(built: Built, before: str, quiet: bool) -> None:
 def each_skipped(skipped: Sequence[Skipped]) -> list[str]:
     """A line for each file that is left out."""
     return [f"skipped {item.path}: {item.reason}" for item in skipped]
-
-
-def left_out(skipped: Sequence[Skipped]) -> list[str]:
-    """What is left out of a site, in a line for each reason."""
-    paths: dict[str, list[str]] = {}
-    for item in skipped:
-        paths.setdefault(_ADDRESS.sub(r"\1 another page", item.reason), []).append(item.path)
-    lines = []
-    for reason, named in sorted(paths.items(), key=lambda item: (-len(item[1]), item[0])):
-        more = f" and {len(named) - MAX_PATHS_SHOWN:,} more (--verbose)" if len(named) > MAX_PATHS_SHOWN else ""
-        lines.append(f"left out {', '.join(named[:MAX_PATHS_SHOWN])}{more}: {reason}")
-    return lines
 
 
 def summary(report: BuildReport) -> str:

@@ -20,6 +20,7 @@ from anvil.models.lint import LEVELS, Level
     type=click.Choice(["build", "check", "lint", "test", "plan", "artifact"]),
 )
 @options.common
+@options.site
 @click.option(
     "--previous",
     metavar="SOURCE",
@@ -58,6 +59,7 @@ def command(
     index: str | None,
     config: str | None,
     provider: str | None,
+    site: str | None,
     previous: tuple[str, ...],
     shard: str | None,
     keep: str | None,
@@ -83,6 +85,7 @@ def command(
     order = run.Order(
         docs or None,
         index or None,
+        site or None,
         config or None,
         provider or None,
         previous,

@@ -6,6 +6,7 @@ text. :func:`view_of` is the folder as documents for a server whose index was bu
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from anvil.backends.store import verify
 from anvil.backends.store.reader_protocol import IndexReader
 from anvil.backends.store.rows import StoredDocument
 from anvil.core import staleness
+from anvil.core.site import sources
 from anvil.models.documents import Changes, Document, Scan, Skipped
 
 SITE_KEYS = ("edit_url", "language", "version")
@@ -57,6 +59,9 @@ def compared(index: IndexReader, tree: DocumentSource) -> Changes:
     return staleness.compare(indexed, view_of(tree, index).scan(indexed).entries)
 
 
+_OTHER_FORMATS = frozenset(posixpath.splitext(pattern)[1] for pattern in sources.GLOBS)
+
+
 class SiteView(SourceWrapper):
     """See :func:`view_of`."""
 
@@ -74,8 +79,19 @@ class SiteView(SourceWrapper):
         seen = super().scan(indexed)
         if seen is not self._seen:
             entries = {path: blob for path, blob in seen.entries.items() if hash_path(path) not in self.excluded_hashes}
+            entries |= self._of_other_formats(seen.entries)
             self._seen, self._shown = seen, Scan(entries, seen.skipped)
         return self._shown
+
+    def _of_other_formats(self, entries: Mapping[str, str]) -> dict[str, str]:
+        """Sources in formats of which the tree lists no file. They are not compared, so they stay as they are."""
+        listed = {posixpath.splitext(path)[1] for path in entries}
+        indexed = self._index.blob_ids().items()
+        return {
+            path: blob
+            for path, blob in indexed
+            if posixpath.splitext(path)[1] in _OTHER_FORMATS - listed and path not in entries
+        }
 
     def read(self, path: str) -> Document | Skipped:
         document = super().read(path)

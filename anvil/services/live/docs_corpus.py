@@ -62,6 +62,22 @@ class DocsCorpus:
 
         return open_tree.working_tree(self.folder, self.config.source)
 
+    @cached_property
+    def site_tree(self) -> DocumentSource | None:
+        """The sources of the pages of a site in :attr:`folder`, of which a site generator may read other formats."""
+        if self.folder is None:
+            return None
+        from anvil.backends.sources import open_tree
+        from anvil.core.site import sources
+
+        options = self.config.source
+        return open_tree.working_tree(self.folder, replace(options, include=(*options.include, *sources.GLOBS)))
+
+    @property
+    def _compared(self) -> DocumentSource | None:
+        """The documents that an index is compared with, if it is of this folder."""
+        return self.tree if self.site_folder is None else self.site_tree
+
     def documents(self, progress: Progress = silent) -> DocumentSource | None:
         """What is indexed: the pages of the site, else the documents in :attr:`folder`."""
         if self.site_folder is None:
@@ -72,7 +88,7 @@ class DocsCorpus:
             self._site_source = SiteFolder(
                 self.site_folder,
                 self.config.site,
-                self.tree,
+                self.site_tree,
                 docs=self.folder,
                 is_certain=not self._index_only,
                 limit=self.config.source.max_file_bytes,
@@ -90,20 +106,21 @@ class DocsCorpus:
     @cached_property
     def _is_of_folder(self) -> bool:
         """Whether at least half of the pages of the index are in the folder, by their paths."""
-        if self.tree is None:
+        tree = self._compared
+        if tree is None:
             return False
         try:
             with self.location.open() as reader:
                 indexed = reader.blob_ids()
         except ArtifactError:
             return False  # the first query raises it
-        entries = self.tree.scan(indexed).entries
+        entries = tree.scan(indexed).entries
         return len(indexed.keys() & entries.keys()) * 2 >= max(len(indexed), 1)
 
     @property
     def source(self) -> DocumentSource | None:
         """The documents that answers are compared with; None when there is only an index."""
-        return self.tree if self.docs_root is not None else None
+        return self._compared if self.docs_root is not None else None
 
     @property
     def provider(self) -> EmbeddingProvider:
