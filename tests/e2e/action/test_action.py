@@ -20,6 +20,7 @@ from anvil.backends.store import manifest_file
 from anvil.core import manifest
 from anvil.interfaces.ci import program_key
 from tests.conftest import PAGES, write
+from tests.support import html_sites
 from tests.support.action_runner import OFFLINE, STANDS, Job
 from tests.support.commits import program_folder
 from tests.support.environments import wheel as built
@@ -129,6 +130,19 @@ def test_builds_installs_uploads_and_keeps(checkout: Path, job: NewJob, tmp_path
 
     program = first.temp / "anvil/bin/anvil"
     assert first.temp in Path(anvil_of(program, first)).parents, "the program is the one that was installed"
+
+
+def test_a_site_is_indexed_with_its_sources(checkout: Path, job: NewJob) -> None:
+    work = job()
+    site = html_sites.site(checkout / "site")
+    html_sites.docs(checkout / "pages")
+    done = work.use(ROOT, site="site", docs="pages", provider="none")
+    assert done.succeeded, done.log
+    assert done.outputs["index-path"] == str(site / "anvil/index.db") and done.outputs["pages"] == "3"
+    assert "left out 404.html: it is the page for addresses that do not exist" in done.log
+    write(checkout / "pages", {"index.md": "# Start\n\nEdited.\n"})
+    stale = work.use(ROOT, site="site", docs="pages", provider="none", mode="check")
+    assert not stale.succeeded and "anvil build --site site" in stale.log
 
 
 def anvil_of(program: Path, job: Job) -> str:
