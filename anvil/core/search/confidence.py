@@ -61,8 +61,12 @@ class Fits:
 
     def confidence(self, evidence: Evidence) -> float:
         """The probability that the section answers, 0..1, rounded."""
+        return round(logistic(self.log_odds(evidence)), DIGITS)
+
+    def log_odds(self, evidence: Evidence) -> float:
+        """The log-odds of that probability."""
         fit = self.vectors if self.vectors is not None and evidence.cosine is not None else self.words
-        return round(probability(fit, evidence), DIGITS)
+        return log_odds(fit, evidence)
 
 
 def features(evidence: Evidence) -> tuple[float, float, float, float, float]:
@@ -78,9 +82,19 @@ def features(evidence: Evidence) -> tuple[float, float, float, float, float]:
 
 def probability(fit: Fit, evidence: Evidence) -> float:
     """The probability that the section answers, in 0..1; higher for more words held and for higher cosines."""
+    return logistic(log_odds(fit, evidence))
+
+
+def log_odds(fit: Fit, evidence: Evidence) -> float:
+    """The log-odds of :func:`probability`."""
     coefficients = (fit.words, fit.short, fit.unknown, fit.cosine, fit.page)
-    total = fit.intercept + sum(map(operator.mul, coefficients, features(evidence)))
-    return 1 / (1 + math.exp(-max(min(total, 500.0), -500.0)))
+    total: float = fit.intercept + sum(map(operator.mul, coefficients, features(evidence)))
+    return total
+
+
+def logistic(log_odds: float) -> float:
+    """The probability of log-odds."""
+    return 1 / (1 + math.exp(-max(min(log_odds, 500.0), -500.0)))
 
 
 def note(confidences: Iterable[float], minimum: float = 0.0) -> str | None:

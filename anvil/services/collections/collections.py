@@ -228,13 +228,13 @@ class Collections:
             raise ConfigError(f"min_confidence is {min_confidence}. Use a value from 0 to 1.")
         embedded = (member.live.embed_query(query, mode) for member in members)
         question = next((question for question in embedded if question is not None), None)
-        from anvil.services.search.searcher import Explained, Searcher
-        from anvil.services.search.union_index import Part, UnionIndex, place_of
+        from anvil.services.search import several
+        from anvil.services.search.searcher import Explained
 
         with ExitStack() as stack:
             opened, problems = self._open(stack, members, SearchRequest(query, mode, file_filter))
-            union = UnionIndex([Part(copy.searcher.index, copy.searcher.semantic) for _, copy in opened])
-            ranked = Searcher(union, self._provider).search(
+            ranked, places = several.search(
+                [copy.searcher for _, copy in opened],
                 query,
                 top_k,
                 file_filter,
@@ -244,7 +244,6 @@ class Collections:
                 question,
                 min_confidence=options.min_confidence if min_confidence is None else min_confidence,
             )
-            places = [place_of(row)[0] for row in ranked.rows]
             hits = tuple(
                 replace(hit, collection=opened[place][0].collection.name, version=opened[place][0].collection.version)
                 for hit, place in zip(ranked.hits, places, strict=True)

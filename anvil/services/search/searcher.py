@@ -6,15 +6,15 @@ applies before candidates are chosen, so it hides no result that passes it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from anvil.backends.embedding.factory import explain_mismatch
-from anvil.backends.store.rows import SectionPlace, StoredChunk
+from anvil.backends.store.reader_protocol import IndexReader
 from anvil.core.search import confidence, scoring
 from anvil.core.search import query as lexicon
 from anvil.core.search.confidence import Evidence
@@ -31,23 +31,11 @@ if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
 
 
-class ResultReader(Protocol):
-    """The queries of a reader for the texts of results."""
-
-    def meta(self) -> dict[str, str]: ...
-
-    def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]: ...
-
-    def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]: ...
-
-    def windows_of(self, row: int) -> list[tuple[int, int, bytes]]: ...
-
-
 class SearchableIndex(CandidateIndex, Protocol):
     """A :class:`CandidateIndex` of pages: it knows globs and paths, and its reader gives the texts of results."""
 
     @property
-    def reader(self) -> ResultReader: ...
+    def reader(self) -> IndexReader: ...
 
     @property
     def has_vectors(self) -> bool:
@@ -82,6 +70,16 @@ class Found:
     evidence: tuple[Evidence, ...] = ()
 
 
+class Candidates(NamedTuple):
+    """The candidates for a query, best first, the number of chunks that pass the filter, the vector of the query, and
+    why there is none although vectors could be compared."""
+
+    results: list[Ranked]
+    total: int
+    vector: NDArray[np.float32] | None
+    failure: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Explained:
     """The result of a search. For each hit: the parts of its score, the span of the section that it names, and the
@@ -109,6 +107,14 @@ def embed_query(query: str, provider: EmbeddingProvider) -> Question:
         return Question(None, error)
 
 
+def ensure_valid(query: str, mode: str) -> None:
+    """Raise :class:`ConfigError` for a blank query or an unknown mode."""
+    if not query.strip():
+        raise ConfigError("query parameter is required")
+    if mode not in ("hybrid", "semantic", "keyword"):
+        raise ConfigError(f"Unknown mode {mode!r}. Use hybrid, semantic or keyword.")
+
+
 def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str | None:
     """Why there is no semantic search in an index with this manifest, or None."""
     if meta["embedding_dimensions"] == "0":
@@ -130,7 +136,7 @@ class Searcher:
         self.provider = provider
         meta = index.reader.meta()
         self._obstacle = semantic_obstacle(meta, provider)
-        self._fits = calibration.fits_for(meta["embedding_model_digest"])
+        self.fits = calibration.fits_for(meta["embedding_model_digest"])
 
     @property
     def obstacle(self) -> str | None:
@@ -167,24 +173,49 @@ class Searcher:
 
         Raises :class:`ConfigError` for a blank query, an unknown mode, or semantic search where there is none.
         """
-        if not query.strip():
-            raise ConfigError("query parameter is required")
-        if mode not in ("hybrid", "semantic", "keyword"):
-            raise ConfigError(f"Unknown mode {mode!r}. Use hybrid, semantic or keyword.")
+        top_k = min(max(top_k, 1), ENOUGH)
+        found = self.candidates(query, top_k, file_filter, mode, question, paths)
+        notes = [self._obstacle] if self._obstacle and mode == "hybrid" else []
+        notes += [found.failure] if found.failure else []
+        results = [result for result in found.results if threshold <= 0 or result.score >= threshold]
+        confidences = {result.row: self.fits.confidence(result.evidence) for result in results}
+        shown = [result for result in results if confidences[result.row] >= min_confidence][:top_k]
+        if warning := confidence.note([confidences[result.row] for result in shown or results], min_confidence):
+            notes.append(warning)
+        hits, spans = section_match.within_budget(self.hits(shown, query, found.vector), query, max_chars)
+        return Found(
+            hits,
+            total_chunks=found.total,
+            notes=tuple(notes),
+            rows=tuple(result.row for result in shown),
+            parts=tuple(parts_of(result) for result in shown),
+            spans=spans,
+            evidence=tuple(result.evidence for result in shown),
+        )
+
+    def candidates(
+        self,
+        query: str,
+        top_k: int,
+        file_filter: str | None,
+        mode: Mode,
+        question: Question | None = None,
+        paths: Collection[str] | None = None,
+    ) -> Candidates:
+        """The candidates of :meth:`search`, without its limits; in semantic mode ``top_k`` of them."""
+        ensure_valid(query, mode)
         if mode == "semantic" and self._obstacle:
             raise ConfigError(self._obstacle)
         selection = self.index.select(file_filter, paths)
         total = self.index.count(selection)
-        notes = [self._obstacle] if self._obstacle and mode == "hybrid" else []
-        vector = None
+        vector, failure = None, None
         if mode != "keyword" and not self._obstacle and total:
             question = question or embed_query(query, self.provider)
             vector = question.vector
             if question.error is not None:
                 if mode == "semantic":
                     raise question.error
-                notes.append(f"Semantic search is off: {question.error}")
-        top_k = min(max(top_k, 1), ENOUGH)
+                failure = f"Semantic search is off: {question.error}"
         results: list[Ranked] = []
         if total and mode == "semantic" and vector is not None:
             results = ranking.by_cosine(self.index, query, self.index.nearest(vector, top_k, selection), top_k)
@@ -192,30 +223,9 @@ class Searcher:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # no vector exists yet: all chunks would be equal
             results = ranking.rank(self.index, query, vector, selection, CANDIDATES)
-        results = [result for result in results if threshold <= 0 or result.score >= threshold]
-        confidences = {result.row: self._fits.confidence(result.evidence) for result in results}
-        shown = [result for result in results if confidences[result.row] >= min_confidence][:top_k]
-        if warning := confidence.note([confidences[result.row] for result in shown or results], min_confidence):
-            notes.append(warning)
-        results = shown
-        hits, spans = section_match.within_budget(self._hits(results, confidences, query, vector), query, max_chars)
-        return Found(
-            hits,
-            total_chunks=total,
-            notes=tuple(notes),
-            rows=tuple(result.row for result in results),
-            parts=tuple(_parts(result) for result in results),
-            spans=spans,
-            evidence=tuple(result.evidence for result in results),
-        )
+        return Candidates(results, total, vector, failure)
 
-    def _hits(
-        self,
-        results: Sequence[Ranked],
-        confidences: Mapping[int, float],
-        query: str,
-        vector: NDArray[np.float32] | None,
-    ) -> list[tuple[Hit, Span]]:
+    def hits(self, results: Sequence[Ranked], query: str, vector: NDArray[np.float32] | None) -> list[tuple[Hit, Span]]:
         """The results with their whole chunks, each with the section that fits best."""
         reader = self.index.reader
         stored = reader.chunks([result.row for result in results])
@@ -228,7 +238,8 @@ class Searcher:
             if chooser is not None and sections:
                 section = chooser.choose(chunk, sections, partial(self._nearest_span, chunk.row, vector))
             page_anchor = sections[0].anchor if sections else ""
-            hits.append(section_match.hit(chunk, result.score, confidences[result.row], section, page_anchor))
+            likely = self.fits.confidence(result.evidence)
+            hits.append(section_match.hit(chunk, result.score, likely, section, page_anchor))
         return hits
 
     def _section_chooser(self, text: str) -> SectionChooser:
@@ -250,7 +261,8 @@ class Searcher:
         return best
 
 
-def _parts(result: Ranked) -> ScoreParts:
+def parts_of(result: Ranked) -> ScoreParts:
+    """The parts of a result's score."""
     words, heading, vectors = (round(part, SCORE_DIGITS) for part in result.summands)
     page = round(result.score - sum(result.summands), SCORE_DIGITS) + 0.0  # no -0.0
     return ScoreParts(words, heading, vectors, page)
