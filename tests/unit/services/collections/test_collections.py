@@ -188,7 +188,7 @@ def test_some_can_be_opened(project: Path) -> None:
         assert found(some.search("sourdough"))[0] == ("bakery", "1.9", "bread.md")
     with pytest.raises(ConfigError, match=r"There is no collection zzz\. There are: docs, handbook, bakery\."):
         anvil.open(collections=["zzz"])
-    with pytest.raises(ConfigError, match="collections cannot be combined with docs or index"):
+    with pytest.raises(ConfigError, match="collections cannot be combined with docs, index or site"):
         anvil.open("docs", collections="all")  # type: ignore[call-overload]
 
 
