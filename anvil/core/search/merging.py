@@ -27,7 +27,8 @@ UNSEEN_CHUNKS = 30
 """Chunks that are added to the size of each collection, so that one use of a word in a small one says little."""
 FIRST_RESULTS = 5
 """Results of a collection, of which the most likely one counts for the collection."""
-DIGITS = 6
+ODDS_DIGITS, DIGITS = 1, 6
+"""Log-odds are rounded: a smaller difference says nothing, and the order of the collections then decides."""
 
 
 class Vocabulary(NamedTuple):
@@ -75,4 +76,5 @@ def merged_scores(log_odds: Sequence[float], scores: Sequence[float], behind: fl
     if not scores:
         return []
     best = max(log_odds[:FIRST_RESULTS]) - HOME_WEIGHT * behind
-    return [round(logistic(best - ORDER_WEIGHT * (scores[0] - score)), DIGITS) for score in scores]
+    odds = (round(best - ORDER_WEIGHT * (scores[0] - score), ODDS_DIGITS) for score in scores)
+    return [round(logistic(each), DIGITS) for each in odds]
