@@ -7,7 +7,6 @@ memory; their Markdown waits in a temporary file until it is read.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from anvil.backends.sources import site_readers
 from anvil.backends.sources.document_source import DocumentSource
 from anvil.backends.sources.site import EPOCH, hash_path
 from anvil.backends.sources.site_cache import SiteCache, cache_folder
@@ -27,9 +27,8 @@ from anvil.core.canonical_json import canonical
 from anvil.core.config.schema import SiteOptions, SourceOptions
 from anvil.core.git.objects import blob_id
 from anvil.core.html.content import PageRules
-from anvil.core.markdown import front_matter
 from anvil.core.pluralize import counted
-from anvil.core.site import addresses, pages, sitemap, sources
+from anvil.core.site import addresses, pages, reading, sitemap, sources
 from anvil.core.site.pages import PageFacts, SitePage
 from anvil.errors import SourceError
 from anvil.models.documents import Document, Progress, Scan, Skipped, silent
@@ -86,7 +85,8 @@ class SiteFolder:
             )
         from anvil.core.html import content
 
-        content.validate(PageRules(options.content, options.ignore))
+        self._rules = PageRules(options.content, options.ignore)
+        content.validate(self._rules)
         self.folder = folder
         self._options = options
         self._tree = tree
@@ -97,7 +97,7 @@ class SiteFolder:
         self._lock = threading.RLock()
         self._cache = SiteCache(cache_folder(folder) / "pages.json", options)
         self._listing: _Listing | None = None
-        self._hashes: dict[str, tuple[_Signature, str]] = {}
+        self._hashes: dict[str, str] = {}
         self._texts: dict[str, _Text] = {}
         self._spool: IO[bytes] | None = None
         self._pages: dict[str, SitePage] = {}
@@ -223,75 +223,42 @@ class SiteFolder:
         return (self.folder / path).read_bytes()
 
     def _read_all(self, listing: _Listing) -> dict[str, PageFacts]:
+        """The facts about all files. Those that are not in the cache are read."""
         facts: dict[str, PageFacts] = {}
-        total = len(listing.html)
-        for done, (path, seen) in enumerate(sorted(listing.html.items())):
-            self._progress("reading the site", done, total)
+        unknown: list[tuple[str, str | None]] = []
+        for path in sorted(listing.html):
+            twin = self._twin(path, listing)
             try:
-                data = self._bytes(path)
+                digest = reading.digest_of(self._bytes(path), None if twin is None else self._bytes(twin))
             except OSError as error:
                 facts[path] = PageFacts(problem=f"it cannot be read ({error.strerror})")
                 continue
-            digest = self._digest(path, data, listing)
             known = self._cache.get(digest)
             if known is None:
-                known = self._extract(path, data, listing)
-                self._cache.put(digest, known)
-            self._hashes[path] = (seen, digest)
-            facts[path] = known
-        self._progress("reading the site", total, total)
+                unknown.append((path, twin))
+            else:
+                facts[path], self._hashes[path] = known, digest
+                self._texts.pop(path, None)
+        for done, answer in enumerate(site_readers.read_all(self.folder, unknown, self._rules)):
+            self._progress("reading the site", done, len(unknown))
+            facts[answer.path] = self._keep(answer)
+        if unknown:
+            self._progress("reading the site", len(unknown), len(unknown))
         return facts
 
-    def _digest(self, path: str, data: bytes, listing: _Listing) -> str:
-        digest = hashlib.sha256(data)
-        twin = _twin_of(path)
-        if twin in listing.others:
-            with contextlib.suppress(OSError):  # deleted since it was listed: the next listing tells
-                digest.update(b"\0twin" + self._bytes(twin))
-        return digest.hexdigest()
+    def _keep(self, answer: site_readers.Answer) -> PageFacts:
+        if answer.read is None:
+            return PageFacts(problem="it was deleted while the site was read")
+        self._cache.put(answer.digest, answer.read.facts)
+        self._hashes[answer.path] = answer.digest
+        if answer.read.markdown:
+            self._store(answer.path, answer.read.markdown, answer.read.headings)
+        return answer.read.facts
 
-    def _extract(self, path: str, data: bytes, listing: _Listing) -> PageFacts:
-        from anvil.core.html import parser
-        from anvil.core.html.page import read_page
-
-        try:
-            page = read_page(data, PageRules(self._options.content, self._options.ignore))
-        except parser.Unreadable as error:
-            return PageFacts(problem=str(error))
-        markdown = self._said_by_twin(path, page.markdown, listing) or page.markdown
-        values = [markdown, page.headings, page.title, page.description, page.language]
-        facts = PageFacts(
-            title=page.title,
-            language=page.language,
-            generator=page.generator,
-            description=page.description,
-            word_count=page.word_count,
-            own_words=page.own_words,
-            canonical=page.canonical,
-            edit_url=page.edit_url,
-            refresh=page.refresh,
-            noindex=page.noindex,
-            shell=page.shell,
-            frames=page.frames,
-            digest=hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest(),
-        )
-        if page.word_count:
-            self._store(path, markdown, page.headings)
-        return facts
-
-    def _said_by_twin(self, path: str, markdown: str, listing: _Listing) -> str | None:
-        """The Markdown that the site has of a page, if it says the same."""
-        twin = _twin_of(path)
-        if twin not in listing.others:
-            return None
-        from anvil.core.html import words
-
-        try:
-            text = self._bytes(twin).decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError):
-            return None
-        _, begin = front_matter.split(text)
-        return text[begin:] if words.say_the_same(markdown, text[begin:]) else None
+    def _twin(self, path: str, listing: _Listing) -> str | None:
+        """The path of the Markdown that the site has of a page."""
+        twin = path.rpartition(".")[0] + ".md"
+        return twin if twin in listing.others else None
 
     # --- texts -----------------------------------------------------------------------------------------------
 
@@ -305,14 +272,11 @@ class SiteFolder:
     def _text_of(self, path: str) -> tuple[str, list[tuple[int, str, str]]] | None:
         """The Markdown and headings of a page as it was scanned; None when its file is another now."""
         if path not in self._texts:
-            try:
-                data = self._bytes(path)
-            except OSError:
-                return None
             assert self._listing is not None
-            if self._digest(path, data, self._listing) != self._hashes[path][1]:
+            answer = site_readers.read_one(self.folder, path, self._twin(path, self._listing), self._rules)
+            if answer.read is None or answer.digest != self._hashes[path]:
                 return None
-            self._extract(path, data, self._listing)
+            self._store(path, answer.read.markdown, answer.read.headings)
         at = self._texts[path]
         assert self._spool is not None
         self._spool.seek(at.start)
@@ -469,10 +433,6 @@ def _is_utf8(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _twin_of(path: str) -> str:
-    return path.rpartition(".")[0] + ".md"
 
 
 def _metadata(page: SitePage) -> dict[str, object]:

@@ -41,7 +41,7 @@ def mapped(
     candidates = [page for page in pages if page.version is None] or list(pages)
     edited = {page.file: _path(page.facts.edit_url) for page in candidates if page.facts.edit_url}
     prefix = _common_prefix(edited.values(), known)
-    copied = _common_prefix((f"/{path}" for path in copies.values()), known)
+    copied = _common_folder(copies.values(), known)
     for page in candidates:
         path = edited.get(page.file)
         if prefix is not None and path is not None and path.startswith(prefix):
@@ -49,9 +49,8 @@ def mapped(
             take(page, source if source in known else None)
     for page in candidates:
         copy = copies.get(addresses.key(page.file))
-        if copy is not None and copied is not None:
-            source = f"/{copy}"[len(copied) :]
-            take(page, source if source in known else copy if copy in known else None)
+        if copy is not None and f"{copied}{copy}" in known:
+            take(page, f"{copied}{copy}")
     by_key = _by_key(known - taken)
     for page in candidates:
         for name in _names(page):
@@ -63,7 +62,8 @@ def mapped(
             own = _plain(addresses.key(page.file))
             same = [path for path in remaining.get(own.rpartition("/")[2], ()) if path not in taken]
             same = [path for path in same if _ends_alike(own, _key(path))]
-            titled = [path for path in same if _folded(title_of(path)) == _folded(page.facts.title)]
+            title = _folded(page.facts.title)
+            titled = [path for path in same if title and _folded(title_of(path)) == title]
             if len(titled) == 1:
                 take(page, titled[0])
     return sources
@@ -87,6 +87,17 @@ def _common_prefix(paths: Iterable[str], known: frozenset[str]) -> str | None:
     if not prefixes:
         return None
     return min(prefixes.items(), key=lambda item: (-item[1], len(item[0]), item[0]))[0]
+
+
+def _common_folder(paths: Iterable[str], known: frozenset[str]) -> str:
+    """The folder in which most of the paths are files, such as ``source/``; ``""`` for the top."""
+    names = {path.rpartition("/")[2]: path for path in paths}
+    folders: Counter[str] = Counter()
+    for file in known:
+        path = names.get(file.rpartition("/")[2])
+        if path is not None and f"/{file}".endswith(f"/{path}"):
+            folders[file[: len(file) - len(path)]] += 1
+    return min(folders.items(), key=lambda item: (-item[1], len(item[0]), item[0]))[0] if folders else ""
 
 
 def _key(path: str) -> str:

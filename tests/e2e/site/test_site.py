@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -219,20 +218,18 @@ def test_messages_say_what_to_do(tmp_path: Path) -> None:
     assert "'main[[' is not a CSS selector" in complaint("build", *NONE, cwd=tmp_path, code=2)
 
 
-def test_a_site_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_site_that_changes_while_it_is_read_is_read_again(tmp_path: Path) -> None:
     from anvil.backends.sources.site_folder import SiteFolder
     from anvil.core.config.schema import SiteOptions
 
     site = html_sites.site(tmp_path / "site")
-    extract, sizes = SiteFolder._extract, list(range(100, 0, -1))
+    sizes = list(range(100, 0, -1))
 
-    def changing(self: SiteFolder, path: str, data: bytes, listing: Any) -> Any:
+    def change(stage: str, done: int, total: int) -> None:
         if sizes:
             (site / "new.html").write_text(page("New", f"<p>{'x ' * sizes.pop()}</p>"), encoding="utf-8")
-        return extract(self, path, data, listing)
 
-    monkeypatch.setattr(SiteFolder, "_extract", changing)
-    source = SiteFolder(site, SiteOptions())
+    source = SiteFolder(site, SiteOptions(), progress=change)
     with pytest.raises(SourceError, match="changes while it is read"):
         source.scan()
     sizes.clear()

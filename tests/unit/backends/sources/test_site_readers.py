@@ -1,0 +1,48 @@
+"""Processes that read a large site: the same pages as one process reads, also when one of them dies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anvil.backends.child_process import ChildProcess
+from anvil.backends.sources import site_readers
+from anvil.core.html.content import PageRules
+from tests.support.html_sites import page, write
+
+RULES = PageRules(ignore=("h2",))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[tuple[str, str | None]]:
+    pages = {f"{n}.html": page(f"Page {n}", f"<h2>no</h2><p>Text {n}.</p>") for n in range(40)}
+    write(tmp_path, {**pages, "3.md": "# Page 3\n\nText *3*.\n"})
+    return [*((path, "3.md" if path == "3.html" else None) for path in pages), ("missing.html", None)]
+
+
+def test_several_processes_read_what_one_reads(
+    files: list[tuple[str, str | None]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = list(site_readers.read_all(tmp_path, files, RULES))
+    assert alone[3].read is not None and alone[3].read.markdown == "# Page 3\n\nText *3*.\n"
+    assert alone[-1] == ("missing.html", "", None)
+    monkeypatch.setattr(site_readers, "MIN_FILES", 2)
+    monkeypatch.setattr(site_readers.os, "cpu_count", lambda: 2)
+    assert list(site_readers.read_all(tmp_path, files, RULES)) == alone
+
+
+def test_a_process_that_dies_costs_nothing(
+    files: list[tuple[str, str | None]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = list(site_readers.read_all(tmp_path, files, RULES))
+    send = ChildProcess.send
+
+    def killed(self: ChildProcess, message: object) -> None:
+        self.kill()
+        send(self, message)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(site_readers, "MIN_FILES", 2)
+    monkeypatch.setattr(site_readers.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(ChildProcess, "send", killed)
+    assert list(site_readers.read_all(tmp_path, files, RULES)) == alone
