@@ -17,22 +17,34 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from filelock import FileLock
+
 from tests.support.programs import ROOT
 
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([^\]]*)\])?")
 
 
-def wheel(folder: Path) -> Path:
-    """Anvil as a wheel, in ``folder``."""
+def wheel(base: Path) -> Path:
+    """Anvil as a wheel, built once for all processes of a run of the tests, whose temporary folder is ``base``."""
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "anvil-wheel"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            part = folder.with_suffix(".part")
+            _build_wheel(part)
+            part.rename(folder)
+    return next(folder.glob("anvil_docs-*.whl"))
+
+
+def _build_wheel(folder: Path) -> None:
+    folder.mkdir()
     command = [sys.executable, "-I", "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*command, "-w", str(folder), str(ROOT)], check=True, timeout=120, cwd=folder)
-    return next(folder.glob("anvil_docs-*.whl"))
 
 
 class Installation:
     """A virtual environment with what ``anvil-docs`` requires and nothing else, Anvil itself from a wheel."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, wheel: Path) -> None:
         self.folder = folder / "environment"
         self.wheels = folder / "wheels"
         self.wheels.mkdir(parents=True)
@@ -49,8 +61,8 @@ class Installation:
                 compiled = Path(importlib.util.cache_from_source(str(source)))
                 if path.suffix == ".py" and compiled.exists():
                     _link(compiled, Path(importlib.util.cache_from_source(str(self.site / path))))
-        built = wheel(self.wheels)
-        self.run([str(self.python), "-m", "pip", "install", "-q", "--no-deps", str(built)])
+        shutil.copyfile(wheel, self.wheels / wheel.name)
+        self.run([str(self.python), "-m", "pip", "install", "-q", "--no-deps", str(wheel)])
 
     def environment(self, **more: str) -> dict[str, str]:
         """Its programs first, pip without a network."""
@@ -95,6 +107,11 @@ class Installation:
                     if path.name not in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):
                         archive.write(source, path.as_posix())
                         record.append(f"{path.as_posix()},,\n")
+                        compiled = Path(importlib.util.cache_from_source(str(source)))
+                        if path.suffix == ".py" and compiled.exists():
+                            name_there = Path(importlib.util.cache_from_source(path.as_posix())).as_posix()
+                            archive.writestr(name_there, _unchecked(compiled.read_bytes()))
+                            record.append(f"{name_there},,\n")
                 info = next(path.parent for _, path in _files(name) if path.name == "METADATA")
                 archive.writestr(f"{info.as_posix()}/RECORD", "".join([*record, f"{info.as_posix()}/RECORD,,\n"]))
 
@@ -104,6 +121,11 @@ class Installation:
         file.unlink()  # first: it may be linked to one outside
         if data is not None:
             file.write_bytes(data)
+
+
+def _unchecked(compiled: bytes) -> bytes:
+    """Compiled code that Python does not compare with its source, whose time changes when pip installs it (PEP 552)."""
+    return compiled[:4] + (1).to_bytes(4, "little") + bytes(8) + compiled[16:]
 
 
 def closure(wanted: Iterable[str]) -> set[str]:

@@ -40,7 +40,7 @@ NewJob = Callable[..., Job]
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Anvil as a wheel, for the action's input ``package``."""
-    return str(built(tmp_path_factory.mktemp("wheel")))
+    return str(built(tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture(scope="session")

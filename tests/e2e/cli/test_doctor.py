@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import PAGES, write
-from tests.support.environments import Installation, closure
+from tests.support.environments import Installation, closure, wheel
 from tests.support.programs import environment, printed, program
 
 KEYWORDS = 'docs = "docs"\n[embedding]\nprovider = "none"\n'
@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    made = Installation(tmp_path_factory.mktemp("installed"))
+    made = Installation(tmp_path_factory.mktemp("installed"), wheel(tmp_path_factory.getbasetemp()))
     made.offer(["apsw", "sqlite-vec"])
     return made
 

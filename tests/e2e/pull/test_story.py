@@ -12,6 +12,7 @@ from mcp import StdioServerParameters, stdio_client
 
 from tests.conftest import PAGES, write
 from tests.support.action_runner import OFFLINE, STANDS, Job, upload
+from tests.support.commits import program_folder
 from tests.support.index_server import GitHub, packed, serving
 from tests.support.mcp_servers import connected, environment
 from tests.support.programs import program
@@ -43,7 +44,9 @@ def build_in_ci(checkout: Path, services: Path, github: GitHub) -> dict[str, str
     folders = [services / name for name in ("temp", "caches", "artifacts")]
     for folder in folders:
         folder.mkdir(parents=True)
-    job = Job(checkout, *folders, environment=OFFLINE, stands={**STANDS, "actions/upload-artifact": to_github})
+    stands = {**STANDS, "actions/upload-artifact": to_github}
+    installed = program_folder(services / "installed/bin").parent
+    job = Job(checkout, *folders, environment=OFFLINE, stands=stands, installed=installed)
     done = job.use(ROOT, docs="docs", artifact_name="docs-index")
     assert done.succeeded, done.log
     return done.outputs
