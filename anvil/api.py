@@ -362,14 +362,20 @@ class Anvil:
         max_chars: int = 12_000,
         mode: Mode = "hybrid",
         min_confidence: float | None = None,
+        *,
+        version: str | None = None,
+        language: str | None = None,
     ) -> SearchResult:
         """The chunks that answer ``query`` best.
 
         ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
         ``max_chars``: the budget for all contents together. ``min_confidence``: results with less are left out
-        (default: ``search.min_confidence``). Raises :class:`ConfigError` for a blank query.
+        (default: ``search.min_confidence``). ``version``, ``language``: only pages of a site that have it, such as
+        ``1.2`` and ``de``. Raises :class:`ConfigError` for a blank query.
         """
-        return self.explain(query, top_k, file_filter, max_chars, mode, min_confidence).result
+        return self.explain(
+            query, top_k, file_filter, max_chars, mode, min_confidence, version=version, language=language
+        ).result
 
     def explain(
         self,
@@ -379,6 +385,9 @@ class Anvil:
         max_chars: int = 12_000,
         mode: Mode = "hybrid",
         min_confidence: float | None = None,
+        *,
+        version: str | None = None,
+        language: str | None = None,
     ) -> Explained:
         """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
         each confidence."""
@@ -387,6 +396,7 @@ class Anvil:
         if min_confidence is not None and not 0 <= min_confidence <= 1:
             raise ConfigError(f"min_confidence is {min_confidence}. Use a value from 0 to 1.")
         with self._live.query(SearchRequest(query, mode, file_filter)) as copy:
+            from anvil.services.search import pages
             from anvil.services.search.searcher import Explained
 
             options = self.config.search
@@ -398,6 +408,7 @@ class Anvil:
                 mode,
                 options.threshold,
                 query_vector,
+                paths=pages.of_edition(copy.reader, version, language),
                 min_confidence=options.min_confidence if min_confidence is None else min_confidence,
             )
             result = SearchResult(

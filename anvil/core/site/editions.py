@@ -35,6 +35,12 @@ def version_of(path: str, folders: Collection[str]) -> str | None:
     return None
 
 
+def speaks(own: str, language: str) -> bool:
+    """Whether a page's language is the given one: ``en-GB`` is ``en`` too."""
+    own, language = own.lower().replace("_", "-"), language.lower().replace("_", "-")
+    return own == language or own.startswith(f"{language}-")
+
+
 def _name(folder: str) -> str:
     return folder.rpartition("/")[2]
 

@@ -170,13 +170,9 @@ def _by_options(path: str, address: str, version: str | None, language: str | No
         return "site.exclude names it"
     if options.versions and version is not None and version not in options.versions:
         return f"it is of version {version}"
-    if options.languages and (language or "").lower() not in _languages(options):
+    if options.languages and not any(editions.speaks(language or "", wanted) for wanted in options.languages):
         return f"its language is {language or 'unknown'}"
     return None
-
-
-def _languages(options: SiteOptions) -> frozenset[str]:
-    return frozenset(name.lower() for name in options.languages)
 
 
 def _by_head(path: str, page: PageFacts) -> str | None:

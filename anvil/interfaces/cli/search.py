@@ -37,6 +37,8 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
     type=click.FloatRange(0, 1),
     help="Omit results with a lower confidence, 0 to 1; the exit code is 1 if none is left.",
 )
+@click.option("--version", metavar="TEXT", help="Only pages of this version of a site, such as 1.2.")
+@click.option("--language", metavar="CODE", help="Only pages of a site in this language, such as de.")
 @options.as_json
 @options.question
 def command(
@@ -50,6 +52,8 @@ def command(
     mode: str,
     max_chars: int,
     min_confidence: float | None,
+    version: str | None,
+    language: str | None,
     as_json: bool,
     query: str,
 ) -> int:
@@ -65,7 +69,11 @@ def command(
         ) as opened,
     ):
         file_glob = None if file_filter is None else page_paths.glob(opened, file_filter)
-        explained = opened.explain(query, top_k, file_glob, max_chars, mode, min_confidence)  # type: ignore[arg-type]
+        edition = {name: value for name, value in (("version", version), ("language", language)) if value is not None}
+        if "language" in edition and isinstance(opened, Collections):
+            raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
+        given = query, top_k, file_glob, max_chars, mode, min_confidence
+        explained = opened.explain(*given, **edition)  # type: ignore[arg-type]
         result = explained.result
         unmatched = None if file_glob is None or result.total_chunks else page_paths.unmatched(opened, file_glob)
         build = options.build_command(docs=docs, index=index, config=config, provider=provider)

@@ -14,6 +14,7 @@ from anvil.backends.store.rows import StoredDocument, section_url
 from anvil.core.file_selection import is_unicode
 from anvil.core.pluralize import full_heading
 from anvil.core.search import snippets
+from anvil.core.site import editions
 from anvil.errors import NotFound
 from anvil.models.documents import (
     ROOT,
@@ -262,6 +263,18 @@ def closest_headings(heading_path: str, sections: tuple[Section, ...]) -> list[s
     near = difflib.get_close_matches(heading_path, paths, n=3, cutoff=0.4)
     ranked = [*(exact if len(exact) == 1 else []), *near, *exact, *folded]
     return list(dict.fromkeys(ranked))[:3]
+
+
+def of_edition(index: IndexReader, version: str | None, language: str | None) -> frozenset[str] | None:
+    """The paths of a site's pages of a version, in a language; None for all pages. ``en`` is ``en-GB`` too."""
+    if version is None and language is None:
+        return None
+    return frozenset(
+        page.file_path
+        for page in index.documents()
+        if (version is None or page.metadata.get("version") == version)
+        and (language is None or editions.speaks(str(page.metadata.get("language") or ""), language))
+    )
 
 
 def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:

@@ -126,6 +126,10 @@ def test_versions_and_languages_are_kept_apart(tmp_path: Path) -> None:
         assert metadata["2.0/de/index.html"]["language"] == "de"
         hits = opened.search("guide", file_filter="1.2/**").results
         assert {hit.metadata.url for hit in hits} == {f"{BASE}1.2/#guide", f"{BASE}1.2/guide/#guide"}
+        hits = opened.search("anfang start", language="de").results
+        assert {hit.metadata.file_path for hit in hits} == {"2.0/de/index.html"}
+    found = printed("search", "--site", site, "--version", "1.2", "guide", "--json")["results"]
+    assert {hit["metadata"]["file_path"] for hit in found} == {"1.2/guide/index.html", "1.2/index.html"}
     write(tmp_path, {"anvil.toml": '[site]\nfolder = "site"\nversions = ["2.0"]\nlanguages = ["en"]\n'})
     program("build", *NONE, cwd=tmp_path)
     with anvil.open(index=site / "anvil/index.db") as opened:
