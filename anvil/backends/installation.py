@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -111,6 +110,8 @@ def checkout() -> Path | None:
 
 def _origin() -> str:
     """The requirement that installed Anvil: its name, or the folder, file or URL that pip recorded."""
+    import importlib.metadata
+
     try:
         recorded = importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
     except importlib.metadata.PackageNotFoundError:

@@ -107,11 +107,6 @@ class Installation:
                     if path.name not in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):
                         archive.write(source, path.as_posix())
                         record.append(f"{path.as_posix()},,\n")
-                        compiled = Path(importlib.util.cache_from_source(str(source)))
-                        if path.suffix == ".py" and compiled.exists():
-                            name_there = Path(importlib.util.cache_from_source(path.as_posix())).as_posix()
-                            archive.writestr(name_there, _unchecked(compiled.read_bytes()))
-                            record.append(f"{name_there},,\n")
                 info = next(path.parent for _, path in _files(name) if path.name == "METADATA")
                 archive.writestr(f"{info.as_posix()}/RECORD", "".join([*record, f"{info.as_posix()}/RECORD,,\n"]))
 
@@ -121,11 +116,6 @@ class Installation:
         file.unlink()  # first: it may be linked to one outside
         if data is not None:
             file.write_bytes(data)
-
-
-def _unchecked(compiled: bytes) -> bytes:
-    """Compiled code that Python does not compare with its source, whose time changes when pip installs it (PEP 552)."""
-    return compiled[:4] + (1).to_bytes(4, "little") + bytes(8) + compiled[16:]
 
 
 def closure(wanted: Iterable[str]) -> set[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import webbrowser
 from urllib.parse import quote
 
 import click
@@ -29,6 +28,8 @@ def command(
     no_browser: bool,
 ) -> None:
     """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
+    import webbrowser
+
     from anvil.interfaces.mcp_server import http, logs, playground
     from anvil.interfaces.mcp_server.progress import ProgressReporter
     from anvil.interfaces.mcp_server.security import Access
