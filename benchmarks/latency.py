@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import corpus
@@ -134,7 +134,7 @@ def put_copy(writer: Writer, real: RealPage, copy: int, random_: random.Random, 
         Chunk(number, chunk.heading_path, chunk.heading_level, content, start, start + len(content), 1, 1, "")
         for number, (chunk, content, start) in enumerate(zip(real.page.chunks, contents, starts, strict=False))
     ]
-    sections = tuple(replace(section, end=min(section.end, len(text))) for section in real.sections)
+    sections = tuple(section._replace(end=min(section.end, len(text))) for section in real.sections)
     document_id = writer.put(document, ParsedPage(text, 1, None, {}, sections, (), ()), chunks)
     rows = dict(
         writer.connection.execute(

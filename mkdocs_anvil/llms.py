@@ -37,11 +37,18 @@ def markdown_path(dest: str) -> str:
     return posixpath.splitext(dest)[0] + ".md"
 
 
-def files(name: str, summary: str, site_url: str, pages: Sequence[Entry]) -> Mapping[str, str]:
-    """All files as path in the site -> text. ``site_url`` is empty or ends in ``/``."""
+def files(
+    name: str, summary: str, site_url: str, pages: Sequence[Entry], mcp_url: str | None = None
+) -> Mapping[str, str]:
+    """All files as path in the site -> text. ``site_url`` is empty or ends in ``/``. ``mcp_url``: a server over the
+    pages."""
     page_files = {markdown_path(page.dest): _ended(page.text) for page in pages}
     head = f"# {_line(name)}\n" + (f"\n> {_line(summary)}\n" if _line(summary) else "")
-    return dict(zip(SITE_FILES, (head + _sections(site_url, pages), head + _all(pages)), strict=True)) | page_files
+    server = f"\nTo search these pages, use the MCP server at <{mcp_url}>.\n" if mcp_url else ""
+    return (
+        dict(zip(SITE_FILES, (head + server + _sections(site_url, pages), head + _all(pages)), strict=True))
+        | page_files
+    )
 
 
 def _sections(site_url: str, pages: Sequence[Entry]) -> str:

@@ -103,6 +103,8 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     embedding = options.SubConfig(Embedding)
     llms_txt = options.Type(bool, default=False)
     """Whether `llms.txt`, `llms-full.txt` and the Markdown of each page are added to the site."""
+    mcp_url = options.Optional(options.Type(str))
+    """The address of an MCP server over these pages, such as `https://search.example.org/mcp`; `llms.txt` names it."""
     tests = options.Optional(options.File(exists=True))
     """A file of questions that the pages must answer, such as `anvil-tests.toml`, next to `mkdocs.yml`. When too few of
     them are answered, each that is not is a warning, and so `--strict` fails."""

@@ -239,7 +239,9 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         entries = [pages.entry(self._shown[document.path][0], document) for document in ordered]
         root = (config.site_url or "").rstrip("/")
         taken = []
-        files = llms.files(config.site_name, config.site_description or "", f"{root}/" if root else "", entries)
+        files = llms.files(
+            config.site_name, config.site_description or "", f"{root}/" if root else "", entries, self.config.mcp_url
+        )
         for path, text in files.items():
             if self._unread and path in llms.SITE_FILES:  # it would lack the pages that a dirty build skipped
                 continue

@@ -10,7 +10,7 @@ set -euo pipefail
 
 folder=${ANVIL_NODE_CLIENTS:-${XDG_CACHE_HOME:-$HOME/.cache}/anvil/node-clients}
 packages=(
-  node@22.23.3 @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@0.15.0 mcporter@0.9.0
+  node@22.23.3 @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@0.15.0 mcporter@0.9.0
   @anthropic-ai/mcpb@2.1.2
 )
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from pathlib import Path
 
 import click
 
-from anvil.errors import ConfigError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES
 
@@ -20,26 +18,6 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
         if name not in TOOLSET_NAMES:
             raise click.BadParameter(f"There is no surface {name!r}. Choose from {', '.join(TOOLSET_NAMES)}.")
     return surfaces
-
-
-def secret(token: str | None, file: str | None) -> str | None:
-    """The token, from an option or a file; None without either. Raises :class:`ConfigError`."""
-    if token == "":  # most likely from a shell variable that is not set; the server must not start without a token
-        raise ConfigError("The token is empty. Give one with ANVIL_TOKEN or --token-file, or leave --token out.")
-    if file is None:
-        return token
-    if token is not None:
-        raise ConfigError("There is a token and a token file. Give one of them: ANVIL_TOKEN or ANVIL_TOKEN_FILE.")
-    try:
-        text = Path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(
-            f"The token file {file} cannot be read ({reason}). Write the token into it, and let this user read it."
-        ) from None
-    if not text:
-        raise ConfigError(f"The token file {file} is empty. Write the token into it.")
-    return text
 
 
 @click.command("serve", epilog="Example: anvil serve --docs docs")
@@ -128,13 +106,13 @@ def command(
 
     from anvil.interfaces.mcp_server import logs
     from anvil.interfaces.mcp_server.progress import ProgressReporter
-    from anvil.interfaces.mcp_server.security import Access
+    from anvil.interfaces.mcp_server.security import Access, read_token
     from anvil.interfaces.mcp_server.signals import ShutdownDeadline, exit_on_signal
     from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, open_toolset
 
     logs.configure(log_level, log_format)
     access = Access(
-        host=host, port=port, token=secret(token, token_file), insecure=insecure, allowed_hosts=allowed_host
+        host=host, port=port, token=read_token(token, token_file), insecure=insecure, allowed_hosts=allowed_host
     )
     serve_options = ServeOptions(
         docs=docs,

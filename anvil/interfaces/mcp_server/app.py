@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from mcp.server.models import InitializationOptions
 from anvil._version import __version__
 from anvil.errors import AnvilError
 from anvil.interfaces.mcp_server.arguments import InvalidArguments
-from anvil.interfaces.mcp_server.initialize import NAME, InitializeReply
+from anvil.interfaces.mcp_server.initialize import DESCRIPTION, ICONS, NAME, WEBSITE_URL, InitializeReply
 from anvil.interfaces.mcp_server.logs import log
 from anvil.interfaces.mcp_server.progress import ProgressReporter
 from anvil.interfaces.mcp_server.resources import Resources
@@ -24,6 +25,9 @@ from anvil.interfaces.mcp_server.tools.toolset import RunningToolset, Tool, Tool
 
 TOOL_LIST_TTL_MS = 3_600_000
 """Time for which a client may cache the tool list. A running server does not change it."""
+
+DISCOVER_TTL_MS = 60_000
+"""Time for which a client may keep the server's description: its instructions name pages."""
 
 
 class App:
@@ -49,7 +53,14 @@ class App:
             title=reply.title,
             instructions=reply.instructions,
             lifespan=connections.connection,
-            cache_hints={"tools/list": CacheHint(TOOL_LIST_TTL_MS, "public")},
+            description=DESCRIPTION,
+            website_url=WEBSITE_URL,
+            icons=[types.Icon.model_validate(icon) for icon in ICONS],
+            cache_hints={
+                "server/discover": CacheHint(DISCOVER_TTL_MS, "private"),
+                "tools/list": CacheHint(TOOL_LIST_TTL_MS, "public"),
+                "resources/templates/list": CacheHint(TOOL_LIST_TTL_MS, "public"),
+            },
             on_list_tools=self._list_tools,
             **(pages[0].handlers(standing) if pages else {}),
         )
@@ -61,6 +72,16 @@ class App:
         self.server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, connections.initialized
         )
+
+    async def describe(self) -> None:
+        """Let the instructions begin with what the documents are about, as soon as they can be read."""
+        described = []
+        for toolset, bridge in self.parts:
+            if toolset.topics is not None:
+                with contextlib.suppress(AnvilError):  # each question says it
+                    toolset = toolset.about(await bridge.call("topics", toolset.topics))
+            described.append(toolset)
+        self.server.instructions = InitializeReply.for_toolsets(described).instructions
 
     def close(self) -> None:
         """End the streams of changes."""

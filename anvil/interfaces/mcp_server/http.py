@@ -150,20 +150,35 @@ class _Server(uvicorn.Server):
 
 def application(app: App, access: Access, stop_request: StopRequest, sse: bool = False) -> AccessMiddleware:
     """The whole ASGI application; standing streams end when ``stop_request`` is asked for."""
-    own: list[Route] = [Route("/health", _Health(app.parts).answer, methods=["GET"])]
-    own += [route for toolset, bridge in app.parts for route in toolset.routes(bridge)]
-    public_paths = ["/health", *(path for toolset, _ in app.parts for path in toolset.public_paths)]
     if sse:
         streams = _Streams(app, stop_request)
-        routes = [*own, Route("/sse", streams), Mount("/messages/", streams.transport.handle_post_message)]
-        return AccessMiddleware(Starlette(routes=routes), access, public_paths)
+        routes = [*_own_routes(app), Route("/sse", streams), Mount("/messages/", streams.transport.handle_post_message)]
+        return AccessMiddleware(Starlette(routes=routes), access, public_paths(app))
+    return AccessMiddleware(streamable(app), access, public_paths(app))
+
+
+def public_paths(app: App) -> list[str]:
+    """The paths that need no token."""
+    return ["/health", *(path for toolset, _ in app.parts for path in toolset.public_paths)]
+
+
+def _own_routes(app: App) -> list[Route]:
+    """``/health``, and the routes of the toolsets."""
+    return [
+        Route("/health", _Health(app.parts).answer, methods=["GET"]),
+        *(route for toolset, bridge in app.parts for route in toolset.routes(bridge)),
+    ]
+
+
+def streamable(app: App, more: Sequence[Route] = ()) -> Starlette:
+    """Streamable HTTP at ``/mcp``, the routes of the toolsets, and ``more``. It needs its lifespan."""
     requests = StreamableHTTPSessionManager(
         app.server, stateless=True, max_request_body_size=MAX_REQUEST_BYTES, security_settings=NO_SDK_CHECKS
     )
     # POST alone: without a session nothing could ever be sent on the stream that GET asks for, and the protocol has 405
     # for that. The SDK would hold it open, one of the requests that may be under way, until the server is killed.
-    routes = [Route("/mcp", StreamableHTTPASGIApp(requests), methods=["POST"]), *own]
-    return AccessMiddleware(Starlette(routes=routes, lifespan=lambda _: requests.run()), access, public_paths)
+    routes = [Route("/mcp", StreamableHTTPASGIApp(requests), methods=["POST"]), *_own_routes(app), *more]
+    return Starlette(routes=routes, lifespan=lambda _: requests.run())
 
 
 class _Streams:

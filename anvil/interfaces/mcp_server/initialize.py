@@ -6,6 +6,8 @@ dropped.
 
 from __future__ import annotations
 
+import base64
+import importlib.resources
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +17,17 @@ from anvil._version import __version__
 from anvil.interfaces.mcp_server.tools.toolset import Toolset
 
 NAME = "anvil"
+WEBSITE_URL = "https://anvil-docs.github.io/anvil/"
+DESCRIPTION = "Search and read documentation, compared with its files before each answer."
+_ICON = (importlib.resources.files("anvil.interfaces.mcp_server") / "ui" / "anvil.svg").read_bytes()
+ICONS = [
+    {
+        "src": f"data:image/svg+xml;base64,{base64.b64encode(_ICON).decode()}",
+        "mimeType": "image/svg+xml",
+        "sizes": ["any"],
+    }
+]
+"""The icon, whole, because a server may have no network."""
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Protocol revisions that begin with ``initialize``. Any other revision is answered with the newest of these."""
 CAPABILITIES: dict[str, Any] = {
@@ -79,7 +92,14 @@ class InitializeReply:
         result = {
             "protocolVersion": version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
             "capabilities": self.capabilities(),
-            "serverInfo": {"name": NAME, "title": self.title, "version": __version__},
+            "serverInfo": {
+                "name": NAME,
+                "title": self.title,
+                "version": __version__,
+                "description": DESCRIPTION,
+                "websiteUrl": WEBSITE_URL,
+                "icons": ICONS,
+            },
             "instructions": self.instructions,
         }
         message = {"jsonrpc": "2.0", "id": request_id, "result": result}

@@ -31,6 +31,7 @@ async def running_app(
             loop.call_soon_threadsafe(notify, changes)
 
     reporter.attach()
+    describing = asyncio.ensure_future(app.describe())
     with contextlib.ExitStack() as listening:
         for running in served:
             if running.toolset.has_pages:
@@ -38,5 +39,6 @@ async def running_app(
         try:
             yield app
         finally:
+            describing.cancel()
             reporter.detach()
             app.close()

@@ -54,6 +54,13 @@ def path_of(uri: str) -> tuple[str, dict[str, str]]:
 
 def _address(page: PageSummary) -> str:
     return address(page.file_path, page.collection, page.version)
+def path_of(uri: str) -> str:
+    """The page of a URI. Raises :class:`MCPError` for another kind of URI."""
+    if not uri.startswith(PREFIX):
+        raise MCPError(
+            types.INVALID_PARAMS, f"{uri[:200]} is not a page. The URI of a page is {PREFIX}" + "{path}.", {"uri": uri}
+        )
+    return unquote(uri.removeprefix(PREFIX).partition("#")[0], errors="replace")
 
 
 class Resources:
@@ -128,7 +135,7 @@ class Resources:
                 return anvil.get_section(path, heading, **collection).content
             return "".join(chunk.content for chunk in anvil.get_page(path, **collection).chunks)
 
-        content = await self._call("resources/read", text)
+        content = await self._call("resources/read", text, {"uri": uri})
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type="text/markdown", text=content)]
         )
@@ -170,10 +177,11 @@ class Resources:
         return path, collection
 
     async def _call(self, name: str, call: Any) -> Any:
+    async def _call(self, name: str, call: Any, error_data: dict[str, str] | None = None) -> Any:
         try:
             return await self._bridge.call(name, call)
         except AnvilError as error:
-            raise MCPError(NOT_FOUND, str(error)) from None
+            raise MCPError(NOT_FOUND, str(error), error_data) from None
 
     # --- subscriptions ---------------------------------------------------------------------------------------
 

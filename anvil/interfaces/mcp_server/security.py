@@ -11,6 +11,7 @@ import ipaddress
 import json
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,6 +40,8 @@ class Access:
     token: str | None = field(default=None, repr=False)
     insecure: bool = False
     allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    """Origins of web pages that may send requests, such as ``https://docs.example.org``, besides those of the hosts."""
 
     def __post_init__(self) -> None:
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable() or " " in self.token):
@@ -48,6 +51,12 @@ class Access:
                 f"{self.host} can be reached from other machines. Set a token with ANVIL_TOKEN or --token-file, "
                 "or add --insecure if everyone who can reach it may read the documents."
             )
+
+    def allows_origin(self, origin: str) -> bool:
+        """Whether pages of this origin may send requests."""
+        return ANY_HOST in self.allowed_origins or origin.lower() in {
+            allowed.lower().rstrip("/") for allowed in self.allowed_origins
+        }
 
     def knows(self, host: str) -> bool:
         """Whether clients may use this host name (without port)."""
@@ -59,6 +68,26 @@ class Access:
         if is_everything(self.host):  # DNS rebinding needs a name: an address is safe
             return is_address(name)
         return name == self.host.lower()
+
+
+def read_token(token: str | None, file: str | None) -> str | None:
+    """The token, from an option, a variable or a file; None without either. Raises :class:`ConfigError`."""
+    if token == "":  # most likely from a shell variable that is not set; the server must not start without a token
+        raise ConfigError("The token is empty. Give one with ANVIL_TOKEN or --token-file, or leave --token out.")
+    if file is None:
+        return token
+    if token is not None:
+        raise ConfigError("There is a token and a token file. Give one of them: ANVIL_TOKEN or ANVIL_TOKEN_FILE.")
+    try:
+        text = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(
+            f"The token file {file} cannot be read ({reason}). Write the token into it, and let this user read it."
+        ) from None
+    if not text:
+        raise ConfigError(f"The token file {file} is empty. Write the token into it.")
+    return text
 
 
 def is_loopback(host: str) -> bool:
@@ -140,12 +169,15 @@ class AccessMiddleware:
         hosts, origins = headers.get(b"host", []), headers.get(b"origin", [])
         host = host_name(hosts[0]) if len(hosts) == 1 else None
         if host is None or not self._access.knows(host):
-            return 403, "The server does not accept this host name. Allow it with --allowed-host."
+            return 403, "The server does not accept this host name. Allow it with --allowed-host or ANVIL_ALLOWED_HOST."
         for origin in origins:
             scheme, _, rest = origin.partition("://")
             name = host_name(rest) if scheme in ("http", "https") else None
-            if name is None or not self._access.knows(name):
-                return 403, "The server does not accept requests from this origin. Allow its host with --allowed-host."
+            if name is None or not (self._access.knows(name) or self._access.allows_origin(origin)):
+                return 403, (
+                    "The server does not accept requests from this origin. Allow its host with --allowed-host or "
+                    "ANVIL_ALLOWED_HOST."
+                )
         if self._access.token and scope["path"] not in self._open and not self._has_token(headers):
             return 401, "Send the server's token: Authorization: Bearer TOKEN."
         return TOO_MANY if self._running >= MAX_CONCURRENT_REQUESTS else None

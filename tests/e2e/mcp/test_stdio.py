@@ -175,6 +175,9 @@ def test_a_conversation_byte_for_byte(pipe: Pipe) -> None:
         "name": "anvil",
         "title": "Anvil documentation",
         "version": anvil.__version__,
+        "description": initialize.DESCRIPTION,
+        "websiteUrl": initialize.WEBSITE_URL,
+        "icons": initialize.ICONS,
     }
     pipe.send(INITIALIZED, call(1, "search_docs", query="alert", top_k=1))
     assert pipe.answer(1)["result"]["structuredContent"]["results"]

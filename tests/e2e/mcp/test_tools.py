@@ -9,11 +9,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 import anvil
 from anvil.interfaces.mcp_server.schemas import plain
+from anvil.interfaces.mcp_server.app import App
+from anvil.interfaces.mcp_server.progress import ProgressReporter
+from anvil.interfaces.mcp_server.tools.docs import TOOLSET
+from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
 from anvil.models.documents import ChunkMetadata, GrepResult, Page, PageList, SearchResult, SectionText
 from anvil.models.status import Status
 from tests.conftest import PAGES, write
@@ -99,7 +104,7 @@ def test_the_tool_list_is_the_contract(speaker: Speaker) -> None:
 
 def test_the_tool_list_is_short(speaker: Speaker) -> None:
     result = speaker.do("list_tools")
-    text = result.model_dump_json(by_alias=True, exclude_none=True)
+    text = result.model_dump_json(by_alias=True, exclude_none=True, exclude={"meta"})  # no client shows a model that
     assert len(text) < 6500
     assert len(json.dumps(json.loads(text))) < 6500  # with a space after each comma and colon, too
 
@@ -107,8 +112,28 @@ def test_the_tool_list_is_short(speaker: Speaker) -> None:
 def test_it_introduces_itself(speaker: Speaker) -> None:
     assert speaker.client.server_info.name == "anvil"
     assert speaker.client.server_info.version == anvil.__version__
+    assert speaker.client.server_info.website_url == "https://anvil-docs.github.io/anvil/"
+    assert speaker.client.server_info.description and speaker.client.server_info.icons[0].mime_type == "image/svg+xml"
     instructions = speaker.client.instructions
-    assert instructions and "search_docs" in instructions and instructions.count(". ") <= 4
+    assert "search_docs" in instructions and instructions.count(". ") <= 5 and len(instructions) < 1400
+
+
+def test_the_instructions_begin_with_what_the_documents_are_about(place: Path) -> None:
+    about = 'These documents are about: "Lighthouse", "Installing", '
+    with anvil.open(place / "docs", place / "index.db", "none", background=True) as opened:
+        opened.list_pages()  # it is checked now, and need not be again
+        running = RunningToolset.of(TOOLSET, opened)
+        assert running.toolset.instructions.startswith(about)
+        app = App([RunningToolset(TOOLSET, opened)], ProgressReporter())
+        assert app.server.instructions == TOOLSET.instructions
+        anyio.run(app.describe)
+        assert app.server.instructions == running.toolset.instructions
+    (place / "empty").mkdir(exist_ok=True)
+    with anvil.open(place / "empty", place / "empty.db", "none", background=True) as opened:
+        assert RunningToolset.of(TOOLSET, opened).toolset.instructions == TOOLSET.instructions
+        app = App([RunningToolset(TOOLSET, opened)], ProgressReporter())
+        anyio.run(app.describe)
+        assert app.server.instructions == TOOLSET.instructions
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "semantic"])

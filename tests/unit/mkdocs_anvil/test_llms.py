@@ -67,3 +67,10 @@ def test_whatever_pages_are_called_there_is_a_link_a_line(pages: list[Entry]) ->
     lines = llms.files("x", "y", "", pages)["llms.txt"].split("\n")
     assert sum(bool(re.match(r"- \[[^\[\]]*\]\(p\.md\)", line)) for line in lines) == len(pages)
     assert all(not line or line[:2] in ("# ", "> ", "##", "- ") for line in lines)
+
+
+def test_a_server_over_the_pages_is_named_above_their_list() -> None:
+    found = llms.files("Site", "About it.", "https://x.test/", [], "https://search.x.test/mcp")
+    server = "To search these pages, use the MCP server at <https://search.x.test/mcp>."
+    assert found["llms.txt"] == f"# Site\n\n> About it.\n\n{server}\n"
+    assert server not in found["llms-full.txt"]

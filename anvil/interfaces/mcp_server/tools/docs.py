@@ -255,5 +255,7 @@ TOOLSET = Toolset(
     has_pages=True,
     configured=configured,
     instructions_for=instructions_for,
+    topics=lambda opened: opened.topics(),
+    known_topics=lambda opened: opened.known_topics(),
     optional=(REPORT_PAGE,),
 )

@@ -106,6 +106,8 @@ class Toolset:
     structured content and as text, instead of the message alone. ``configured``: the tools for an open object, where
     they depend on its configuration; ``optional``: those that this may add. ``instructions_for``: the instructions
     for an open object.
+    they depend on its configuration; ``optional``: those that this may add. ``topics``: what the object is about, a
+    sentence that the instructions begin with; ``known_topics``: the same without waiting, or "".
     """
 
     name: str
@@ -118,8 +120,14 @@ class Toolset:
     has_pages: bool = False
     errors_as_values: bool = False
     configured: Callable[[Any], tuple[Tool, ...]] | None = None
+    topics: Callable[[Any], str] | None = None
+    known_topics: Callable[[Any], str] | None = None
     optional: tuple[Tool, ...] = ()
     instructions_for: Callable[[Any], str] | None = None
+
+    def about(self, topics: str) -> Toolset:
+        """The toolset with instructions that begin with what its object is about."""
+        return replace(self, instructions=f"{topics} {self.instructions}", topics=None) if topics else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +144,8 @@ class RunningToolset:
             toolset = replace(toolset, tools=toolset.configured(target))
         if toolset.instructions_for is not None:
             toolset = replace(toolset, instructions=toolset.instructions_for(target))
+        if toolset.known_topics is not None:
+            toolset = toolset.about(toolset.known_topics(target))
         return cls(toolset, target)
 
 

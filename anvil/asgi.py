@@ -1,0 +1,7 @@
+"""``anvil.asgi:app``: an index as an ASGI application, for ``uvicorn anvil.asgi:app`` and for functions."""
+
+from __future__ import annotations
+
+from anvil.interfaces.mcp_server.asgi import AnvilApplication
+
+app = AnvilApplication()

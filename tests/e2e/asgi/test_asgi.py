@@ -1,0 +1,224 @@
+"""``anvil.asgi:app``: an index behind an ASGI server, configured by variables, with and without lifespan."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+import anvil
+from anvil.errors import ConfigError
+from anvil.interfaces.mcp_server.asgi import AnvilApplication, AsgiSettings
+from anvil.interfaces.mcp_server.rate_limit import MAX_CLIENTS, Rate, RateLimitMiddleware
+from tests.conftest import PAGES, write
+from tests.support import mcp_servers
+
+SITE = "https://docs.example.org"
+BASE = "http://127.0.0.1:8000"
+JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+LIST = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/list",
+    "params": {
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+    },
+}
+MODERN = {**JSON, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("asgi")
+    with anvil.open(write(place / "docs", PAGES), place / "index.db", "none") as opened:
+        opened.index()
+    return place / "index.db"
+
+
+def asked(environment: dict[str, str], *requests: Callable[[httpx2.AsyncClient], Awaitable[Any]]) -> list[Any]:
+    """The responses of the application to some requests, one after the other; it gets no lifespan, as in a function."""
+
+    async def run() -> list[Any]:
+        application = AnvilApplication(environment)
+        try:
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url=BASE) as client:
+                return [await request(client) for request in requests]
+        finally:
+            await application.stop()
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def public(index: Path) -> dict[str, str]:
+    return {"ANVIL_INDEX": str(index), "ANVIL_PUBLIC": "1"}
+
+
+def search(query: str = "certificate", **headers: str) -> Callable[[httpx2.AsyncClient], Awaitable[Any]]:
+    return lambda client: client.get("/search", params={"query": query, "mode": "keyword"}, headers=headers)
+
+
+def test_a_function_answers_without_lifespan(public: dict[str, str]) -> None:
+    found, listed, health = asked(
+        public,
+        search(),
+        lambda client: client.post("/mcp", json=LIST, headers=MODERN),
+        lambda client: client.get("/health"),
+    )
+    assert found.json()["results"][0]["metadata"]["file_path"] == "guides/checks.md"
+    assert "search_docs" in listed.text and listed.status_code == 200
+    assert health.json()["pages"] == len(PAGES)
+
+
+def test_answers_can_be_cached_and_checked(public: dict[str, str]) -> None:
+    first, second = asked(public, search(), search())
+    assert first.headers["cache-control"] == "public, max-age=300"
+    assert first.headers["etag"] == second.headers["etag"]
+    same, other = asked(public, search(**{"If-None-Match": first.headers["etag"]}), search("alert"))
+    assert same.status_code == 304 and not same.content
+    assert other.status_code == 200 and other.headers["etag"] != first.headers["etag"]
+    (fresh,) = asked({**public, "ANVIL_CACHE_SECONDS": "0"}, search())
+    assert fresh.headers["cache-control"] == "no-cache"
+
+
+def test_wrong_parameters_are_explained(public: dict[str, str]) -> None:
+    blank, unknown, number = asked(
+        public,
+        lambda client: client.get("/search"),
+        lambda client: client.get("/search", params={"query": "a", "limit": "3"}),
+        lambda client: client.get("/search", params={"query": "a", "top_k": "many"}),
+    )
+    assert blank.status_code == unknown.status_code == number.status_code == 400
+    assert "query parameter is required" in blank.json()["error"]
+    assert "no parameter 'limit'" in unknown.json()["error"]
+    assert "must be an integer" in number.json()["error"]
+    assert number.headers["cache-control"] == "no-store"
+
+
+def test_pages_of_a_named_origin_may_ask(public: dict[str, str]) -> None:
+    preflight = {
+        "Origin": SITE,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type,mcp-protocol-version,authorization",
+    }
+    named = {**public, "ANVIL_CORS_ORIGINS": f"{SITE} https://other.example.org"}
+    allowed, asked_first, foreign = asked(
+        named,
+        search(Origin=SITE),
+        lambda client: client.options("/mcp", headers=preflight),
+        search(Origin="https://evil.example.org"),
+    )
+    assert allowed.status_code == 200 and allowed.headers["access-control-allow-origin"] == SITE
+    assert "Origin" in allowed.headers["vary"]
+    assert asked_first.status_code == 200 and asked_first.headers["access-control-allow-origin"] == SITE
+    assert foreign.status_code == 403 and "access-control-allow-origin" not in foreign.headers
+    (refused,) = asked(public, search(Origin=SITE))
+    assert refused.status_code == 403
+    (anyone,) = asked({**public, "ANVIL_CORS_ORIGINS": "*"}, search(Origin="https://evil.example.org"))
+    assert anyone.headers["access-control-allow-origin"] == "*"
+
+
+def test_a_token_is_required_unless_all_may_read(index: Path) -> None:
+    with pytest.raises(ConfigError, match="ANVIL_PUBLIC=1"):
+        asked({"ANVIL_INDEX": str(index)}, search())
+    secret = {"ANVIL_INDEX": str(index), "ANVIL_TOKEN": "s3cret"}
+    without, with_token, health = asked(
+        secret, search(), search(Authorization="Bearer s3cret"), lambda client: client.get("/health")
+    )
+    assert without.status_code == 401 and health.status_code == 200
+    assert with_token.status_code == 200 and with_token.headers["cache-control"].startswith("private")
+
+
+def test_a_client_over_the_rate_waits(public: dict[str, str]) -> None:
+    responses = asked({**public, "ANVIL_RATE_LIMIT": "2/hour"}, search(), search(), search())
+    assert [response.status_code for response in responses] == [200, 200, 429]
+    assert 1700 < int(responses[2].headers["retry-after"]) <= 1800
+
+
+def test_requests_come_back_one_by_one_and_the_memory_is_bounded() -> None:
+    limit = RateLimitMiddleware(None, Rate(2, 60))  # type: ignore[arg-type]
+    assert [limit._wait_s("a", 0), limit._wait_s("a", 0), limit._wait_s("a", 0)] == [0, 0, 30]
+    assert limit._wait_s("b", 0) == 0
+    assert limit._wait_s("a", 29) > 0 and limit._wait_s("a", 31) == 0 and limit._wait_s("a", 31) > 0
+    for number in range(MAX_CLIENTS + 5):
+        limit._wait_s(str(number), 40)
+    assert len(limit._clients) == MAX_CLIENTS
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("ANVIL_RATE_LIMIT", "fast", "such as 60/minute"),
+        ("ANVIL_RATE_LIMIT", "0/minute", "such as 60/minute"),
+        ("ANVIL_CACHE_SECONDS", "-1", "number of seconds"),
+        ("ANVIL_LOG_LEVEL", "loud", "Use one of"),
+        ("ANVIL_TOKEN", "", "The token is empty"),
+        ("ANVIL_TOKEN_FILE", "/nonexistent/token", "cannot be read"),
+    ],
+)
+def test_a_wrong_variable_is_named(name: str, value: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        AsgiSettings.from_environment({"ANVIL_PUBLIC": "1", name: value})
+
+
+def test_after_a_failure_the_next_request_tries_again(tmp_path: Path, index: Path) -> None:
+    environment = {"ANVIL_INDEX": str(index)}
+
+    async def run() -> int:
+        application = AnvilApplication(environment)
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url=BASE) as client:
+            with pytest.raises(ConfigError):
+                await client.get("/health")
+            environment["ANVIL_PUBLIC"] = "1"
+            response = await client.get("/health")
+        await application.stop()
+        return response.status_code
+
+    assert asyncio.run(run()) == 200
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        number = free.getsockname()[1]
+    yield number
+
+
+def test_uvicorn_runs_it(index: Path, port: int) -> None:
+    line = [sys.executable, "-m", "uvicorn", "anvil.asgi:app", "--port", str(port), "--log-level", "warning"]
+    variables = {"ANVIL_INDEX": str(index), "ANVIL_PUBLIC": "1", "ANVIL_EMBEDDING_PROVIDER": "none"}
+    with subprocess.Popen(line, env=mcp_servers.environment(**variables), cwd=index.parent) as process:
+        try:
+            end = time.monotonic() + 60
+            while True:
+                try:
+                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/search?query=certificate") as response:
+                        assert json.load(response)["results"]
+                    break
+                except urllib.error.URLError:
+                    assert process.poll() is None and time.monotonic() < end
+                    time.sleep(0.05)
+        finally:
+            process.terminate()
+        assert process.wait(30) in (0, -15)
+
+
+def test_uvicorn_says_what_is_missing(index: Path, port: int) -> None:
+    line = [sys.executable, "-m", "uvicorn", "anvil.asgi:app", "--port", str(port)]
+    variables = mcp_servers.environment(ANVIL_INDEX=str(index))
+    done = subprocess.run(line, env=variables, cwd=index.parent, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "ANVIL_PUBLIC=1" in done.stderr and "Traceback" not in done.stderr
