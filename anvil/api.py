@@ -54,6 +54,10 @@ if TYPE_CHECKING:
     from anvil.services.search.searcher import Explained
 
 
+MAX_PEEK_BYTES = 100_000_000
+"""A larger index file is not read before a server introduces itself: that must take no time."""
+
+
 @overload
 def open(
     docs: str | os.PathLike[str] | None = None,
@@ -84,8 +88,6 @@ def open(
     watch: bool = False,
     build_first: bool = True,
 ) -> Collections: ...
-MAX_PEEK_BYTES = 100_000_000
-"""A larger index file is not read before a server introduces itself: that must take no time."""
 
 
 def open(
@@ -505,17 +507,17 @@ class Anvil:
             listed = pages.list_pages(copy.reader, prefix)
             return replace(listed, notes=tuple(self._live.missing_pages(copy)) or None)
 
-    def topics(self) -> str:
-        """A sentence on what the documents are about: quoted titles of the top pages; "" if there are none."""
+    def topics(self, wait: bool = True) -> str:
+        """A sentence on what the documents are about: quoted titles of the top pages; "" if there are none.
+
+        ``wait=False``: from the index file as it is, at once; "" if it was never checked on this machine.
+        """
         from anvil.core.agents.topics import topics
 
-        with self._live.query() as copy:
-            return topics((document.file_path, document.title) for document in copy.reader.documents())
-
-    def known_topics(self) -> str:
-        """:meth:`topics` of the index file as it is, at once; "" if it was never checked on this machine."""
+        if wait:
+            with self._live.query() as copy:
+                return topics((document.file_path, document.title) for document in copy.reader.documents())
         from anvil.backends.store import verify
-        from anvil.core.agents.topics import topics
 
         with suppress(ArtifactError):
             if self._location.is_file and (reader := verify.open_known(self._location.path, MAX_PEEK_BYTES)):

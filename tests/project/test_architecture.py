@@ -50,6 +50,7 @@ DOORS = {
         "anvil.services.reports.content_health",
         "anvil.services.doc_tests.gaps",
     ),
+    "jwt": ("anvil.backends.identity_provider",),
     "re2": ("anvil.core.search.line_matcher",),
     "lancedb": ("anvil.backends.lancedb_reader",),
     "markitdown": ("anvil.backends.convert",),

@@ -44,6 +44,25 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     envvar="ANVIL_TOKEN_FILE",
     help="File that holds the token, such as a mounted secret (or ANVIL_TOKEN_FILE).",
 )
+@click.option(
+    "--oauth-issuer",
+    metavar="URL",
+    envvar="ANVIL_OAUTH_ISSUER",
+    help="Identity provider whose access tokens are accepted, by its issuer (or ANVIL_OAUTH_ISSUER).",
+)
+@click.option(
+    "--oauth-resource",
+    metavar="URL",
+    envvar="ANVIL_OAUTH_RESOURCE",
+    help="With --oauth-issuer: this server's address for clients, for which tokens must be made.",
+)
+@click.option(
+    "--oauth-scope",
+    metavar="NAME",
+    multiple=True,
+    envvar="ANVIL_OAUTH_SCOPES",
+    help="With --oauth-issuer: a scope that tokens must have (repeatable; in ANVIL_OAUTH_SCOPES, separated by spaces).",
+)
 @click.option("--insecure", is_flag=True, help="Allow --host other than loopback without a token.")
 @click.option(
     "--allowed-host",
@@ -87,6 +106,9 @@ def command(
     port: int,
     token: str | None,
     token_file: str | None,
+    oauth_issuer: str | None,
+    oauth_resource: str | None,
+    oauth_scope: tuple[str, ...],
     insecure: bool,
     allowed_host: tuple[str, ...],
     no_watch: bool,
@@ -105,6 +127,7 @@ def command(
         raise click.UsageError("--ui needs the docs surface. Add it: --surface docs,...")
 
     from anvil.interfaces.mcp_server import logs
+    from anvil.interfaces.mcp_server.oauth import OAuthSettings
     from anvil.interfaces.mcp_server.progress import ProgressReporter
     from anvil.interfaces.mcp_server.security import Access, read_token
     from anvil.interfaces.mcp_server.signals import ShutdownDeadline, exit_on_signal
@@ -112,7 +135,12 @@ def command(
 
     logs.configure(log_level, log_format)
     access = Access(
-        host=host, port=port, token=read_token(token, token_file), insecure=insecure, allowed_hosts=allowed_host
+        host=host,
+        port=port,
+        token=read_token(token, token_file),
+        insecure=insecure,
+        allowed_hosts=allowed_host,
+        oauth=OAuthSettings.given(oauth_issuer, oauth_resource, oauth_scope),
     )
     serve_options = ServeOptions(
         docs=docs,

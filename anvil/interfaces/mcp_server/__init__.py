@@ -11,6 +11,7 @@
     initialize.py      the answer to ``initialize``, before the SDK is loaded
     stdio.py           the stdio transport, over the lines of ``stdio_pipe.py``
     http.py            the HTTP transports, with ``security.py`` (who may connect) and ``http_timeouts.py``
+    oauth.py           access tokens of an identity provider
     asgi.py            ``anvil.asgi:app``, configured by variables, with ``rate_limit.py``
     lifespan.py        starts and stops the app for a transport
     signals.py         orderly shutdown

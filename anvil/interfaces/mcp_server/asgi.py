@@ -25,6 +25,7 @@ from anvil.errors import AnvilError, ConfigError
 from anvil.interfaces.mcp_server import http, logs
 from anvil.interfaces.mcp_server.arguments import InvalidArguments
 from anvil.interfaces.mcp_server.lifespan import running_app
+from anvil.interfaces.mcp_server.oauth import OAuthSettings
 from anvil.interfaces.mcp_server.progress import ProgressReporter
 from anvil.interfaces.mcp_server.rate_limit import Rate, RateLimitMiddleware
 from anvil.interfaces.mcp_server.schemas import plain, text
@@ -73,7 +74,12 @@ class AsgiSettings:
             raise ConfigError(f"ANVIL_LOG_LEVEL is {level!r}. Use one of {', '.join(logs.LEVELS)}.")
         public = environment.get("ANVIL_PUBLIC", "").casefold() in ("1", "true", "yes", "on")
         token = read_token(environment.get("ANVIL_TOKEN"), environment.get("ANVIL_TOKEN_FILE"))
-        if token is None and not public:
+        oauth = OAuthSettings.given(
+            environment.get("ANVIL_OAUTH_ISSUER"),
+            environment.get("ANVIL_OAUTH_RESOURCE"),
+            tuple(environment.get("ANVIL_OAUTH_SCOPES", "").split()),
+        )
+        if token is None and oauth is None and not public:
             raise ConfigError(
                 "No token is set. Set ANVIL_TOKEN, or ANVIL_PUBLIC=1 if everyone who can reach the server may read "
                 "the documents."
@@ -84,6 +90,7 @@ class AsgiSettings:
             access=Access(
                 host=BEHIND_PROXY_HOST,
                 token=token,
+                oauth=oauth,
                 insecure=public,
                 allowed_hosts=tuple(environment.get("ANVIL_ALLOWED_HOST", "").split()),
                 allowed_origins=origins,
@@ -98,7 +105,7 @@ class AsgiSettings:
 def _search_route(bridge: ThreadBridge, settings: AsgiSettings) -> Route:
     """``GET /search?query=...``: the result of ``search_docs``, for the search box of a site. It may be cached."""
     tool = next(tool for tool in docs.TOOLS if tool.name == "search_docs")
-    kept = f"{'private' if settings.access.token else 'public'}, max-age={settings.cache_s}"
+    kept = f"{'private' if settings.access.token or settings.access.oauth else 'public'}, max-age={settings.cache_s}"
 
     async def search(request: Request) -> Response:
         numbers = {parameter.name for parameter in tool.parameters if parameter.kind == "integer"}
@@ -182,9 +189,9 @@ class AnvilApplication:
                 running = stack.enter_context(open_toolset("docs", options, reporter))
                 running.target.start(reporter)
                 app = await stack.enter_async_context(running_app([running], reporter, standing=False))
-                routes = http.streamable(app, [_search_route(app.parts[0][1], settings)])
+                routes = http.streamable(app, settings.access, [_search_route(app.parts[0][1], settings)])
                 await stack.enter_async_context(routes.router.lifespan_context(routes))
-                self._application = _guarded(routes, http.public_paths(app), settings)
+                self._application = _guarded(routes, http.public_paths(app, settings.access), settings)
                 ready.set_result(None)
                 await stop.wait()
         except BaseException as error:

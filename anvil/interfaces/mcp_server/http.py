@@ -28,6 +28,7 @@ from anvil.interfaces.mcp_server.app import App
 from anvil.interfaces.mcp_server.http_timeouts import RESERVED_DESCRIPTORS, WaitingConnections, connection_limit
 from anvil.interfaces.mcp_server.lifespan import running_app
 from anvil.interfaces.mcp_server.logs import event
+from anvil.interfaces.mcp_server.oauth import METADATA_CACHE
 from anvil.interfaces.mcp_server.progress import ProgressReporter
 from anvil.interfaces.mcp_server.security import Access, AccessMiddleware
 from anvil.interfaces.mcp_server.signals import StopRequest, stop_on_signal
@@ -121,7 +122,7 @@ async def _serve(
             event(
                 logging.INFO,
                 f"Serving on {base}/{'sse' if sse else 'mcp'}",
-                token="required" if access.token else "none",
+                token="required" if access.token or access.oauth else "none",
             )
             if ready is not None:
                 ready(base)
@@ -152,32 +153,44 @@ def application(app: App, access: Access, stop_request: StopRequest, sse: bool =
     """The whole ASGI application; standing streams end when ``stop_request`` is asked for."""
     if sse:
         streams = _Streams(app, stop_request)
-        routes = [*_own_routes(app), Route("/sse", streams), Mount("/messages/", streams.transport.handle_post_message)]
-        return AccessMiddleware(Starlette(routes=routes), access, public_paths(app))
-    return AccessMiddleware(streamable(app), access, public_paths(app))
+        routes = [
+            *_own_routes(app, access),
+            Route("/sse", streams),
+            Mount("/messages/", streams.transport.handle_post_message),
+        ]
+        return AccessMiddleware(Starlette(routes=routes), access, public_paths(app, access))
+    return AccessMiddleware(streamable(app, access), access, public_paths(app, access))
 
 
-def public_paths(app: App) -> list[str]:
+def public_paths(app: App, access: Access) -> list[str]:
     """The paths that need no token."""
-    return ["/health", *(path for toolset, _ in app.parts for path in toolset.public_paths)]
+    metadata = access.oauth.metadata_paths if access.oauth else ()
+    return ["/health", *metadata, *(path for toolset, _ in app.parts for path in toolset.public_paths)]
 
 
-def _own_routes(app: App) -> list[Route]:
-    """``/health``, and the routes of the toolsets."""
+def _own_routes(app: App, access: Access) -> list[Route]:
+    """``/health``, the metadata for OAuth, and the routes of the toolsets."""
+
+    async def metadata(_: Request) -> JSONResponse:
+        assert access.oauth is not None
+        headers = {"Cache-Control": METADATA_CACHE, "Access-Control-Allow-Origin": "*"}
+        return JSONResponse(access.oauth.metadata(), headers=headers)
+
     return [
+        *(Route(path, metadata, methods=["GET"]) for path in (access.oauth.metadata_paths if access.oauth else ())),
         Route("/health", _Health(app.parts).answer, methods=["GET"]),
         *(route for toolset, bridge in app.parts for route in toolset.routes(bridge)),
     ]
 
 
-def streamable(app: App, more: Sequence[Route] = ()) -> Starlette:
+def streamable(app: App, access: Access, more: Sequence[Route] = ()) -> Starlette:
     """Streamable HTTP at ``/mcp``, the routes of the toolsets, and ``more``. It needs its lifespan."""
     requests = StreamableHTTPSessionManager(
         app.server, stateless=True, max_request_body_size=MAX_REQUEST_BYTES, security_settings=NO_SDK_CHECKS
     )
     # POST alone: without a session nothing could ever be sent on the stream that GET asks for, and the protocol has 405
     # for that. The SDK would hold it open, one of the requests that may be under way, until the server is killed.
-    routes = [Route("/mcp", StreamableHTTPASGIApp(requests), methods=["POST"]), *_own_routes(app), *more]
+    routes = [Route("/mcp", StreamableHTTPASGIApp(requests), methods=["POST"]), *_own_routes(app, access), *more]
     return Starlette(routes=routes, lifespan=lambda _: requests.run())
 
 

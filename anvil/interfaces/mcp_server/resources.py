@@ -48,19 +48,14 @@ def path_of(uri: str) -> tuple[str, dict[str, str]]:
         collection, _, path = page.removeprefix(COLLECTION_PREFIX).partition("/")
         return unquote(path, errors="replace"), {"collection": unquote(collection, errors="replace")}
     if not page.startswith(PREFIX):
-        raise MCPError(types.INVALID_PARAMS, f"{uri[:200]} is not a page. The URI of a page is {PREFIX}" + "{path}.")
+        raise MCPError(
+            types.INVALID_PARAMS, f"{uri[:200]} is not a page. The URI of a page is {PREFIX}" + "{path}.", {"uri": uri}
+        )
     return unquote(page.removeprefix(PREFIX), errors="replace"), {}
 
 
 def _address(page: PageSummary) -> str:
     return address(page.file_path, page.collection, page.version)
-def path_of(uri: str) -> str:
-    """The page of a URI. Raises :class:`MCPError` for another kind of URI."""
-    if not uri.startswith(PREFIX):
-        raise MCPError(
-            types.INVALID_PARAMS, f"{uri[:200]} is not a page. The URI of a page is {PREFIX}" + "{path}.", {"uri": uri}
-        )
-    return unquote(uri.removeprefix(PREFIX).partition("#")[0], errors="replace")
 
 
 class Resources:
@@ -176,7 +171,6 @@ class Resources:
             raise MCPError(types.INVALID_PARAMS, f"{uri[:200]} names a collection, and there is only one index here.")
         return path, collection
 
-    async def _call(self, name: str, call: Any) -> Any:
     async def _call(self, name: str, call: Any, error_data: dict[str, str] | None = None) -> Any:
         try:
             return await self._bridge.call(name, call)

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from anvil.errors import ConfigError
+from anvil.interfaces.mcp_server.oauth import OAuthSettings, Refusal, TokenGuard
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -40,16 +41,19 @@ class Access:
     token: str | None = field(default=None, repr=False)
     insecure: bool = False
     allowed_hosts: tuple[str, ...] = ()
+    oauth: OAuthSettings | None = None
+    """The identity provider whose access tokens are accepted, besides the token."""
     allowed_origins: tuple[str, ...] = ()
     """Origins of web pages that may send requests, such as ``https://docs.example.org``, besides those of the hosts."""
 
     def __post_init__(self) -> None:
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable() or " " in self.token):
             raise ConfigError("The token must be printable ASCII without spaces. Choose another, and set ANVIL_TOKEN.")
-        if not is_loopback(self.host) and not self.token and not self.insecure:
+        if not is_loopback(self.host) and not self.token and not self.oauth and not self.insecure:
             raise ConfigError(
                 f"{self.host} can be reached from other machines. Set a token with ANVIL_TOKEN or --token-file, "
-                "or add --insecure if everyone who can reach it may read the documents."
+                "or an identity provider with --oauth-issuer, or add --insecure if everyone who can reach it may read "
+                "the documents."
             )
 
     def allows_origin(self, origin: str) -> bool:
@@ -126,6 +130,7 @@ class AccessMiddleware:
         """``public_paths`` need no token."""
         self._application, self._access, self._open = application, access, frozenset(public_paths)
         self._running = 0
+        self._guard = TokenGuard(access.oauth) if access.oauth else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse one request."""
@@ -133,7 +138,7 @@ class AccessMiddleware:
             if scope["type"] == "lifespan":
                 await self._application(scope, receive, send)
             return
-        refused = self._refusal(scope)
+        refused = self._refusal(scope) or await self._unauthorized(scope)
         if refused is not None:
             await refuse(send, *refused)
             return
@@ -178,16 +183,20 @@ class AccessMiddleware:
                     "The server does not accept requests from this origin. Allow its host with --allowed-host or "
                     "ANVIL_ALLOWED_HOST."
                 )
-        if self._access.token and scope["path"] not in self._open and not self._has_token(headers):
-            return 401, "Send the server's token: Authorization: Bearer TOKEN."
         return TOO_MANY if self._running >= MAX_CONCURRENT_REQUESTS else None
 
-    def _has_token(self, headers: dict[bytes, list[str]]) -> bool:
-        given = headers.get(b"authorization", [])
+    async def _unauthorized(self, scope: Scope) -> Refusal | None:
+        access = self._access
+        if scope["path"] in self._open or not (access.token or self._guard):
+            return None
+        given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"authorization"]
         kind, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-        return kind.lower() == "bearer" and hmac.compare_digest(
-            token.strip().encode("latin-1"), (self._access.token or "").encode()
-        )
+        token = token.strip() if kind.lower() == "bearer" else ""
+        if access.token and hmac.compare_digest(token.encode("latin-1"), access.token.encode()):
+            return None
+        if self._guard is not None:
+            return await self._guard.refusal(token)
+        return Refusal(401, "Send the server's token: Authorization: Bearer TOKEN.", "Bearer")
 
 
 class _TooMany(Exception):
@@ -199,12 +208,12 @@ def _has_body(scope: Scope) -> bool:
     return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
-async def refuse(send: Send, status: int, message: str) -> None:
-    """Send ``{"error": message}`` with a status."""
+async def refuse(send: Send, status: int, message: str, challenge: str = "") -> None:
+    """Send ``{"error": message}`` with a status, and a challenge in ``WWW-Authenticate``."""
     body = json.dumps({"error": message}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
+    if challenge:
+        headers.append((b"www-authenticate", challenge.encode("latin-1")))
     if status == 503:
         headers.append((b"retry-after", b"1"))
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -14,9 +14,9 @@ import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 import anvil
-from anvil.interfaces.mcp_server.schemas import plain
 from anvil.interfaces.mcp_server.app import App
 from anvil.interfaces.mcp_server.progress import ProgressReporter
+from anvil.interfaces.mcp_server.schemas import plain
 from anvil.interfaces.mcp_server.tools.docs import TOOLSET
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
 from anvil.models.documents import ChunkMetadata, GrepResult, Page, PageList, SearchResult, SectionText

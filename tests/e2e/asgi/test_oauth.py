@@ -1,0 +1,173 @@
+"""The server as an OAuth resource server, behind a real small identity provider on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+import anvil
+from anvil.backends import identity_provider as provider_door
+from anvil.errors import ConfigError
+from anvil.interfaces.mcp_server.asgi import AnvilApplication
+from anvil.interfaces.mcp_server.oauth import OAuthSettings
+from tests.conftest import PAGES, write
+from tests.support import identity_provider
+from tests.support.identity_provider import Provider
+
+BASE = "http://127.0.0.1:8000"
+RESOURCE = f"{BASE}/mcp"
+METADATA = "/.well-known/oauth-protected-resource/mcp"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("oauth")
+    with anvil.open(write(place / "docs", PAGES), place / "index.db", "none") as opened:
+        opened.index()
+    return place / "index.db"
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with identity_provider.running() as running:
+        yield running
+
+
+def variables(index: Path, provider: Provider, **more: str) -> dict[str, str]:
+    oauth = {"ANVIL_OAUTH_ISSUER": provider.issuer, "ANVIL_OAUTH_RESOURCE": RESOURCE, "ANVIL_OAUTH_SCOPES": "docs:read"}
+    return {"ANVIL_INDEX": str(index), **oauth, **more}
+
+
+def searched(environment: dict[str, str], *tokens: str | None) -> list[Any]:
+    """The responses to a search with each token."""
+
+    async def run() -> list[Any]:
+        application = AnvilApplication(environment)
+        try:
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url=BASE) as client:
+                return [
+                    await client.get(
+                        "/search?query=alert&mode=keyword",
+                        headers={"Authorization": f"Bearer {token}"} if token is not None else {},
+                    )
+                    for token in tokens
+                ]
+        finally:
+            await application.stop()
+
+    return asyncio.run(run())
+
+
+def test_a_client_finds_its_way_from_the_refusal_to_an_answer(index: Path, provider: Provider) -> None:
+    async def run() -> Any:
+        application = AnvilApplication(variables(index, provider))
+        try:
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url=BASE) as client:
+                refused = await client.get("/search?query=alert")
+                challenge = refused.headers["www-authenticate"]
+                assert refused.status_code == 401
+                assert f'resource_metadata="{BASE}{METADATA}"' in challenge and 'scope="docs:read"' in challenge
+                metadata = (await client.get(METADATA)).json()
+                assert metadata == (await client.get("/.well-known/oauth-protected-resource")).json()
+                assert metadata["resource"] == RESOURCE and metadata["scopes_supported"] == ["docs:read"]
+            (issuer,) = metadata["authorization_servers"]
+            async with httpx2.AsyncClient() as client:
+                about = (await client.get(f"{issuer}/.well-known/openid-configuration")).json()
+                form = {"grant_type": "client_credentials", "resource": metadata["resource"], "scope": "docs:read"}
+                granted = await client.post(about["token_endpoint"], data=form, auth=("agent", "agent-secret"))
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url=BASE) as client:
+                bearer = {"Authorization": f"Bearer {granted.json()['access_token']}"}
+                return await client.get("/search?query=alert&mode=keyword", headers=bearer)
+        finally:
+            await application.stop()
+
+    found = asyncio.run(run())
+    assert found.status_code == 200 and found.json()["results"]
+    assert found.headers["cache-control"].startswith("private")
+
+
+def test_only_tokens_for_this_server_are_accepted(index: Path, provider: Provider) -> None:
+    other_key = rsa.generate_private_key(65537, 2048)
+    public = provider.public_keys()["keys"][0]["n"]
+    now = time.time()
+    refused = {
+        "for another server": provider.token("https://other.example.org/mcp", "docs:read"),
+        "expired": provider.token(RESOURCE, "docs:read", exp=now - 300),
+        "without an end": provider.token(RESOURCE, "docs:read", exp=None),
+        "not valid yet": provider.token(RESOURCE, "docs:read", nbf=now + 300),
+        "of another issuer": provider.token(RESOURCE, "docs:read", iss="https://evil.example.org"),
+        "without an audience": provider.token(RESOURCE, "docs:read", aud=None),
+        "signed by another key": provider.token(RESOURCE, "docs:read", key=other_key),
+        "signed by an unknown key": provider.token(RESOURCE, "docs:read", key=other_key, key_id="unknown"),
+        "signed by the public key as a secret": jwt.encode({"iss": provider.issuer, "aud": RESOURCE}, public, "HS256"),
+        "not signed": jwt.encode({"iss": provider.issuer, "aud": RESOURCE, "exp": now + 300}, None, "none"),
+        "no token at all": "s3cret",
+        "too long": "a" * (provider_door.MAX_TOKEN_CHARS + 1),
+    }
+    for name, response in zip(refused, searched(variables(index, provider), *refused.values()), strict=True):
+        assert response.status_code == 401, name
+        assert 'error="invalid_token"' in response.headers["www-authenticate"], name
+        assert refused[name] not in response.text
+    assert provider.requests.count("/keys") == 1  # invented keys cause no requests
+
+
+def test_a_token_without_the_scope_is_told_which(index: Path, provider: Provider) -> None:
+    lacking, as_list, trailing = searched(
+        variables(index, provider),
+        provider.token(RESOURCE, "other"),
+        provider.token(RESOURCE, scope=None, scp=["docs:read"]),  # type: ignore[arg-type]
+        provider.token(f"{RESOURCE}/", "docs:read other"),
+    )
+    assert lacking.status_code == 403
+    assert 'error="insufficient_scope"' in lacking.headers["www-authenticate"]
+    assert 'scope="docs:read"' in lacking.headers["www-authenticate"]
+    assert as_list.status_code == trailing.status_code == 200
+
+
+def test_the_bearer_token_works_besides(index: Path, provider: Provider) -> None:
+    own, other = searched(
+        variables(index, provider, ANVIL_TOKEN="s3cret"), "s3cret", provider.token(RESOURCE, "docs:read")
+    )
+    assert own.status_code == other.status_code == 200
+
+
+def test_keys_are_fetched_again_when_they_change(
+    index: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider_door, "RETRY_S", -1.0)
+    door = provider_door.IdentityProvider(provider.issuer)
+    assert door.claims(provider.token(RESOURCE), (RESOURCE,))["sub"] == "agent"
+    provider.rotate("second", "EC")
+    assert door.claims(provider.token(RESOURCE), (RESOURCE,))["sub"] == "agent"
+    assert provider.requests.count("/keys") == 2
+
+
+def test_a_provider_that_cannot_be_reached_is_no_fault_of_the_client(index: Path) -> None:
+    with identity_provider.running() as gone:
+        token = gone.token(RESOURCE, "docs:read")
+    (response,) = searched(variables(index, gone), token)
+    assert response.status_code == 503 and "identity provider" in response.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("issuer", "resource", "scopes", "message"),
+    [
+        ("https://id.example.org", None, (), "both the issuer and the resource"),
+        (None, None, ("docs",), "both the issuer and the resource"),
+        ("http://id.example.org", "https://x.org/mcp", (), "not an https address"),
+        ("https://id.example.org", "https://x.org/mcp#a", (), "not an https address"),
+        ("https://id.example.org", "https://x.org/mcp", ('a"b',), "a character that is not allowed"),
+    ],
+)
+def test_wrong_settings_are_named(issuer: Any, resource: Any, scopes: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        OAuthSettings.given(issuer, resource, scopes)
+    assert OAuthSettings.given(None, None) is None
