@@ -295,7 +295,7 @@ def test_a_conversion_that_takes_too_long_is_ended_and_the_next_file_is_read(tmp
         started = time.monotonic()
         with pytest.raises(DocumentTooLarge, match=r"longer than 1 s \(library.convert_seconds\)"):
             converted(converter, tmp_path / "slow.html")
-        assert time.monotonic() - started < 8
+        assert time.monotonic() - started < 30
         assert pid not in process_ids(converter)
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

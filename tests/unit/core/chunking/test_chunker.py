@@ -150,9 +150,9 @@ def test_chunks_of_one_size_end_and_overlap_at_words() -> None:
 
 def test_a_thousand_chunks_of_one_size_take_a_moment() -> None:
     page = parse("x" * 1_000_000)
-    began = time.perf_counter()
+    began = time.thread_time()
     assert len(chunks(page, FixedChunks(1000, 500))) > 1000
-    assert time.perf_counter() - began < 5
+    assert time.thread_time() - began < 5
 
 
 @pytest.mark.parametrize("options", [ChunkingOptions(3000, 100), FixedChunks(400, 7, "mkdocs")])

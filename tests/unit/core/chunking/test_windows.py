@@ -73,9 +73,9 @@ def test_a_long_header_leaves_room_for_the_text() -> None:
 def test_windows_take_linear_time() -> None:
     text = "word and more, " * 100_000
     spans = tokens(text)
-    began = time.perf_counter()
+    began = time.thread_time()
     assert len(cut_windows(text, "T", spans, 1, 64, 31)) > 1_000
-    assert time.perf_counter() - began < 10
+    assert time.thread_time() - began < 10
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_takes_linear_time_and_raises_nothing(text: str) -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     borders = [line for line, _ in block_structure(text).borders]
-    assert time.perf_counter() - began < 5  # a quadratic reader takes minutes
+    assert time.thread_time() - began < 5  # a quadratic reader takes minutes
     assert borders == sorted(set(borders))
     assert borders[0] == 1
 

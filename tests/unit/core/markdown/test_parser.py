@@ -187,11 +187,11 @@ def test_break_points() -> None:
 
 def test_ten_thousand_lines_and_a_million_in_a_fence() -> None:
     page = "# A\n\nSome *text* here, with `code`.\n\n- item\n- [ ] task\n\n| a |\n|---|\n| b |\n" * 1_000
-    began = time.perf_counter()
+    began = time.thread_time()
     assert len(parse(page).sections) == 1_000
-    assert time.perf_counter() - began < 2
-    began = time.perf_counter()
+    assert time.thread_time() - began < 2
+    began = time.thread_time()
     parsed = parse("# A\n```\n" + "# x\n" * 1_000_000)
-    assert time.perf_counter() - began < 20
+    assert time.thread_time() - began < 20
     assert [block.atomic for block in parsed.blocks] == [False, True]
     assert parsed.sections[0].end_line == 1_000_002

