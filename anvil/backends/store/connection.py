@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import apsw
 
+from anvil.core.config.schema import SITE_INDEX
 from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
 
 MAGIC = b"SQLite format 3\0"
@@ -103,7 +104,9 @@ def open_artifact(path: Path) -> apsw.Connection:
         with path.open("rb") as file:
             magic = file.read(16)
     except FileNotFoundError:
-        raise ArtifactMissing(f"There is no index at {path}. Build it with 'anvil build'.") from None
+        of_site = path.as_posix().endswith(f"/{SITE_INDEX}")
+        command = f"anvil build --site {path.parent.parent}" if of_site else "anvil build"
+        raise ArtifactMissing(f"There is no index at {path}. Build it with '{command}'.") from None
     except OSError as error:
         raise ArtifactRejected(f"{path} cannot be read ({error.strerror}). Check the path.") from error
     if not magic:

@@ -6,7 +6,6 @@ same for all ways to write it.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, unquote, urlsplit
@@ -17,9 +16,10 @@ _SAFE = "/:@!$&'()*+,;=~-._"
 def key(address: str) -> str:
     """What all spellings of an address have in common: ``guide/``, ``guide/index.html``, ``guide.html`` and ``guide``
     are ``guide``."""
-    path = unquote(address).strip("/")
-    path = re.sub(r"(?:^|/)index\.html?$", "", path)
-    return re.sub(r"\.html?$", "", path)
+    path = (unquote(address) if "%" in address else address).strip("/")
+    for ending in (".html", ".htm"):
+        path = path.removesuffix(ending)
+    return "" if path == "index" else path.removesuffix("/index")
 
 
 def of_file(path: str) -> str:

@@ -62,8 +62,12 @@ def command(
                 stale_files = agents.agent_files(opened).compare(source, ref, staged)
             advice = ""
             if changes and not opened.origin:
-                build = _build_command(opened, docs, index, config, staged, ref, tracked)
-                advice = options.update_advice(file or opened.index_path, build)
+                if source is None and opened.config.site.folder is not None:
+                    build = options.build_command(docs=docs, index=index, config=config, site=site)
+                    advice = f"Build the site, and run: {build}"
+                else:
+                    build = _build_command(opened, docs, index, config, staged, ref, tracked)
+                    advice = options.update_advice(file or opened.index_path, build)
             return Checked(
                 changes,
                 "site" if opened.config.site.folder and source is None else source.name if source else "documents",

@@ -226,7 +226,8 @@ class DocsCorpus:
         index, kept = self.location.path, site_cache.cache_folder(self.site_folder) / "index.db"
         existing = [] if index.exists() or not kept.exists() else [kept]
         report = build(previous=[*existing, *previous])
-        manifest_file.write_manifest(index)
+        if report.outcome == "built" or not manifest_file.manifest_path(index).is_file():
+            manifest_file.write_manifest(index)
         if report.outcome == "built" or not kept.exists():
             publish.copy(index, kept)
         return replace(report, reasons=(*report.reasons, *self._site_source.notes))

@@ -47,7 +47,8 @@ def test_an_edited_source_answers_from_its_file(tmp_path: Path) -> None:
     build(site, "--docs", docs)
     assert "is fresh" in program("check", "--site", site, "--docs", docs).stdout
     (docs / "guide/install.md").write_text("# Install\n\nUse the new gangway.\n", encoding="utf-8")
-    assert "guide/install.md" in program("check", "--site", site, "--docs", docs, code=1).stdout
+    stale = program("check", "--site", site, "--docs", docs, code=1).stdout
+    assert "guide/install.md" in stale and f"build --docs {docs} --site {site}" in stale
     with anvil.open(docs, site=site, provider="none") as opened:
         hit = opened.search("gangway").results[0]
     assert hit.metadata.file_path == "guide/install.md" and hit.metadata.url == f"{BASE}guide/install/#install"
@@ -213,6 +214,8 @@ def test_markdown_of_the_site_is_used_where_it_says_the_same(tmp_path: Path) -> 
 
 def test_messages_say_what_to_do(tmp_path: Path) -> None:
     assert "There is no folder" in complaint("build", "--site", tmp_path / "none", *NONE, code=2)
+    site = html_sites.site(tmp_path / "site")
+    assert f"Build it with 'anvil build --site {site}'" in complaint("search", "--site", site, "x", code=2)
     empty = write(tmp_path / "empty", {"a.txt": "x"})
     assert "has no HTML page. Build the site first" in complaint("build", "--site", empty, *NONE, code=2)
     shell = '<html><body><div id="app"></div><script src="app.js"></script></body></html>'
