@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from anvil.core.search import confidence, merging
+from anvil.core.search import query as lexicon
 from anvil.core.search.merging import Vocabulary
 from anvil.core.search.scoring import ScoreParts
 from anvil.errors import ConfigError
 from anvil.models.documents import Hit, Mode
-from anvil.services.search import ranking, section_match
+from anvil.services.search import section_match
 from anvil.services.search.ranking import ENOUGH, SCORE_DIGITS, Ranked
 from anvil.services.search.searcher import Candidates, Found, Question, embed_query, ensure_valid, parts_of
 from anvil.services.search.section_match import Span
@@ -109,13 +110,15 @@ def search(
 
 def _home_shares(searchers: Sequence[Searcher], query: str) -> list[float]:
     """See :func:`anvil.core.search.merging.home_shares`."""
-    weights = [ranking.weights(searcher.index, query) for searcher in searchers]
+    if len(searchers) == 1:
+        return [1.0]
+    terms = lexicon.parse_query(query, searchers[0].index.stem).terms  # all indexes have one tokenizer
+    words = {token: word for token, (_, word) in terms.items()}
     vocabularies = [
-        Vocabulary(weight.frequencies, searcher.index.count(), searcher.index.average_length)
-        for weight, searcher in zip(weights, searchers, strict=True)
+        Vocabulary(searcher.index.frequencies(words), searcher.index.count(), searcher.index.average_length)
+        for searcher in searchers
     ]
-    words = {token: weight for token, (weight, _) in weights[0].query.terms.items()}
-    return merging.home_shares(words, vocabularies)
+    return merging.home_shares({token: weight for token, (weight, _) in terms.items()}, vocabularies)
 
 
 def _most_promising(
