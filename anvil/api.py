@@ -248,7 +248,7 @@ def _several(config: Config, base: Path, collections: Sequence[Collection], opti
             stack.callback(opened.close)
             members.append(Member(collection, opened, opened._live))
         stack.pop_all()
-    return Collections(members, config, provider, background=options.background)
+    return Collections(members, config, provider)
 
 
 def _has_index_elsewhere(config: Config) -> bool:

@@ -158,11 +158,16 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
             f"{file} sets embedding.base_url to {index_url.without_secrets(url)}: {KEY} and the text would be sent "
             f"there, and that file was not named. Set {BASE_URL} to the same address, {way_out}."
         )
-    if index_url.is_milvus(config.index or "") and "index" not in settings and settings.environment.get(MILVUS_TOKEN):
-        server = index_url.milvus(config.index or "")
+    indexes = {f"collections.{each.name}.index": each.index for each in config.collections}
+    if "index" not in settings:
+        indexes["index"] = config.index
+    for key, index in indexes.items():
+        if not index_url.is_milvus(index or "") or not settings.environment.get(MILVUS_TOKEN):
+            continue
+        server = index_url.milvus(index or "")
         if not server.lite and not index_url.is_loopback(server.uri):
             raise ConfigError(
-                f"{file} sets index to {server.shown}: {MILVUS_TOKEN} would be sent there, and that file was "
+                f"{file} sets {key} to {server.shown}: {MILVUS_TOKEN} would be sent there, and that file was "
                 f"not named. Give the same address with --index, {way_out}."
             )
 

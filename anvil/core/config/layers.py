@@ -11,12 +11,18 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 from anvil.core.config.schema import Collection, Config, SiteOptions
 from anvil.errors import ConfigError
 
 T = TypeVar("T")
+
+
+@cache
+def _type_hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
 def configure(
@@ -89,7 +95,8 @@ def configured(config: Config, flags: Mapping[str, Any]) -> Config:
 
 
 def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
-    hints = typing.get_type_hints(type(current))
+    kind: Any = type(current)
+    hints = _type_hints(kind)
     unwritten = {each.name for each in fields(current) if not each.metadata.get("key", True)}  # type: ignore[arg-type]
     updates: dict[str, Any] = {}  # applied together, because a table is validated as a whole
     for written, value in table.items():
@@ -151,7 +158,7 @@ def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 
 def _leaves(kind: type, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
-    hints = typing.get_type_hints(kind)
+    hints = _type_hints(kind)
     leaves: list[tuple[tuple[str, ...], Any]] = []
     for key in fields(kind):
         hint = hints[key.name]

@@ -157,6 +157,10 @@ def command(
     reporter = ProgressReporter()
     with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
         running = [stack.enter_context(open_toolset(name, serve_options, reporter)) for name in surface]
+        if ui:
+            from anvil.interfaces.mcp_server import playground
+
+            running = [playground.with_playground(toolset) for toolset in running]
         stack.callback(shutdown.begin)
         if transport == "stdio":
             from anvil.interfaces.mcp_server import stdio
@@ -177,7 +181,4 @@ def command(
             if not ui:
                 http.serve(running, reporter, access, sse)
                 return
-            from anvil.interfaces.mcp_server import playground
-
-            running = [playground.with_playground(toolset) for toolset in running]
             http.serve(running, reporter, access, sse, playground.log_address)

@@ -50,6 +50,7 @@ def command(
 
     serve_options = ServeOptions(docs=docs, index=index, config=config, provider=provider, collections=collections)
     with exit_on_signal(), ShutdownDeadline() as shutdown, open_toolset("docs", serve_options, reporter) as running:
+        served = playground.with_playground(running)
         running.target.start(reporter)
-        http.serve([playground.with_playground(running)], reporter, access, ready=ready)
+        http.serve([served], reporter, access, ready=ready)
         shutdown.begin()

@@ -25,6 +25,7 @@ from anvil.interfaces.mcp_server.schemas import plain, text
 from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.interfaces.mcp_server.tools.docs import TOOLS
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
+from anvil.services.collections.collections import Collections
 
 HOME = "/ui/"
 FILES = {
@@ -59,9 +60,15 @@ _OF_TOOL = {tool.name: tool.parameters for tool in TOOLS}
 
 
 def with_playground(served: RunningToolset) -> RunningToolset:
-    """The docs toolset with the playground's routes. Other toolsets are returned as they are."""
+    """The docs toolset with the playground's routes. Other toolsets are returned as they are.
+
+    Raises :class:`ConfigError` for several collections.
+    """
     if served.toolset.name != "docs":
         return served
+    if isinstance(served.target, Collections):
+        labels = ", ".join(member.label for member in served.target.members)
+        raise ConfigError(f"The playground shows one collection. Name it with --collection: {labels}.")
     public_paths = ("/", HOME.rstrip("/"), *(f"{HOME}{name}" for name in FILES))
     return RunningToolset(dataclasses.replace(served.toolset, routes=routes, public_paths=public_paths), served.target)
 

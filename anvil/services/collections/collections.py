@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from anvil.core import index_url
 from anvil.core.config.schema import Collection, Config
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ConfigError, NotFound
@@ -112,14 +114,13 @@ class Collections:
     others do, and a note says so.
     """
 
-    def __init__(
-        self, members: Sequence[Member], config: Config, provider: EmbeddingProvider, *, background: bool = False
-    ) -> None:
+    def __init__(self, members: Sequence[Member], config: Config, provider: EmbeddingProvider) -> None:
         """``members``: in the order that decides between equal results. ``provider``: theirs; it is closed here."""
         self.members = tuple(members)
         self.config = config
         self._provider = provider
-        self._background = background
+        self._closed = threading.Event()
+        self._opener: threading.Thread | None = None
         by_name: dict[str, list[Collection]] = {}
         for member in self.members:
             by_name.setdefault(member.collection.name, []).append(member.collection)
@@ -384,9 +385,28 @@ class Collections:
     # --- start and close -----------------------------------------------------------------------------------
 
     def start(self, progress: Progress | None = None) -> None:
-        """Open or build the indexes, and load the model, in the background; see :meth:`anvil.Anvil.start`."""
+        """Open or build the indexes, and load the model, in the background; see :meth:`anvil.Anvil.start`.
+
+        Folders, which may have to be built, and published indexes, which may have to be fetched, begin at once. The
+        others are opened one after the other, so that many of them do not delay the server's first answers.
+        """
+        files = []
         for member in self.members:
-            member.documents.start(progress)
+            collection = member.collection
+            if collection.docs is None and not index_url.is_remote(collection.index or ""):
+                files.append(member)
+            else:
+                member.documents.start(progress)
+        if files and self._opener is None and not self._closed.is_set():
+            self._opener = threading.Thread(target=self._open_files, args=(files,), name="anvil-open", daemon=True)
+            self._opener.start()
+
+    def _open_files(self, members: Sequence[Member]) -> None:
+        for member in members:
+            if self._closed.is_set():
+                return
+            with suppress(AnvilError), member.live.query() as copy:  # each question raises the error again
+                copy.searcher.warm()
 
     def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
         """Call ``callback`` with the changed, added and removed pages after each refresh that found any, each as
@@ -405,6 +425,9 @@ class Collections:
 
     def close(self) -> None:
         """Stop the background work, and close the files and the model. A second call does nothing."""
+        self._closed.set()
+        if self._opener is not None:
+            self._opener.join(60)
         for member in self.members:
             member.documents.close()
         self._provider.close()

@@ -231,6 +231,8 @@ def test_a_file_that_was_found_does_not_name_who_gets_the_token_of_milvus(
     for harmless in ("milvus://localhost:19530/docs", "milvus+lite:x.db/docs"):
         file.write_text(f'index = "{harmless}"\n')
         assert load_config()[0].index == harmless
+    file.write_text('[collections.x]\nindex = "milvus+https://vectors.example.org/docs"\n')
+    assert "anvil.toml sets collections.x.index" in refusal()
 
 
 def test_a_folder_in_place_of_a_file_is_looked_through(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

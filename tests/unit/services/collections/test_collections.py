@@ -224,3 +224,46 @@ def test_a_publisher_that_is_away_costs_a_note(project: Path) -> None:
         assert any(note.startswith("x cannot answer: ") for note in result.freshness.notes)
         with pytest.raises(FetchError):
             opened.search("knives", collection="x")
+
+
+def test_of_many_collections_the_most_promising_are_searched(tmp_path: Path) -> None:
+    """And more of them, where those have too few results."""
+    names = [f"c{number}" for number in range(8)]
+    for number, name in enumerate(names):
+        with anvil.open(
+            write(tmp_path / name, {"a.md": f"# Page\n\nCommon words, and zebra{number} alone.\n"}), provider="none"
+        ) as opened:
+            opened.index()
+    config = "".join(f'[collections.{name}]\ndocs = "{name}"\n' for name in names)
+    text = 'embedding.provider = "none"\n' + config
+    (tmp_path / "anvil.toml").write_text(text, encoding="utf-8")
+    with anvil.open(config=tmp_path / "anvil.toml", collections="all") as opened_all:
+        for number, name in enumerate(names):
+            assert found(opened_all.search(f"common zebra{number}", top_k=2))[0] == (name, None, "a.md")
+        assert len(opened_all.search("common words", top_k=20).results) == 8
+        assert len(opened_all.search("common words", top_k=20, file_filter="b*").results) == 0
+
+
+def test_a_server_opens_all_in_the_background(project: Path) -> None:
+    with anvil.open(collections="all", background=True) as opened:
+        opened.start()
+        assert found(opened.search("knives"))[0][0] == "handbook"
+        assert opened.get_status().collections
+    opened.close()  # a second call does nothing
+
+
+def test_vectors_of_another_model_are_left_alone(tmp_path: Path) -> None:
+    for name, provider in (("one", "local"), ("two", "none")):
+        with anvil.open(write(tmp_path / name, KITCHEN), provider=provider) as opened:
+            opened.index()
+    config = '[collections.one]\ndocs = "one"\n[collections.two]\nindex = "two/.anvil/index.db"\n'
+    (tmp_path / "anvil.toml").write_text(config, encoding="utf-8")
+    with anvil.open(config=tmp_path / "anvil.toml", collections="all") as opened_all:
+        result = opened_all.search("when is the sourdough fed?")
+        assert {hit.collection for hit in result.results} == {"one", "two"}
+        assert "Searched by words only, because they have no vectors of this model: two." in result.freshness.notes
+        semantic = opened_all.search("baking at night", mode="semantic")
+        assert {hit.collection for hit in semantic.results} == {"one"}
+        cosines = [hit.score for hit in opened_all.search("baking at night", mode="semantic", collection="one").results]
+        assert [hit.score for hit in semantic.results] == cosines
+        assert not opened_all.search("sourdough", mode="keyword").freshness.notes
