@@ -128,7 +128,10 @@ class MarkdownWriter:
 
     def _touches_word(self, bare: str, text: str, span: _Span) -> bool:
         """Whether its marks part a word: "un**believ**able". What follows is not known yet, see :meth:`text`."""
-        before = next((piece for piece in reversed(self._pieces[: span.start]) if piece), "")
+        last = span.start - 1
+        while last >= 0 and not self._pieces[last]:
+            last -= 1
+        before = self._pieces[last] if last >= 0 else ""
         return bool(_WORD_END.search(before) and _WORD_START.match(text)) or not _WORD_START.search(bare)
 
     def _link(self, text: str, target: str) -> str:

@@ -417,7 +417,7 @@ sys.exit(app.run(sys.argv[2:]))
 def test_a_check_needs_the_packages_that_its_file_names_and_no_other(checkout: Path, tmp_path: Path) -> None:
     """Also of an index with vectors that is stale: then pages are parsed, and neighbours compared."""
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    all_lines = re.findall(r'^  "(.+)",$', project.split("dependencies = [")[1].split("]")[0], re.MULTILINE)
+    all_lines = re.findall(r'^  "(.+)",$', project.split("dependencies = [")[1].split("\n]")[0], re.MULTILINE)
     text = (ROOT / "anvil/interfaces/ci/check-requirements.txt").read_text(encoding="utf-8")
     light = [line.replace('"', "'") for line in text.splitlines() if not line.startswith("#")]
     assert set(light) < set(all_lines)

@@ -268,3 +268,9 @@ def test_a_long_table_is_linear() -> None:
     wide = "<tr>" + "<td>y</td>" * 3_000 + "</tr>"
     text = read_page(f"<main><table>{wide}{rows * 3_000}</table></main>").markdown
     assert text.count("x") == 9_000 and len(text) < 200_000
+
+
+def test_a_long_paragraph_is_linear() -> None:
+    """A copy of what is written so far, for each of these elements, would take minutes."""
+    text = read_page(f"<main><p>{'<b>x</b> <i></i><a href=y>z</a> ' * 12_000}</p></main>").markdown
+    assert text.count("**x**") == 12_000 and text.count("[z](y)") == 12_000
