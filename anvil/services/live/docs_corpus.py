@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from anvil.core import site_urls
 from anvil.core.config.schema import Config
-from anvil.errors import ArtifactError, ArtifactMissing, ConfigError, SourceError
+from anvil.errors import ArtifactError, ArtifactMissing, BuildError, ConfigError, SourceError
 from anvil.models.documents import BuildReport, Progress, silent
 from anvil.services.live.location import IndexLocation
 
@@ -228,9 +228,13 @@ class DocsCorpus:
         report = build(previous=[*existing, *previous])
         if report.outcome == "built" or not manifest_file.manifest_path(index).is_file():
             manifest_file.write_manifest(index)
+        reasons = [*report.reasons, *self._site_source.notes]
         if report.outcome == "built" or not kept.exists():
-            publish.copy(index, kept)
-        return replace(report, reasons=(*report.reasons, *self._site_source.notes))
+            try:
+                publish.copy(index, kept)
+            except (BuildError, OSError) as error:
+                reasons.append(f"No copy of the index is kept for a site that is emptied: {error}")
+        return replace(report, reasons=tuple(reasons))
 
     def close(self) -> None:
         """Close the model and the connection to the index."""

@@ -100,6 +100,17 @@ def test_a_site_that_was_emptied_takes_the_index_from_before(tmp_path: Path) -> 
     assert sha256(site) == before
 
 
+def test_a_cache_folder_that_cannot_be_written_costs_nothing_but_the_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from anvil.backends import user_dirs
+
+    write(tmp_path, {"cache": "a file"})
+    monkeypatch.setattr(user_dirs, "cache", lambda: tmp_path / "cache")
+    report = json.loads(build(html_sites.site(tmp_path / "site"), "--json"))
+    assert report["pages"] == 3 and report["reasons"][0].startswith("No copy of the index is kept")
+
+
 def test_configuration_names_the_site(tmp_path: Path) -> None:
     html_sites.site(tmp_path / "public")
     keys = '[site]\nfolder = "public"\nurl = "https://other.example/x"\nexclude = ["api/**"]\nignore = ["h2"]\n'
