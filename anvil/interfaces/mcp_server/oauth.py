@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from anvil.backends.identity_provider import IdentityProvider, InvalidToken
 from anvil.core import index_url
 from anvil.errors import AnvilError, ConfigError
 
@@ -87,6 +86,8 @@ class TokenGuard:
     """Decides about access tokens."""
 
     def __init__(self, settings: OAuthSettings) -> None:
+        from anvil.backends.identity_provider import IdentityProvider  # imports the HTTP client
+
         self.settings = settings
         self._provider = IdentityProvider(settings.issuer)
         resource = settings.resource.rstrip("/")
@@ -94,6 +95,8 @@ class TokenGuard:
 
     async def refusal(self, token: str | None) -> Refusal | None:
         """Why a request with this token is refused; None if it is accepted."""
+        from anvil.backends.identity_provider import InvalidToken
+
         settings = self.settings
         if not token:
             return Refusal(401, "Send an access token: Authorization: Bearer TOKEN.", settings.challenge())
