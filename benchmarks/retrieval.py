@@ -1,10 +1,11 @@
 """How often the right page and the right section are found, on questions that people asked.
 
-    python benchmarks/retrieval.py EVAL [--work FOLDER] [--mode hybrid]
+    python benchmarks/retrieval.py EVAL [--work FOLDER] [--sites]
 
 EVAL has ``*.jsonl`` (one question a line: corpus, query, paths, heading, kind) and ``corpora/<name>/``, as its README
 describes. Each question is asked of its own corpus. Baselines: words alone, vectors alone, and ``grep``
-(pages by how many different words of the question they hold, then by how many in all).
+(pages by how many different words of the question they hold, then by how many in all). ``--sites``: each corpus is also
+built as a site by MkDocs, and the same questions are put to the index of its HTML ("site").
 
 Page measures: hit@k and MRR@10 over distinct pages in the order of their best chunk. Section hit@5: one of the first
 five chunks is in the first page given and is the section of that heading or one below it, by its breadcrumb.
@@ -23,7 +24,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from measuring import heading
+from measuring import heading, run
 
 import anvil
 from anvil.core.markdown.headings import attributes, plain
@@ -38,6 +39,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("eval", type=Path)
     parser.add_argument("--work", type=Path, help="where the indexes are kept; by default a temporary folder")
+    parser.add_argument("--sites", action="store_true", help="also build each corpus as a site, and index its HTML")
+    parser.add_argument("--only", nargs="*", metavar="CORPUS", help="only these corpora")
     parser.add_argument("--details", action="store_true", help="print each question and the rank of its page")
     given = parser.parse_args()
     questions = [
@@ -47,6 +50,8 @@ def main() -> None:
     ]
     by_corpus: dict[str, list[Question]] = defaultdict(list)
     for question in questions:
+        if given.only and question["corpus"] not in given.only:
+            continue
         by_corpus[question["corpus"]].append(question)
 
     scores: dict[str, list[tuple[Question, dict[str, float]]]] = defaultdict(list)
@@ -54,7 +59,8 @@ def main() -> None:
         work = given.work or Path(opened_folder.enter_context(tempfile.TemporaryDirectory()))
         for corpus, asked in sorted(by_corpus.items()):
             docs = given.eval / "corpora" / corpus
-            with anvil.open(docs, work / f"{corpus}.db") as opened:
+            with contextlib.ExitStack() as indexes:
+                opened = indexes.enter_context(anvil.open(docs, work / f"{corpus}.db"))
                 print(corpus, opened.index().outcome, file=sys.stderr)
                 ways: dict[str, Callable[[str], list[tuple[str, str]]]] = {
                     "grep": lambda text, docs=docs: grep(docs, text),
@@ -65,6 +71,13 @@ def main() -> None:
                         for mode in ("keyword", "semantic", "hybrid")
                     },
                 }
+                if given.sites:
+                    site = build_site(docs, work / f"{corpus}-site")
+                    of_site = indexes.enter_context(anvil.open(docs, work / f"{corpus}-site.db", site=site))
+                    print(corpus, "as a site", of_site.index().outcome, file=sys.stderr)
+                    ways["site"] = lambda text, opened=of_site: [
+                        place(hit) for hit in opened.search(text, top_k=20).results
+                    ]
                 for name, ask in ways.items():
                     for question in asked:
                         measured = measure(question, ask(str(question["query"])))
@@ -81,9 +94,39 @@ def main() -> None:
             print(row(label, name, [found for question, found in rows if question["kind"] in kinds]))
     for file in sorted({str(question["file"]) for question in questions}):
         for name, rows in scores.items():
-            print(row(file, name, [found for question, found in rows if question["file"] == file]))
+            if any(question["file"] == file for question, _ in rows):
+                print(row(file, name, [found for question, found in rows if question["file"] == file]))
     for corpus in sorted(by_corpus):
-        print(row(corpus, "hybrid", [found for question, found in scores["hybrid"] if question["corpus"] == corpus]))
+        for name in ("hybrid", *(["site"] if given.sites else [])):
+            print(row(corpus, name, [found for question, found in scores[name] if question["corpus"] == corpus]))
+
+
+SITE = """\
+site_name: Corpus
+site_url: https://docs.example.com/
+theme: mkdocs
+plugins: []
+markdown_extensions:
+  - admonition
+  - attr_list
+  - def_list
+  - footnotes
+  - md_in_html
+  - tables
+  - pymdownx.details
+  - pymdownx.highlight: {pygments_lang_class: true}
+  - pymdownx.superfences
+  - pymdownx.tabbed: {alternate_style: true}
+"""
+
+
+def build_site(docs: Path, folder: Path) -> Path:
+    """A corpus built by MkDocs with a plain configuration; the folder of its HTML."""
+    if not (folder / "site").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "mkdocs.yml").write_text(f"{SITE}docs_dir: {docs.resolve().as_posix()}\n", encoding="utf-8")
+        run([sys.executable, "-m", "mkdocs", "build", "--quiet"], {"NO_MKDOCS_2_WARNING": "1"}, folder)
+    return folder / "site"
 
 
 def place(hit: Hit) -> tuple[str, str]:

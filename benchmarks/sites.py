@@ -1,11 +1,12 @@
 """How much of a built site is in its index, and whether its addresses and sources are right.
 
-    python benchmarks/sites.py SITE[=DOCS] ... [--name NAME ...] [--words 8]
+    python benchmarks/sites.py SITE[=DOCS] ... [--details 8]
 
 Each SITE is a folder of HTML that a generator wrote, DOCS the folder of its sources. Each is indexed with
 ``anvil build --site``, without vectors, into a temporary file. The columns:
 
-- **pages**: in the index, of those that are HTML files; the others have a reason, which ``--reasons`` prints.
+- **pages**: in the index, of those that are HTML files; the others have a reason, which
+  ``anvil build --site SITE --verbose`` prints.
 - **headings, sections**: all headings in the content element, also those that rules leave out, and the sections made of
   them and of API entries. Fewer sections than headings are lost ones.
 - **anchors**: sections whose anchor is the id of an element of the page, of those that have one.
@@ -45,6 +46,8 @@ MARKUP = re.compile(
 """Parts of sources that are not text: front matter, directives, tags, attributes, targets of links."""
 MARKDOWN = (".md", ".mdx", ".markdown")
 PER = 10_000
+ADDRESS = "https://site.example/"
+"""The address of all sites here: not each says its own."""
 
 
 @dataclass
@@ -75,7 +78,7 @@ def measure(name: str, site: Path, docs: Path | None) -> Row:
     row = Row(name)
     with tempfile.TemporaryDirectory() as folder:
         index = Path(folder, "index.db")
-        with anvil.open(docs, index, provider="none", site=site) as opened:
+        with anvil.open(docs, index, provider="none", site=site, site_url=ADDRESS) as opened:
             opened.index()
         with open_checked(index) as reader:
             for document in reader.documents():

@@ -23,6 +23,7 @@ from scripts import (  # noqa: E402
     config_reference,
     hook_reference,
     plugin_reference,
+    sphinx_reference,
     tool_reference,
 )
 
@@ -35,6 +36,7 @@ def pages() -> dict[str, Callable[[], str]]:
     """Path of a page below docs/ -> the function that returns its text."""
     generators: dict[str, Callable[[], str]] = {
         "design.md": code_map.design_page,
+        "guides/sphinx.md": sphinx_reference.page,
         "reference/cli.md": cli_reference.reference,
         "reference/clients.md": client_reference.reference,
         "reference/configuration.md": config_reference.reference,

@@ -24,6 +24,7 @@ DOORS = {
     "sqlite_vec": ("anvil.backends.store",),
     "pygit2": ("anvil.backends.git.repository", "anvil.backends.git.libgit2"),
     "selectolax": ("anvil.core.html.parser",),
+    "sphinx": ("anvil.sphinx",),
     "mistletoe": ("anvil.core.markdown.parser", "anvil.core.markdown.blocks"),
     "onnxruntime": ("anvil.backends.embedding.local",),
     "tokenizers": ("anvil.backends.embedding.local",),

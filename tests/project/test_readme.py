@@ -24,7 +24,7 @@ from anvil.interfaces.cli.app import COMMANDS, group
 from scripts import recording, summary_picture
 from tests.conftest import PAGES, write
 from tests.project.test_docs import anvil_calls
-from tests.support import in_process, mcp_servers, mkdocs_sites, repositories
+from tests.support import generators, in_process, mcp_servers, mkdocs_sites, repositories
 from tests.support.action_runner import OFFLINE
 from tests.support.commits import call, pre_commit
 from tests.support.repositories import run
@@ -127,6 +127,18 @@ def site(place: Place, body: str) -> None:
     assert mkdocs_sites.documents(folder).keys() == PAGES.keys()
 
 
+def any_site(place: Place, body: str) -> None:
+    folder = mkdocs_sites.make(place.work, PAGES)
+    settings = yaml.safe_load((folder / "mkdocs.yml").read_text(encoding="utf-8"))
+    del settings["plugins"]
+    write(folder, {"mkdocs.yml": yaml.safe_dump(settings)})
+    site_build, _, index_build = body.strip().partition(" && ")
+    generators.run([generators.program("zensical"), *site_build.split()[1:]], folder)
+    place.patch.setenv("ANVIL_EMBEDDING_PROVIDER", "none")
+    in_process.program(*index_build.split()[1:], cwd=folder)
+    assert mkdocs_sites.documents(folder).keys() == PAGES.keys()
+
+
 def hook(place: Place, body: str) -> None:
     own = write(place.work / "pages", {".pre-commit-config.yaml": body})
     write(own / "docs", PAGES)
@@ -195,6 +207,7 @@ def python(place: Place, body: str) -> None:
 WAYS: dict[tuple[str, str], Callable[[Place, str], None]] = {
     ("bash", "pip install . "): asks,
     ("bash", "pip install '.[test]' "): suite,
+    ("bash", "zensical build "): any_site,
     ("yaml", "plugins:"): site,
     ("yaml", "repos:"): hook,
     ("yaml", "- uses:"): action,

@@ -137,7 +137,7 @@ GENERATORS = (
             "a.internal > span.viewcode-link",
             "div.viewcode-block > a.viewcode-back",
             ".rst-footer-buttons",
-            ".toctree-wrapper .caption-number",
+            ".toctree-wrapper",
             "div.highlight button",
             ".prev-next-area",
             ".related-pages",

@@ -38,6 +38,7 @@ _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")  # the same for ASCII, twice as fast
 _RUN = re.compile(f"[{CJK}]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
+_QUALIFIED = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?")
 _ENDING = re.compile(r"\.\w+$")
 _AROUND = "`'\",;:!?()[]{}<>*."
 
@@ -125,6 +126,12 @@ def parse_query(text: str, stem: Stem) -> Query:
     if not query.terms:
         query.terms = stopped.terms
     return query
+
+
+def qualified_name(text: str) -> str | None:
+    """The name that a query consists of, such as ``asyncio.TaskGroup`` or ``Session.get()``; None for other queries."""
+    match = _QUALIFIED.fullmatch(text.strip().strip("`"))
+    return match[1] if match else None
 
 
 def _add(query: Query, word: str, weight: float, stem: Stem) -> None:

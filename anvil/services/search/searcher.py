@@ -222,8 +222,26 @@ class Searcher:
         elif total:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # no vector exists yet: all chunks would be equal
-            results = ranking.rank(self.index, query, vector, selection, CANDIDATES)
+            results = self._named_first(ranking.rank(self.index, query, vector, selection, CANDIDATES), query)
         return Candidates(results, total, vector, failure)
+
+    def _named_first(self, results: list[Ranked], query: str) -> list[Ranked]:
+        """The results, with the section first whose anchor is the name that the query consists of. In the documentation
+        of an API an anchor is the full name of a class or function."""
+        name = lexicon.qualified_name(query)
+        if name is None or not results:
+            return results
+        stored = self.index.reader.chunks([result.row for result in results])
+        chunks = [stored[result.row] for result in results]
+        places = self.index.reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
+        named = {
+            chunk.row
+            for chunk, sections in zip(chunks, places, strict=True)
+            if any(section.anchor == name and section.start >= chunk.start for section in sections)
+        }
+        best = max(result.score for result in results)
+        first = [result._replace(score=best) for result in results if result.row in named]
+        return first + [result for result in results if result.row not in named]
 
     def hits(self, results: Sequence[Ranked], query: str, vector: NDArray[np.float32] | None) -> list[tuple[Hit, Span]]:
         """The results with their whole chunks, each with the section that fits best."""
@@ -232,10 +250,14 @@ class Searcher:
         chunks = [stored[result.row] for result in results]
         places = reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
         chooser = self._section_chooser(query) if any(len(sections) > 1 for sections in places) else None
+        name = lexicon.qualified_name(query)
         hits = []
         for chunk, result, sections in zip(chunks, results, places, strict=True):
             section = sections[0] if sections else None
-            if chooser is not None and sections:
+            named = next((section for section in sections if name is not None and section.anchor == name), None)
+            if named is not None:
+                section = named
+            elif chooser is not None and sections:
                 section = chooser.choose(chunk, sections, partial(self._nearest_span, chunk.row, vector))
             page_anchor = sections[0].anchor if sections else ""
             likely = self.fits.confidence(result.evidence)

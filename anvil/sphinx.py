@@ -1,0 +1,149 @@
+"""Sphinx extension: after an HTML build, the site contains the index of its pages.
+
+``extensions = ["anvil.sphinx"]`` in ``conf.py`` does what ``anvil build --site`` does, at the end of the builders
+``html`` and ``dirhtml``. The pages are read from the HTML that Sphinx wrote, so parallel and incremental builds need
+nothing from here.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+from anvil._version import __version__
+from anvil.core.control_characters import log_line
+from anvil.core.pluralize import counted
+from anvil.errors import AnvilError
+from anvil.models.documents import BuildReport
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+log = logging.getLogger(__name__)
+
+BUILDERS = ("html", "dirhtml")
+PRIORITY = 900
+"""After the other extensions, which may write pages and a sitemap when the build has finished."""
+PROGRESS_INTERVAL_S = 5.0
+"""Time between two log lines of a long build."""
+ON_ERROR = ("warn", "fail")
+
+
+class Option(NamedTuple):
+    """A value of ``conf.py``: its default, its types, and what it sets, for the reference."""
+
+    default: Any
+    types: tuple[type, ...]
+    text: str
+
+
+OPTIONS = {
+    "anvil_enabled": Option(True, (bool,), "Whether the index is built."),
+    "anvil_provider": Option(
+        None,
+        (str, type(None)),
+        "The embedding provider: `local`, `openai` or `none`. Without it, the one of `anvil.toml`.",
+    ),
+    "anvil_previous": Option(
+        [], (list, tuple), "Earlier indexes, as files. Their vectors are reused for text that did not change."
+    ),
+    "anvil_on_error": Option(
+        "warn",
+        (str,),
+        "What happens when the index cannot be built: `warn`, which `sphinx-build -W` makes a failure, or `fail`.",
+    ),
+}
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the options and the build of the index."""
+    for name, option in OPTIONS.items():
+        app.add_config_value(name, option.default, "", option.types)
+    app.connect("build-finished", build_index, priority=PRIORITY)
+    return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def build_index(app: Sphinx, exception: Exception | None) -> None:
+    """Put the index into the finished site. A failed build and other builders get none."""
+    if exception is not None or app.builder.name not in BUILDERS or not app.config.anvil_enabled:
+        return
+    if app.config.anvil_on_error not in ON_ERROR:
+        raise ExtensionError(f"anvil_on_error is {app.config.anvil_on_error!r}. Write 'warn' or 'fail'.")
+    try:
+        report = _built(app)
+    except AnvilError as error:
+        _complain(app, f"The site has no index: {error}")
+    except Exception as error:  # a defect must not make the build of the site fail
+        log.debug("The index could not be built.", exc_info=True)
+        _complain(app, f"The site has no index, because of an error in Anvil ({type(error).__name__}: {error}).")
+    else:
+        _report(app, report)
+
+
+def _built(app: Sphinx) -> BuildReport:
+    import anvil
+    from anvil.backends.config_files import nearest_config
+
+    with anvil.open(
+        app.srcdir,
+        provider=app.config.anvil_provider,
+        config=nearest_config(Path(app.confdir)),
+        site=app.outdir,
+        site_url=app.config.html_baseurl or None,
+        progress=_Progress(),
+    ) as opened:
+        return opened.index(previous=[Path(app.confdir, path) for path in app.config.anvil_previous])
+
+
+def _report(app: Sphinx, report: BuildReport) -> None:
+    for reason in report.reasons:
+        _info(reason)
+    builder: Any = app.builder
+    own = {os.path.relpath(builder.get_outfilename(name), app.outdir) for name in app.env.found_docs}
+    for skipped in report.skipped:
+        tell = _info if skipped.path.replace("/", os.sep) in own else _verbose  # not of the search page and its like
+        tell(f"{skipped.path} is not in the index: {skipped.reason}")
+    for failed in report.failed:
+        _warn(f"{failed.path} has no vector: {failed.reason}", "vector")
+    if report.nothing_embedded:
+        _complain(app, report.nothing_embedded_because)
+    done = "unchanged" if report.outcome == "unchanged" else f"{counted(report.embedded, 'passage')} embedded"
+    _info(f"{counted(report.pages, 'page')}, {done}: {os.path.relpath(report.index_path)}")
+
+
+def _complain(app: Sphinx, message: str) -> None:
+    if app.config.anvil_on_error == "fail":
+        raise ExtensionError(f"anvil: {log_line(message)}")
+    _warn(message, "index")
+
+
+def _warn(message: str, subtype: str) -> None:
+    log.warning("anvil: %s", log_line(message), type="anvil", subtype=subtype)
+
+
+def _verbose(message: str) -> None:
+    log.verbose("anvil: %s", log_line(message))
+
+
+def _info(message: str) -> None:
+    log.info("anvil: %s", log_line(message))
+
+
+class _Progress:
+    """Progress of a long build, as a log line from time to time."""
+
+    def __init__(self) -> None:
+        self._logged_at = time.monotonic()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not done:
+            self._logged_at = now
+        elif now - self._logged_at > PROGRESS_INTERVAL_S:
+            self._logged_at = now
+            _info(f"{stage}: {done} of {total}")
