@@ -92,7 +92,9 @@ def test_incremental_builds(docs: Path) -> None:
 
 def test_a_parallel_build(docs: Path) -> None:
     """Sphinx reads in parallel only where each extension says that it is safe."""
-    write(docs, {f"page{number}.rst": f":orphan:\n\nPage {number}\n=======\n\nText {number}.\n" for number in range(12)})
+    write(
+        docs, {f"page{number}.rst": f":orphan:\n\nPage {number}\n=======\n\nText {number}.\n" for number in range(12)}
+    )
     code, output = build(docs, parallel=2, strict=True)
     assert code == 0 and "anvil: 14 pages" in output
 

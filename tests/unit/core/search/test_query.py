@@ -126,3 +126,20 @@ def test_derived_terms_do_not_depend_on_chance(text: str) -> None:
 def test_a_question_of_a_megabyte_is_taken_apart_in_time_linear_in_its_length() -> None:
     for text in ('"' * 1_000_000, "a" * 1_000_000, "a." * 500_000, "aB" * 200_000, "検" * 300_000, "(" * 1_000_000):
         assert len(query.parse_query(text, stem).terms) < 3
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("asyncio.TaskGroup", "asyncio.TaskGroup"),
+        (" `Session.get()` ", "Session.get"),
+        ("a.b._c1", "a.b._c1"),
+        ("TaskGroup", None),
+        ("what is asyncio.TaskGroup", None),
+        ("1.2", None),
+        ("e.g.", None),
+        ("", None),
+    ],
+)
+def test_a_query_that_is_the_name_of_something(text: str, name: str | None) -> None:
+    assert query.qualified_name(text) == name
