@@ -109,10 +109,12 @@ def sync(config: str | None, explain: bool, as_json: bool, quiet: bool) -> int:
 
     Exit code 0: all is here, 1: something is refused or cannot be had, 2: could not.
     """
-    from anvil.services.dependencies import locking
+    from anvil.backends.config_files import load_config
+    from anvil.services.dependencies import docs_cache, syncing
 
-    with _finder(config, quiet) as (finder, base):
-        reports = locking.sync(finder, base)
+    settings, base = load_config(config)
+    with output.progress(quiet) as progress:
+        reports = syncing.sync(settings, base, docs_cache.cache(), progress)
     return _print(reports, explain, as_json, quiet)
 
 

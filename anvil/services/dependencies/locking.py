@@ -1,4 +1,4 @@
-"""Adding, fetching, updating and removing entries of ``anvil.lock``."""
+"""Adding, updating and removing entries of ``anvil.lock``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anvil.backends.packages import project_files
-from anvil.backends.store import verify
 from anvil.core.dependencies import anvil_lock, names
-from anvil.errors import AnvilError, ConfigError
-from anvil.models.dependencies import Attempt, Dependency, DocsReport, Ecosystem, LockedDocs, Outcome
-from anvil.services.dependencies import docs_cache, inventory
+from anvil.errors import ConfigError
+from anvil.models.dependencies import Dependency, DocsReport, LockedDocs
+from anvil.services.dependencies import inventory
 from anvil.services.dependencies.finder import DocsFinder, DocsNotFound, Place
+from anvil.services.dependencies.syncing import failed, read_entries, report_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +45,12 @@ def add(finder: DocsFinder, base: Path, wanted: Sequence[str], place: Place, ref
     return reports
 
 
-def sync(finder: DocsFinder, base: Path) -> list[DocsReport]:
-    """Bring what ``anvil.lock`` says into the cache. Raises :class:`ConfigError` without the file."""
-    reports = []
-    for entry in _entries(base):
-        here = docs_cache.find(finder.cache, entry)
-        try:
-            path = here or finder.obtain(entry)
-            reports.append(_report("current" if here else "fetched", entry, _pages(path)))
-        except AnvilError as error:
-            reports.append(_failed(entry.ecosystem, entry.name, entry.version, str(error), finder.attempts))
-    return reports
-
-
 def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[DocsReport]:
     """Search the documentation of the versions that the project uses now. ``wanted``: names; all when it is empty.
 
     An entry whose package the project does not use any more stays as it is, and its report says so.
     """
-    entries = _entries(base)
+    entries = read_entries(base)
     chosen = _named(entries, wanted)
     known = inventory.dependencies(base)
     reports: list[DocsReport] = []
@@ -85,15 +72,15 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
 
 def remove(base: Path, wanted: Sequence[str]) -> list[DocsReport]:
     """Remove entries from ``anvil.lock``. The cache keeps the files, because other projects may use them."""
-    entries = _entries(base)
+    entries = read_entries(base)
     gone = _named(entries, wanted)
     project_files.write_lock(base, [entry for entry in entries if entry not in gone])
-    return [_report("removed", entry) for entry in gone]
+    return [report_on("removed", entry) for entry in gone]
 
 
 def outdated(base: Path) -> list[Outdated]:
     """The entries whose version is not the one that the project uses. Nothing is requested from the network."""
-    entries = _entries(base)
+    entries = read_entries(base)
     known = inventory.dependencies(base)
     found = []
     for entry in entries:
@@ -101,13 +88,6 @@ def outdated(base: Path) -> list[Outdated]:
         if version != entry.version:
             found.append(Outdated(entry, version))
     return found
-
-
-def _entries(base: Path) -> list[LockedDocs]:
-    entries = project_files.read_lock(base)
-    if not entries and project_files.read(base / anvil_lock.LOCK_NAME) is None:
-        raise ConfigError(f"There is no {anvil_lock.LOCK_NAME} in {base}. Write one with 'anvil deps add NAME'.")
-    return entries
 
 
 def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedDocs]:
@@ -155,21 +135,6 @@ def _found(finder: DocsFinder, dependency: Dependency, place: Place, refresh: bo
     try:
         found = finder.find(dependency, place, refresh)
     except DocsNotFound as error:
-        return _failed(dependency.ecosystem, dependency.name, dependency.version, str(error), error.attempts)
+        return failed(dependency.ecosystem, dependency.name, dependency.version, str(error), error.attempts)
     docs = found.docs
     return DocsReport("added", docs.name, docs.version, docs.ecosystem, docs, found.pages, found.attempts, found.notes)
-
-
-def _failed(
-    ecosystem: Ecosystem, name: str, version: str | None, problem: str, attempts: tuple[Attempt, ...]
-) -> DocsReport:
-    return DocsReport("failed", name, version, ecosystem, attempts=attempts, problem=problem)
-
-
-def _report(outcome: Outcome, entry: LockedDocs, pages: int | None = None) -> DocsReport:
-    return DocsReport(outcome, entry.name, entry.version, entry.ecosystem, entry, pages)
-
-
-def _pages(path: Path) -> int:
-    with verify.open_checked(path) as reader:
-        return reader.counts()["documents"]

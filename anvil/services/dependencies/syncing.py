@@ -1,0 +1,59 @@
+"""Bringing what ``anvil.lock`` says into the cache. With all at hand, nothing is imported that fetches or builds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anvil.backends.fetch.cache import Cache
+from anvil.backends.packages import project_files
+from anvil.backends.store import verify
+from anvil.core.config.schema import Config
+from anvil.core.dependencies import anvil_lock
+from anvil.errors import AnvilError, ConfigError
+from anvil.models.dependencies import Attempt, DocsReport, Ecosystem, LockedDocs, Outcome
+from anvil.models.documents import Progress, silent
+from anvil.services.dependencies import docs_cache
+
+
+def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) -> list[DocsReport]:
+    """Fetch or build the entries that are not in the cache. Raises :class:`ConfigError` without ``anvil.lock``."""
+    entries = read_entries(base)
+    found = {entry: docs_cache.find(cache, entry) for entry in entries}
+    fetched: dict[LockedDocs, DocsReport] = {}
+    if None in found.values():
+        from anvil.services.dependencies.finder import DocsFinder
+
+        with DocsFinder(config, base, cache, progress) as finder:
+            for entry in (entry for entry, path in found.items() if path is None):
+                try:
+                    fetched[entry] = report_on("fetched", entry, _pages(finder.obtain(entry)))
+                except AnvilError as error:
+                    fetched[entry] = failed(entry.ecosystem, entry.name, entry.version, str(error), finder.attempts)
+    return [
+        fetched[entry] if path is None else report_on("current", entry, _pages(path)) for entry, path in found.items()
+    ]
+
+
+def read_entries(base: Path) -> list[LockedDocs]:
+    """The entries of ``anvil.lock``. Raises :class:`ConfigError` without the file."""
+    entries = project_files.read_lock(base)
+    if not entries and project_files.read(base / anvil_lock.LOCK_NAME) is None:
+        raise ConfigError(f"There is no {anvil_lock.LOCK_NAME} in {base}. Write one with 'anvil deps add NAME'.")
+    return entries
+
+
+def report_on(outcome: Outcome, entry: LockedDocs, pages: int | None = None) -> DocsReport:
+    """The report on an entry."""
+    return DocsReport(outcome, entry.name, entry.version, entry.ecosystem, entry, pages)
+
+
+def failed(
+    ecosystem: Ecosystem, name: str, version: str | None, problem: str, attempts: tuple[Attempt, ...]
+) -> DocsReport:
+    """The report on documentation that cannot be had."""
+    return DocsReport("failed", name, version, ecosystem, attempts=attempts, problem=problem)
+
+
+def _pages(path: Path) -> int:
+    with verify.open_checked(path) as reader:
+        return reader.counts()["documents"]
