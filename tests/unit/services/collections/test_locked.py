@@ -1,0 +1,54 @@
+"""The collections that ``anvil.lock`` adds to a project."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from anvil.backends.packages import project_files
+from anvil.errors import ConfigError
+from anvil.models.dependencies import LockedDocs
+from anvil.services.collections.locked import locked_collections
+from anvil.services.dependencies import docs_cache
+
+ENTRY = LockedDocs("pypi", "click", "8.1.7", "site", "https://click.dev/", "a" * 64, "b" * 64)
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(docs_cache.user_dirs, "cache", lambda: tmp_path / "cache")
+
+
+def test_each_entry_is_a_collection_of_its_version(tmp_path: Path) -> None:
+    assert locked_collections(tmp_path) == ()
+    npm = replace(ENTRY, ecosystem="npm", sha256="c" * 64)
+    ui = replace(ENTRY, ecosystem="npm", name="@acme/ui", version="1.0.0")
+    project_files.write_lock(tmp_path, [ENTRY, npm, ui])
+    found = {each.label: each.index for each in locked_collections(tmp_path)}
+    assert set(found) == {"click@8.1.7", "npm-click@8.1.7", "@acme/ui@1.0.0"}
+    assert found["npm-click@8.1.7"] == str(tmp_path / "cache/deps/objects" / f"{'c' * 64}.db")
+
+
+def test_an_index_that_was_built_here_may_have_other_bytes(tmp_path: Path) -> None:
+    built = replace(ENTRY, source="repository", commit="d" * 40, folder="docs", anvil_version="0.1.0")
+    project_files.write_lock(tmp_path, [built])
+    docs_cache.cache().note(docs_cache.name(built), "e" * 64)
+    (collection,) = locked_collections(tmp_path)
+    assert collection.index is not None and Path(collection.index).stem == "e" * 64
+
+
+def test_a_damaged_lock_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "anvil.lock").write_text("version = [", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"anvil\.lock cannot be used"):
+        locked_collections(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege")
+def test_a_lock_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("version = 1\n", encoding="utf-8")
+    (tmp_path / "anvil.lock").symlink_to(tmp_path / "other")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        project_files.write_lock(tmp_path, [ENTRY])
