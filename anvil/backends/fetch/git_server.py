@@ -43,9 +43,9 @@ def checked(url: str, policy: HttpPolicy, allow_local: bool) -> tuple[str, tuple
 
 def _redirected(url: str, policy: HttpPolicy) -> str:
     """The address that a server redirects git to, such as that of a renamed repository."""
-    asked = "/info/refs?service=git-upload-pack"
-    with HttpClient(Limits(), policy=policy) as http, http.get(url.rstrip("/") + asked) as reply:
-        moved = reply.url.removesuffix(asked)
+    advertisement = "/info/refs?service=git-upload-pack"
+    with HttpClient(Limits(), policy=policy) as http, http.get(url.rstrip("/") + advertisement) as reply:
+        moved = reply.url.removesuffix(advertisement)
     return moved if reply.status == 200 and moved != reply.url else url
 
 
