@@ -17,7 +17,7 @@ from typing import NamedTuple
 from anvil.core.search import scoring
 from anvil.core.search.confidence import logistic
 
-HOME_WEIGHT = 11.0
+HOME_WEIGHT = 13.0
 """Log-odds for a collection that has all uses of all words, against one that has none of them."""
 ORDER_WEIGHT = 8.0
 """Log-odds for one unit of the score in its own collection."""
@@ -27,7 +27,7 @@ UNSEEN_CHUNKS = 30
 """Chunks that are added to the size of each collection, so that one use of a word in a small one says little."""
 FIRST_RESULTS = 5
 """Results of a collection, of which the most likely one counts for the collection."""
-ODDS_DIGITS, DIGITS = 1, 6
+ODDS_DIGITS, DIGITS = 2, 6
 """Log-odds are rounded: a smaller difference says nothing, and the order of the collections then decides."""
 
 

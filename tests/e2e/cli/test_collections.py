@@ -42,7 +42,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_results_say_their_collection(project: Path) -> None:
     text = said("search", "sourdough")
-    assert "kitchen/bread.md:" in text and "handbook" in text.splitlines()[0] and "bakery@2:rolls.md:" in text
+    assert "kitchen/bread.md:" in text and "  handbook\n" in text and "bakery@2:rolls.md:" in text
     found = printed("search", "--json", "--collection", "bakery", "--collection", "docs", "sourdough")
     assert [(hit["collection"], hit["version"]) for hit in found["results"]] == [("bakery", "2")]
     assert "collection" not in said("search", "--json", "--collection", "handbook", "sourdough")
