@@ -100,7 +100,8 @@ def fuse(
     vectors, full = np.zeros_like(words), 1 + HEADING_WEIGHT
     if dense is not None:
         vectors, full = DENSE_WEIGHT * dense, full + DENSE_WEIGHT
-        words = _less(words, pages, 1 - min(best / (GOOD_MATCH * perfect), 1.0) if perfect > 0 else 0.0)
+        good = GOOD_MATCH * perfect
+        words = _less(words, pages, 1 - min(best, good) / good if good > 0 else 0.0)
     return (words + heading + vectors) / full, np.stack((words, heading, vectors), axis=1) / full
 
 
