@@ -39,6 +39,7 @@ def mapped(
             taken.add(source)
 
     candidates = [page for page in pages if page.version is None] or list(pages)
+    candidates.sort(key=lambda page: len(page.file))  # before the copy that replaces a missing translation
     edited = {page.file: _path(page.facts.edit_url) for page in candidates if page.facts.edit_url}
     prefix = _common_prefix(edited.values(), known)
     copied = _common_folder(copies.values(), known)

@@ -51,12 +51,12 @@ KINDS = {
     "starlight": Kind(
         "astro build && anvil build --site dist --docs src/content/docs",
         "dist",
-        HANDBOOK | {"guide/lamp.mdx", "de/index.md"},
+        HANDBOOK | {"guide/lamp.mdx", "de/index.md", "de/charts/index.html", "de/guide/lamp/index.html"},
     ),
     "hugo": Kind(
         "hugo && anvil build --site public --docs content",
         "public",
-        frozenset({"en/_index.md", "en/charts.md", "en/guide/lamp.md", "de/_index.md"}),
+        frozenset({"en/_index.md", "en/charts.md", "en/guide/lamp.md", "de/_index.md", "guide/index.html"}),
     ),
 }
 
