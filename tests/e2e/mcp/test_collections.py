@@ -88,7 +88,7 @@ def test_with_one_collection_nothing_changes(project: Path) -> None:
     with mcp_servers.with_options(ServeOptions(provider="none", watch=False, collections=("docs",))) as speaker:
         assert everything(speaker) == before
     text = json.dumps(before)
-    assert '"version": {' not in text and '"collection' not in text and docs.INSTRUCTIONS in before
+    assert '"version": {' not in text and '"collection' not in text and docs.INSTRUCTIONS in text
 
 
 @pytest.fixture
