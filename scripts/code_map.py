@@ -49,9 +49,10 @@ def folders(package: Path) -> Iterator[Path]:
 
 
 def contents(folder: Path) -> Iterator[str]:
-    """Names of a package's modules without ``.py``, of its data files, and of its folders of data."""
+    """Names of a package's modules without ``.py``, of its data files, and of its folders of data. ``index.db`` is made
+    for the wheel and is not in a checkout."""
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.name in ("__init__.py", "__pycache__", "py.typed"):
+        if path.name.startswith(".") or path.name in ("__init__.py", "__pycache__", "index.db", "py.typed"):
             continue
         if path.is_file():
             yield path.name.removesuffix(".py")
