@@ -7,7 +7,9 @@ The same pages give the same text and digest. On one machine they give the same 
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -20,15 +22,17 @@ SITE = {"url": URLS["Homepage"], "rule": "directory"}
 
 
 def write(target: Path = INDEX, provider: str | None = None) -> Path:
-    """Build the index in a new file, with the addresses of the site; its path."""
+    """Build the index in a temporary folder, with the addresses of the site, and move it to ``target``; its path."""
     from anvil.core.config.layers import configure
 
-    target.unlink(missing_ok=True)
-    config = configure(
-        {"docs": str(ROOT / "docs"), "index": str(target), "site": SITE, "chunking": {"slugs": "mkdocs"}}
-    )
-    with anvil.open(config=config, provider=provider) as docs:
-        report = docs.index(version=version())
+    with tempfile.TemporaryDirectory() as folder:
+        index = Path(folder, "index.db")
+        config = configure(
+            {"docs": str(ROOT / "docs"), "index": str(index), "site": SITE, "chunking": {"slugs": "mkdocs"}}
+        )
+        with anvil.open(config=config, provider=provider) as docs:
+            report = docs.index(version=version())
+        shutil.move(index, target)
     print(f"{target}: {report.pages} pages, {report.size_bytes:,} bytes")
     return target
 
