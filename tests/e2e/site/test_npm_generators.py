@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +47,9 @@ KINDS = {
     "docusaurus": Kind(
         "docusaurus build && anvil build --site build --docs docs",
         "build",
-        HANDBOOK | {"guide/lamp.mdx", "1.0/index.html", "blog/2026/01/02/electric/index.html"},
+        HANDBOOK
+        # the front page of the blog shows the whole post
+        | {"guide/lamp.mdx", "1.0/index.html", "blog/index.html", "blog/2026/01/02/electric/index.html"},
     ),
     "starlight": Kind(
         "astro build && anvil build --site dist --docs src/content/docs",
@@ -81,15 +84,20 @@ def installed() -> Path:
 @pytest.mark.parametrize("name", KINDS)
 def test_a_site_is_indexed_after_its_build(name: str, installed: Path, tmp_path: Path) -> None:
     kind = KINDS[name]
-    root = generators.copied(tmp_path, name)
+    # in the folder of the installation, where Node looks for packages; a link to them breaks Astro's compiler
+    packages = installed / name
+    with tempfile.TemporaryDirectory(dir=packages if (packages / "node_modules").is_dir() else tmp_path) as folder:
+        _build_and_compare(kind, generators.copied(Path(folder), name), packages)
+
+
+def _build_and_compare(kind: Kind, root: Path, packages: Path) -> None:
     (root / "anvil.toml").write_text('[embedding]\nprovider = "none"\n', encoding="utf-8")
     paths = [str(Path(sys.executable).parent), os.environ["PATH"]]
     if (root / "package.json").exists():
-        (root / "node_modules").symlink_to(installed / name / "node_modules")
-        shutil.rmtree(installed / name / "node_modules" / ".cache", ignore_errors=True)
+        shutil.rmtree(packages / "node_modules" / ".cache", ignore_errors=True)
         command = ["npm", "run", "build"]
     else:
-        paths.insert(0, str(installed / name / "bin"))
+        paths.insert(0, str(packages / "bin"))
         command = ["bash", "-c", kind.command]
     done = subprocess.run(
         command,
