@@ -202,7 +202,7 @@ def test_serve_answers_initialize_before_the_download_and_tools_say_how_far_it_i
     gate = threading.Event()
     published.answers["/anvil/index.db"].asked = lambda: gate.wait(25)
     with client(here, "--index", f"{published.url}/") as speaker:
-        assert len(speaker.do("list_tools").tools) == 5
+        assert len(speaker.do("list_tools").tools) == 6
         message = speaker.refused("search_docs", query="alerts")
         assert message.startswith(f"The index is being fetched from {published.url}/.")
         gate.set()
