@@ -84,6 +84,8 @@ def test_no_archive_tells_who_or_what_built_it(built: Built) -> None:
 def test_the_wheel_holds_the_two_packages_and_nothing_else(built: Built) -> None:
     about = f"anvil_docs-{anvil.__version__}.dist-info/"
     inside = {name for name in built.members() if not name.startswith(about)}
+    assert ("anvil/index.db" in inside) == (ROOT / "anvil" / "index.db").exists()  # after scripts/docs_index.py
+    inside -= {"anvil/index.db"}
     files = checkout()
     assert files is None or inside == {name for name in files if name.startswith(("anvil/", "mkdocs_anvil/"))}
     assert {name.split("/")[0] for name in inside} == {"anvil", "mkdocs_anvil"}
