@@ -177,9 +177,18 @@ def main() -> None:
         if given.details:
             detail(rows[-1], given.details)
     columns = (
-        "site", "generator", "pages / files", "headings", "sections", "anchors", "lost", "invented", "words",
-        "source words", "sources",
-    )  # fmt: skip
+        "site",
+        "generator",
+        "pages / files",
+        "headings",
+        "sections",
+        "anchors",
+        "lost",
+        "invented",
+        "words",
+        "source words",
+        "sources",
+    )
     print(measuring.table(columns, [rates(row) for row in rows]))
 
 

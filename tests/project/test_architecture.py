@@ -126,3 +126,10 @@ def test_sql_is_in_the_store_only() -> None:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
                 assert not text.lstrip().startswith(("SELECT ", "INSERT ", "UPDATE ", "DELETE FROM", "PRAGMA ")), path
+
+
+def test_ruff_formats_all_files() -> None:
+    switch = "# fmt" + ": "
+    folders = ("anvil", "mkdocs_anvil", "tests", "benchmarks", "scripts")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    assert files and [str(path) for path in files if switch in path.read_text(encoding="utf-8")] == []

@@ -89,9 +89,15 @@ def _walk(path: Path, name: str, visit: Visit) -> None:
     try:
         (_walk_zip if name.endswith((".whl", ".zip")) else _walk_tar)(path, visit)
     except (
-        ValueError, tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError,
-        NotImplementedError, RuntimeError,
-    ) as error:  # fmt: skip
+        ValueError,
+        tarfile.TarError,
+        zipfile.BadZipFile,
+        zipfile.LargeZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
         raise ArtifactRejected(f"The archive {name} is refused: {str(error)[:200] or 'it is damaged'}.") from None
     except OSError as error:
         if error.errno is not None and error.filename is not None:

@@ -374,9 +374,7 @@ class SiteFolder:
                 if not address.endswith(".xml")
             ]
             start = f"{folder}/" if folder else ""
-            inside = {
-                key.removeprefix(start): path for key, path in files.items() if f"{key}/".startswith(start)
-            }  # fmt: skip
+            inside = {key.removeprefix(start): path for key, path in files.items() if f"{key}/".startswith(start)}
             for path, address in sitemap.listed(named, inside).items():
                 found.setdefault(path, address)
         covered = [path for path in facts if _is_covered(path, maps)]

@@ -10,8 +10,24 @@ from typing import Any
 
 HOSTS = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "git.sr.ht", "gitea.com")
 """Git hosts at which two names make a repository."""
-_SOURCE = ("source", "repository", "sourcecode", "github", "gitlab", "code", "homepage", "home", "changelog", "issues",
-           "tracker", "bugtracker", "issuetracker", "documentation", "docs", "download")  # fmt: skip
+_SOURCE = (
+    "source",
+    "repository",
+    "sourcecode",
+    "github",
+    "gitlab",
+    "code",
+    "homepage",
+    "home",
+    "changelog",
+    "issues",
+    "tracker",
+    "bugtracker",
+    "issuetracker",
+    "documentation",
+    "docs",
+    "download",
+)
 """Labels of addresses that may be those of a repository, most certain first."""
 _DOCUMENTATION = ("documentation", "docs", "doc", "readthedocs", "homepage", "home")
 _SCP = re.compile(r"(?:git\+)?(?:ssh://)?git@([\w.-]+)[:/](.+)")
@@ -64,8 +80,11 @@ def repository_at(address: str) -> str | None:
         return f"https://{_SHORT_HOSTS[match[1]]}/{match[2]}/{match[3].removesuffix('.git')}"
     named = address.startswith("git+") or address.partition("#")[0].rstrip("/").endswith(".git")
     try:
-        parts = urllib.parse.urlsplit(re.sub(r"^git\+|^git(?=://)", "", address).replace("://", "https://", 1)
-                                      if address.startswith("git://") else address.removeprefix("git+"))  # fmt: skip
+        parts = urllib.parse.urlsplit(
+            re.sub(r"^git\+|^git(?=://)", "", address).replace("://", "https://", 1)
+            if address.startswith("git://")
+            else address.removeprefix("git+")
+        )
         host, port = (parts.hostname or "").removeprefix("www."), parts.port
     except ValueError:
         return None

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-_NUMBER = re.compile(r"v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
-                     r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?", re.I)  # fmt: skip
+_NUMBER = re.compile(
+    r"v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
+    r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?",
+    re.I,
+)
 _NAMES = frozenset({"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"})
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
 

@@ -43,7 +43,8 @@ def _opened(progress: Progress) -> Anvil:
         return anvil.open(index=installation.OWN_INDEX, config=Config(), progress=progress)
     if not (installation.OWN_DOCS / "index.md").is_file():
         raise ArtifactMissing(
-            "This installation does not carry its documentation. Install a release: pip install --upgrade anvil-docs"
+            "This installation does not carry its documentation: it was made from a checkout. There, search it with "
+            "'anvil search --docs docs QUESTION', or run 'python scripts/docs_index.py' and install it again."
         )
     index = user_dirs.cache() / "own-docs" / "index.db"
     index.parent.mkdir(parents=True, exist_ok=True)

@@ -123,9 +123,16 @@ class DocsFinder:
         assert dependency.version is not None
         self._attempts, self._notes = [], []
         question = docs_cache.question(
-            dependency.ecosystem, dependency.name, dependency.version, place.repository, place.tag, place.folder,
-            self._options.npm_url, self._options.pypi_url, self.provider.digest,
-        )  # fmt: skip
+            dependency.ecosystem,
+            dependency.name,
+            dependency.version,
+            place.repository,
+            place.tag,
+            place.folder,
+            self._options.npm_url,
+            self._options.pypi_url,
+            self.provider.digest,
+        )
         if not refresh and (known := docs_cache.recall(self.cache, question)) is not None:
             self._tried("cache", known.url, "it was found here before", True)
             return self._found(known)

@@ -12,9 +12,15 @@ from anvil.core.dependencies import lockfiles
 from anvil.models.dependencies import Dependency, Ecosystem
 
 _ORDER = (
-    "uv.lock", "poetry.lock", "pdm.lock", "pylock.toml",
-    "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock",
-)  # fmt: skip
+    "uv.lock",
+    "poetry.lock",
+    "pdm.lock",
+    "pylock.toml",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "yarn.lock",
+)
 """Of several lockfiles of one ecosystem the first is read: others are exports of it, or left over."""
 _PROJECT_FILES = ("pyproject.toml", "package.json")
 

@@ -119,8 +119,9 @@ def test_configuration_names_the_site(tmp_path: Path) -> None:
     with anvil.open(config=tmp_path / "anvil.toml") as opened:
         pages = opened.list_pages().pages
         assert [each.url for each in pages] == [
-            "https://other.example/x/guide/install/", "https://other.example/x/",
-        ]  # fmt: skip
+            "https://other.example/x/guide/install/",
+            "https://other.example/x/",
+        ]
         assert "On Windows" not in opened.get_page("guide/install/index.html").chunks[0].content
 
 

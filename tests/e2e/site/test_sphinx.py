@@ -44,9 +44,17 @@ def build(
     with warnings.catch_warnings(), patch_docutils(docs), docutils_namespace():
         warnings.simplefilter("ignore")  # those of Sphinx itself
         app = Sphinx(
-            docs, docs, docs.parent / builder, docs.parent / f"doctrees-{builder}", builder, values, status, problems,
-            warningiserror=strict, parallel=parallel,
-        )  # fmt: skip
+            docs,
+            docs,
+            docs.parent / builder,
+            docs.parent / f"doctrees-{builder}",
+            builder,
+            values,
+            status,
+            problems,
+            warningiserror=strict,
+            parallel=parallel,
+        )
         app.build()
     return app.statuscode, status.getvalue() + problems.getvalue()
 

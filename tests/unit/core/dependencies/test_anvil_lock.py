@@ -14,9 +14,19 @@ from anvil.errors import ConfigError
 from anvil.models.dependencies import LockedDocs
 
 ENTRY = LockedDocs(
-    "pypi", "fastapi", "0.115.0", "repository", "https://github.com/fastapi/fastapi", "a" * 64, "b" * 64,
-    tag="0.115.0", commit="c" * 40, folder="docs/en/docs", anvil_version="0.1.0", named=("folder",),
-)  # fmt: skip
+    "pypi",
+    "fastapi",
+    "0.115.0",
+    "repository",
+    "https://github.com/fastapi/fastapi",
+    "a" * 64,
+    "b" * 64,
+    tag="0.115.0",
+    commit="c" * 40,
+    folder="docs/en/docs",
+    anvil_version="0.1.0",
+    named=("folder",),
+)
 OTHER = LockedDocs("npm", "@acme/ui", "1.0.0", "package", "https://registry.npmjs.org/@acme/ui", "d" * 64, "e" * 64)
 
 

@@ -22,12 +22,18 @@ CASES = {
     "link": ('<p><a href="../x/?a b">to <b>x</b></a> <a href="javascript:x()">y</a></p>', "[to **x**](../x/?a%20b) y"),
     "image": ('<p><img alt="A map" src="x.png">of it</p>', "A map of it"),
     "line break": ("<p>a<br>b</p>", "a\\\nb"),
-    "text that looks like Markdown": ("<p># a</p><p>1. b</p><p>- c</p><p>&gt; d</p><p>---</p>", "\\# a\n\n1\\. b\n\n\\- c\n\n\\> d\n\n\\---"),
+    "text that looks like Markdown": (
+        "<p># a</p><p>1. b</p><p>- c</p><p>&gt; d</p><p>---</p>",
+        "\\# a\n\n1\\. b\n\n\\- c\n\n\\> d\n\n\\---",
+    ),
     "text that looks like a tag": ("<p>Vec&lt;T&gt; and &lt;div&gt;</p>", "Vec\\<T> and \\<div>"),
     "list": ("<ul><li>a<ul><li>b</li></ul></li><li><p>c</p></li></ul>", "- a\n  - b\n- c"),
     "loose list": ("<ol><li><p>a</p><p>b</p></li><li>c</li></ol>", "1. a\n\n   b\n\n2. c"),
     "list from 3": ('<ol start="3"><li>a</li><li>b</li></ol>', "3. a\n4. b"),
-    "tasks": ('<ul><li><input type="checkbox" checked> a</li><li><input type="checkbox"> b</li></ul>', "- [x] a\n- [ ] b"),
+    "tasks": (
+        '<ul><li><input type="checkbox" checked> a</li><li><input type="checkbox"> b</li></ul>',
+        "- [x] a\n- [ ] b",
+    ),
     "quote": ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b"),
     "table": (
         "<table><thead><tr><th>a</th><th>b|c</th></tr></thead><tr><td>1<br>2</td><td><code>3</code></td></tr></table>",
@@ -40,7 +46,10 @@ CASES = {
         "| a | b |\n| --- | --- |\n| c | d |\n|  | e |\n| f |  |",
     ),
     "table that is a layout": ("<table><tr><td><h2>a</h2>b</td><td>c</td></tr></table>", "## a\n\nb\n\nc"),
-    "definitions": ("<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd><p>d</p><p>e</p></dd></dl>", "- **a**\n  b\n- **c**\n  d\n\n  e"),
+    "definitions": (
+        "<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd><p>d</p><p>e</p></dd></dl>",
+        "- **a**\n  b\n- **c**\n  d\n\n  e",
+    ),
     "details": ("<details><summary>a</summary><p>b</p></details>", "**a**\n\nb"),
     "footnotes of Python-Markdown": (
         '<p>a<sup id="fnref:1"><a class="footnote-ref" href="#fn:1">1</a></sup></p><div class="footnote"><hr><ol>'
@@ -113,7 +122,7 @@ CASES = {
         '<div class="language-js"><pre><code>c</code></pre></div></div></div>',
         "**a.js**\n\n```js\na\nb\n```\n\n**b.js**\n\n```js\nc\n```",
     ),
-}  # fmt: skip
+}
 ADMONITIONS = {
     "Python-Markdown": '<div class="admonition warning"><p class="admonition-title">Mind</p><p>a</p></div>',
     "Material": '<details class="warning"><summary>Mind</summary><p>a</p></details>',

@@ -59,5 +59,11 @@ def test_a_walk_leaves_out_what_is_skipped() -> None:
     assert main is not None
     skipped = parser.ids(parser.select(tree, "nav"))
     assert [(node.tag, begins) for node, begins in parser.walk(main, skipped)] == [
-        ("p", True), ("-text", True), ("b", True), ("-text", True), ("b", False), ("p", False), ("-text", True),
-    ]  # fmt: skip
+        ("p", True),
+        ("-text", True),
+        ("b", True),
+        ("-text", True),
+        ("b", False),
+        ("p", False),
+        ("-text", True),
+    ]

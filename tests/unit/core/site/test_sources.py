@@ -36,7 +36,7 @@ GITHUB = "https://github.com/o/r/edit/main/docs/"
         ([made("x.html"), made("x/index.html")], ["x.md"], {"x.html": "x.md"}),
         ([made("api/index.html")], ["x.md"], {}),
     ],
-)  # fmt: skip
+)
 def test_a_page_has_its_source(pages: list[SitePage], files: list[str], expected: dict[str, str]) -> None:
     def title_of(path: str) -> str:
         return "X"
