@@ -118,6 +118,11 @@ class Weights(NamedTuple):
     frequencies: dict[str, int]
     tokens: dict[str, float]
 
+    @property
+    def missing(self) -> float:
+        """The weight in the query of the words that occur nowhere."""
+        return sum(weight for token, (weight, _) in self.query.terms.items() if token not in self.tokens)
+
 
 def weights(index: CandidateIndex, text: str) -> Weights:
     """The weight of each word of a query in this index."""
@@ -196,10 +201,8 @@ def _phrases(index: CandidateIndex, query_weights: Weights) -> dict[str, tuple[R
 def _perfect_score(index: CandidateIndex, query_weights: Weights, phrases: Mapping[str, tuple[RowSet, float]]) -> float:
     """The BM25F that a section with all words and phrases of the query approaches. A word that occurs nowhere counts as
     the rarest of all."""
-    terms = query_weights.query.terms
-    missing_weight = sum(weight for token, (weight, _) in terms.items() if token not in query_weights.tokens)
     known_weight = sum(query_weights.tokens.values()) + sum(weight for _, weight in phrases.values())
-    return (known_weight + missing_weight * scoring.idf(0, index.count())) * (scoring.K1 + 1)
+    return (known_weight + query_weights.missing * scoring.idf(0, index.count())) * (scoring.K1 + 1)
 
 
 def _evidence(
@@ -210,8 +213,7 @@ def _evidence(
 ) -> list[Evidence]:
     """The evidence for each row. ``lexical``: its BM25F (n,). ``cosines``: its own and its page's, if it has any."""
     terms = query_weights.query.terms
-    missing_weight = sum(weight for token, (weight, _) in terms.items() if token not in query_weights.tokens)
-    unknown = missing_weight / (sum(weight for weight, _ in terms.values()) or 1.0)
+    unknown = query_weights.missing / (sum(weight for weight, _ in terms.values()) or 1.0)
     shares = (lexical / (perfect or 1.0)).tolist()
     return [
         Evidence(share, unknown, len(terms), *(near or (None, None)))
