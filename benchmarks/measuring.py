@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode; compiling is not its start
 os.environ.setdefault("ANVIL_EMBEDDING_CACHE", "false")  # what is measured is embedding, unless a benchmark asks for it
 
 

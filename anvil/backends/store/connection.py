@@ -194,19 +194,6 @@ def lay_out(connection: apsw.Connection, dimensions: int) -> None:
             pass
 
 
-KEYWORD_BUFFER_BYTES = 16 << 20
-"""Bytes of the keyword index, about 2,000 pages, that are collected before they are written. With SQLite's default of
-one megabyte, parts are written and merged many times, and leave empty pages."""
-
-
-def make_keyword_index(connection: apsw.Connection, schema: str = "main") -> None:
-    """Fill the empty keyword index of a database from its chunks. The same chunks give the same bytes."""
-    table = f"{schema}.chunks_fts"
-    connection.execute(f"INSERT INTO {table} (chunks_fts, rank) VALUES ('hashsize', ?)", (KEYWORD_BUFFER_BYTES,))
-    connection.execute(f"INSERT INTO {table} (chunks_fts) VALUES ('rebuild')")
-    connection.execute(f"INSERT INTO {table} (chunks_fts) VALUES ('optimize')")
-
-
 def fill(target: apsw.Connection, source: apsw.Connection) -> None:
     """Copy the whole content of ``source`` over that of ``target``, page by page."""
     with target.backup("main", source, "main") as backup:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anvil.backends import safe_write
-from anvil.backends.store import connection, overwrite_guard, row_ids, verify
+from anvil.backends.store import connection, keywords, overwrite_guard, row_ids, verify
 from anvil.backends.store.digest import checksum
 from anvil.backends.store.lock import NEW_SUFFIX, exclusive
 from anvil.backends.store.writer import Writer
@@ -102,8 +102,11 @@ class Publication:
             size = connection.page_size(self.writer.reader.characters())
             with contextlib.closing(connection.open_scratch(self.fresh, size)) as empty:
                 connection.lay_out(empty, self.dimensions)
-            _assign_ids(self.writer)
             source = self.writer.connection
+            if _assign_ids(self.writer):
+                keywords.rebuild(source)
+            else:
+                keywords.merge(source)
             source.execute("ATTACH ? AS fresh", (str(self.fresh),))
             source.execute("PRAGMA fresh.journal_mode = off")
             source.execute("PRAGMA fresh.synchronous = off")
@@ -111,9 +114,8 @@ class Publication:
                 self._copy("documents", "id")
                 self._copy("sections", "document_id, ordinal")
                 self._copy("chunks", "id")
-                connection.make_keyword_index(source, "fresh")
-        with self._check_errors():
-            verify.check_text(self.fresh)
+                keywords.copy(source, "fresh")
+            self._text_check = verify.begin_text_check(self.fresh)
 
     def finish(self) -> None:
         """Write windows, vectors and manifest, check the file, flush it, and rename it to ``path``."""
@@ -172,7 +174,8 @@ class Publication:
         overwrite_guard.ensure_overwritable(path)  # again: another program may have written a file since
         try:
             with self._check_errors():
-                verify.check(self.fresh, with_text=False)
+                self._text_check.result()
+                verify.check_written(self.fresh)
             with self.fresh.open("rb+") as file:
                 os.fsync(file.fileno())
         except OSError as error:
@@ -186,8 +189,8 @@ class Publication:
                 os.close(folder)
 
 
-def _assign_ids(writer: Writer) -> None:
-    """Give each document the id that it has in an index built from scratch.
+def _assign_ids(writer: Writer) -> bool:
+    """Give each document the id that it has in an index built from scratch. Returns whether one has another id now.
 
     Only ids of documents with the same slot can differ, after one of them was added or removed.
     """
@@ -205,3 +208,4 @@ def _assign_ids(writer: Writer) -> None:
             writer.renumber(id_, id_ + offset)
         for id_, new_id in moves:
             writer.renumber(id_ + offset, new_id)
+    return bool(moves)

@@ -20,7 +20,7 @@ def take_over(writer: Writer, reader: Reader) -> None:
 def put_back(writer: Writer, reader: Reader, file_path: str) -> None:
     """Replace, add or remove a document of a working copy, so that it is as in ``reader``.
 
-    Both have the same settings. The working copy is searchable, and its keyword index is changed too.
+    Both have the same settings. The keyword index is changed too.
     """
     writer.remove(file_path)
     document = reader.document(file_path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import apsw
 
 from anvil.backends.store import connection as connections
-from anvil.backends.store import value_checks, verified_cache
+from anvil.backends.store import keywords, value_checks, verified_cache
 from anvil.backends.store.digest import checksum, document_digests, index_digest
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import SETTINGS
@@ -31,13 +31,12 @@ _VIRTUAL = ("chunks_fts", "vectors")
 REQUIRED = ("anvil_version", "docs_root_path", "digest", "checksum", "needs_reembed", "last_index_timestamp", *SETTINGS)
 
 
-def open_checked(path: Path, with_text: bool = True, thorough: bool = False) -> Reader:
+def open_checked(path: Path, thorough: bool = False) -> Reader:
     """Open an index file that passes its check. A file of the same bytes is checked once on a machine.
 
     The reader has the checked file open, even if another one is renamed to ``path`` meanwhile.
-    ``with_text`` is False when :func:`check_text` passed on the same file while it was made. ``thorough``: also make
-    the keyword index again from the text, and compare. It takes twice as long, and finds pairs of changes that cancel
-    each other out in FTS5's own check.
+    ``thorough``: also make the keyword index again from the text, and compare. It takes twice as long, and finds pairs
+    of changes that cancel each other out in FTS5's own check.
     Raises :class:`ArtifactMissing`, :class:`ArtifactRejected` or :class:`FormatTooNew`.
     """
     with _damage(path):
@@ -46,7 +45,7 @@ def open_checked(path: Path, with_text: bool = True, thorough: bool = False) -> 
             digest, _ = connections.sha256(handle)
             reader = Reader(handle)
             if not verified_cache.contains(digest, thorough):
-                _check(reader, path, with_text)
+                _check(reader, path)
                 if thorough and not _keywords_rebuilt_agree(handle):
                     _refusal(path)(_KEYWORDS_DIFFER)
                 if connections.sha256(handle)[0] != digest:
@@ -122,18 +121,38 @@ def refuse_part(reader: Reader, path: Path) -> None:
         raise ArtifactRejected(f"{path} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'.")
 
 
-def check(path: Path, with_text: bool = True, thorough: bool = False) -> None:
+def check(path: Path, thorough: bool = False) -> None:
     """Check an index file as :func:`open_checked` does, and close it."""
-    open_checked(path, with_text, thorough).close()
+    open_checked(path, thorough).close()
 
 
-def check_text(path: Path) -> None:
-    """Check the documents and the keyword index of an index file that is being written.
+def begin_text_check(path: Path) -> Future[None]:
+    """Check the documents and the keyword index of an index file that is being written, in a thread.
 
-    This takes longer than all other checks together, and runs while a model loads.
+    The check reads a copy in memory, so the file may grow meanwhile. It takes longer than all other checks together.
+    """
+    text = connections.open_scratch()
+    with _damage(path), contextlib.closing(connections.open_artifact(path)) as handle:
+        connections.fill(text, handle)
+
+    def check_text() -> None:
+        with _damage(path), contextlib.closing(text):
+            _check_text(text, None, _refusal(path))  # its manifest is not written yet
+
+    with_thread = ThreadPoolExecutor(1, "anvil-check-text")
+    checking = with_thread.submit(check_text)
+    with_thread.shutdown(wait=False)
+    return checking
+
+
+def check_written(path: Path) -> None:
+    """Check what :func:`begin_text_check` leaves out of a file that this process has just written.
+
+    Its checksum was computed from the rows in it, so it is not compared again.
     """
     with _damage(path), Reader(connections.open_artifact(path)) as reader:
-        _check_text(reader.connection, None, _refusal(path))  # its manifest is not written yet
+        _check(reader, path, written=True)
+        verified_cache.remember(connections.sha256(reader.connection)[0])
 
 
 def _refusal(path: Path) -> Callable[[str], NoReturn]:
@@ -143,7 +162,7 @@ def _refusal(path: Path) -> Callable[[str], NoReturn]:
     return refuse
 
 
-def _check(reader: Reader, path: Path, with_text: bool) -> None:
+def _check(reader: Reader, path: Path, written: bool = False) -> None:
     refuse = _refusal(path)
     handle = reader.connection
     if handle.pragma("application_id") != connections.APPLICATION_ID:
@@ -179,9 +198,11 @@ def _check(reader: Reader, path: Path, with_text: bool) -> None:
             verdict = handle.execute(f"PRAGMA integrity_check('{name}')").get
             if verdict != "ok":
                 refuse(f"it is damaged ({verdict})")
-    if with_text:
+    if not written:
         _check_text(handle, meta["chunking"], refuse)
     _check_rows(reader, meta, dimensions, refuse)
+    if not written and checksum(handle) != meta["checksum"]:
+        refuse("its manifest, times, keyword index, windows or vectors do not match their checksum")
 
 
 def _expect(wrong: str | None, refuse: Callable[[str], NoReturn]) -> None:
@@ -225,10 +246,10 @@ def _keywords_agree(copy: apsw.Connection) -> bool:
 
 
 _STORED = (
-    "SELECT id, block FROM chunks_fts_data ORDER BY 1",
-    "SELECT id, sz FROM chunks_fts_docsize ORDER BY 1",
-    "SELECT * FROM chunks_fts_idx ORDER BY 1, 2",
-    "SELECT * FROM chunks_fts_config ORDER BY 1",
+    ("data", "SELECT id, block FROM chunks_fts_data ORDER BY id"),
+    ("docsize", "SELECT id, sz FROM chunks_fts_docsize ORDER BY id"),
+    ("idx", "SELECT * FROM chunks_fts_idx ORDER BY 1, 2"),
+    ("config", "SELECT * FROM chunks_fts_config ORDER BY 1"),
 )
 
 
@@ -243,8 +264,8 @@ def _keywords_rebuilt_agree(handle: apsw.Connection) -> bool:
         with copy:
             copy.execute("DROP TABLE chunks_fts")
             copy.execute(definition)
-            connections.make_keyword_index(copy)
-        if all(_alike(handle.execute(query), copy.execute(query)) for query in _STORED):
+        keywords.rebuild(copy)
+        if all(_alike(handle.execute(stored), keywords.rows(copy, table)) for table, stored in _STORED):
             return True
         with (
             contextlib.closing(Reader(handle).instances()) as stored,
@@ -275,8 +296,6 @@ def _check_rows(reader: Reader, meta: dict[str, str], dimensions: int, refuse: C
             what = f"holds {value} {key[6:]}" if key.startswith("count_") else f"has {value or 'nothing'} for {key}"
             refuse(f"it {what}, its manifest says {meta.get(key)}")
     _expect(value_checks.windows(handle, dimensions), refuse)
-    if checksum(handle) != meta["checksum"]:
-        refuse("its manifest, times, keyword index, windows or vectors do not match their checksum")
 
 
 def _definitions(handle: apsw.Connection) -> dict[tuple[str, str], str | None]:

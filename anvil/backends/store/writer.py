@@ -73,17 +73,12 @@ def title_of(document: Document, page: ParsedPage) -> str:
 
 
 class Writer:
-    """Changes to one working copy.
+    """Changes to one working copy."""
 
-    ``searchable``: whether the keyword index follows each change. A working copy that is only published does not need
-    it, because publishing writes a new one.
-    """
-
-    def __init__(self, connection: apsw.Connection, searchable: bool = True) -> None:
+    def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
         self.reader = Reader(connection)
         """Queries against the working copy; they see each change at once."""
-        self._searchable = searchable
 
     def close(self) -> None:
         """Close the connection."""
@@ -155,11 +150,10 @@ class Writer:
             rows.append(chunk_values(row, key, id_, title, chunk))
         rows.sort()
         self.connection.executemany(INSERT_CHUNK, rows)
-        if self._searchable:
-            self.connection.executemany(
-                "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) VALUES (?, ?, ?, ?, ?)",
-                ((row[0], title, row[4], row[13], row[12]) for row in rows),
-            )
+        self.connection.executemany(
+            "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) VALUES (?, ?, ?, ?, ?)",
+            ((row[0], title, row[4], row[13], row[12]) for row in rows),
+        )
         for _, digest in document_digests(self.connection, id_):
             self.connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, id_))
         return id_
@@ -180,16 +174,16 @@ class Writer:
         if id_ is None:
             return None
         chunk_range = row_ids.chunk_range(id_)
-        if self._searchable:
-            self.connection.execute(
-                "INSERT INTO chunks_fts (chunks_fts, rowid, title, heading_path, content, terms) "
-                "SELECT 'delete', id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
-                chunk_range,
-            )
-        self._drop_windows(*row_ids.window_range(*chunk_range))
-        self.connection.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", chunk_range)
-        self.connection.execute("DELETE FROM sections WHERE document_id = ?", (id_,))
-        self.connection.execute("DELETE FROM documents WHERE id = ?", (id_,))
+        self.connection.execute(
+            "INSERT INTO chunks_fts (chunks_fts, rowid, title, heading_path, content, terms) "
+            "SELECT 'delete', id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
+            chunk_range,
+        )
+        with self.connection:  # at a savepoint FTS5 writes what it has. Else new entries of a row are marked as deleted
+            self._drop_windows(*row_ids.window_range(*chunk_range))
+            self.connection.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", chunk_range)
+            self.connection.execute("DELETE FROM sections WHERE document_id = ?", (id_,))
+            self.connection.execute("DELETE FROM documents WHERE id = ?", (id_,))
         return id_
 
     def touch(self, times: Mapping[str, str], library: str = DEFAULT_LIBRARY) -> None:
@@ -284,8 +278,10 @@ class Writer:
 
     def clear(self) -> None:
         """Remove all documents."""
-        for path, library in list(self.connection.execute("SELECT file_path, library FROM documents")):
-            self.remove(path, library)
+        self.connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
+        for table in ("chunks", "sections", "documents"):
+            self.connection.execute(f"DELETE FROM {table}")
+        self.reset_vectors(int(self.reader.meta()["embedding_dimensions"]))
 
     def _drop_windows(self, first: int, last: int) -> None:
         if self.reader.has_vectors():

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from anvil.core.pluralize import counted
-from anvil.core.site import pages
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 from anvil.models.documents import BuildReport, Skipped
@@ -84,7 +83,11 @@ def command(
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
         unstaged = agents.unstaged(opened) if in_git is not None else None
         is_site = source is None and opened.config.site.folder is not None
-        skipped = pages.left_out(report.skipped) if is_site and not verbose else each_skipped(report.skipped)
+        skipped: Sequence[str] = each_skipped(report.skipped)
+        if is_site and not verbose:
+            from anvil.core.site import pages
+
+            skipped = pages.left_out(report.skipped)
         return Built(report, next_step, tuple(updated), unstaged, () if is_site and quiet else tuple(skipped))
 
     with output.progress(quiet) as progress:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from anvil._version import __version__
 from anvil.backends.sources import document_source
-from anvil.backends.store import connection, lock, overwrite_guard, publish, verify
+from anvil.backends.store import connection, keywords, lock, overwrite_guard, publish, verify
 from anvil.backends.store.connection import signature
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import Writer
@@ -114,7 +114,7 @@ def build(
                 )
 
         remade = False
-        writer = Writer(connection.open_scratch(), searchable=False)
+        writer = Writer(connection.open_scratch())
         opened.callback(writer.close)
         caches = [] if force else [*dict.fromkeys([*([standing] if standing else []), *older.values()])]
         if standing and not force:
@@ -125,6 +125,7 @@ def build(
         else:
             connection.lay_out(writer.connection, provider.dimensions)
             writer.set_meta(wanted)
+        keywords.begin(writer.connection)
         writer.set_meta({"anvil_version": __version__, "shard": shard, "version": version})
         indexer = Indexer(
             writer=writer,
@@ -136,14 +137,14 @@ def build(
             spare=standing if force else None,
         )
         first = changes = staleness.compare(writer.reader.identities(), scan.entries)
+        if provider.dimensions and (first.added or first.changed):
+            opened.enter_context(_warming(provider))
         for _ in range(MAX_ROUNDS):
             indexer.update(source, scan.entries, changes)
             scan = source.scan(writer.reader.identities())
             changes = staleness.compare(writer.reader.identities(), without(indexer.unfit, scan.entries))
             if not changes:
                 break
-        if provider.dimensions and (first.added or first.changed):
-            opened.enter_context(_warming(provider))
         publication = publish.Publication(writer, index)
         publication.write_text()
         indexer.embed()
@@ -182,7 +183,7 @@ def build(
 
 @contextlib.contextmanager
 def _warming(provider: EmbeddingProvider) -> Iterator[None]:
-    """Load the model in a thread while SQLite writes the text. (Reading pages and importing need the same lock.)"""
+    """Load the model in a thread while pages are read and SQLite writes the text."""
 
     def warm() -> None:
         with contextlib.suppress(AnvilError):  # embedding, which follows, raises it again

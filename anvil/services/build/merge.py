@@ -56,7 +56,7 @@ def join(
         report = _standing(out, meta, entries, started)
         if report:
             return report
-        writer = Writer(connection.open_scratch(), searchable=False)
+        writer = Writer(connection.open_scratch())
         opened.callback(writer.close)
         connection.lay_out(writer.connection, int(meta["embedding_dimensions"]))
         with writer.atomic():
