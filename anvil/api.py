@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.question_log import QuestionLog
     from anvil.backends.sources.document_source import DocumentSource
+    from anvil.models.agents import Skill
     from anvil.models.lint import LintReport
     from anvil.services.collections.collections import Collections
     from anvil.services.doc_tests.gaps import QuestionGroup
@@ -524,6 +525,40 @@ class Anvil:
                 with reader:
                     return topics((document.file_path, document.title) for document in reader.documents())
         return ""
+
+    def skills(self, name: str | None = None, collection: str | None = None) -> tuple[Skill, ...]:
+        """The Agent Skill of these documents for clients of a server: how to search them, and a map of the pages. None
+        without pages. ``name``: of the project; ``collection``: what the server calls these documents."""
+        from anvil.services.agents import index_skill
+
+        with self._live.query() as copy:
+            skill = index_skill.served(copy.reader, name or self._project_name(), collection)
+        return (skill,) if skill is not None else ()
+
+    def publish_skill(
+        self, site: str | os.PathLike[str], name: str | None = None, *, mcp_url: str | None = None
+    ) -> tuple[str, ...]:
+        """Write an Agent Skill of the index into the folder of its site, where agents look for it; the paths of the
+        files. ``name``: of the project; ``mcp_url``: a server over these pages. Raises :class:`BuildError`."""
+        from anvil.core.agents.documentation_map import SiteAccess
+        from anvil.services.agents import index_skill
+
+        address = (self.config.site.url or "").rstrip("/")
+        folder = Path(site)
+        inside = self.index_path.is_relative_to(folder.absolute())
+        path = self.index_path.relative_to(folder.absolute()).as_posix() if inside else ""
+        access = SiteAccess(f"{address}/" if address else "", path, mcp_url)
+        return index_skill.publish(self.index_path, folder, name or self._project_name(), access)
+
+    def _project_name(self) -> str:
+        """The name of the project of these documents; of an index alone, the name of its host or file."""
+        from urllib.parse import urlsplit
+
+        from anvil.services.agents.agent_files import AgentFiles, project_name
+
+        if self.folder is not None:
+            return project_name(AgentFiles(self.folder, self.base).root)
+        return urlsplit(self.name).hostname or Path(self.name).stem
 
     def get_status(self) -> Status:
         """The state of the server, the index, the embedding and the repository. Errors of git do not make it fail."""

@@ -52,6 +52,12 @@ OPTIONS = {
     "anvil_previous": Option(
         [], (list, tuple), "Earlier indexes, as files. Their vectors are reused for text that did not change."
     ),
+    "anvil_skill": Option(
+        False,
+        (bool,),
+        "Whether an Agent Skill of the pages is published with the site, as `.well-known/agent-skills/index.json` and "
+        "the `SKILL.md` that it names.",
+    ),
     "anvil_on_error": Option(
         "warn",
         (str,),
@@ -97,7 +103,10 @@ def _built(app: Sphinx) -> BuildReport:
         site_url=app.config.html_baseurl or None,
         progress=_Progress(),
     ) as opened:
-        return opened.index(previous=[Path(app.confdir, path) for path in app.config.anvil_previous])
+        report = opened.index(previous=[Path(app.confdir, path) for path in app.config.anvil_previous])
+        if app.config.anvil_skill:
+            opened.publish_skill(app.outdir, app.config.project)
+        return report
 
 
 def _report(app: Sphinx, report: BuildReport) -> None:

@@ -103,8 +103,12 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     embedding = options.SubConfig(Embedding)
     llms_txt = options.Type(bool, default=False)
     """Whether `llms.txt`, `llms-full.txt` and the Markdown of each page are added to the site."""
+    skill = options.Type(bool, default=False)
+    """Whether an Agent Skill of the pages is published with the site, as `.well-known/agent-skills/index.json` and the
+    `SKILL.md` that it names."""
     mcp_url = options.Optional(options.Type(str))
-    """The address of an MCP server over these pages, such as `https://search.example.org/mcp`; `llms.txt` names it."""
+    """The address of an MCP server over these pages, such as `https://search.example.org/mcp`; `llms.txt` and the
+    skill name it."""
     tests = options.Optional(options.File(exists=True))
     """A file of questions that the pages must answer, such as `anvil-tests.toml`, next to `mkdocs.yml`. When too few of
     them are answered, each that is not is a warning, and so `--strict` fails."""

@@ -26,12 +26,14 @@ import anvil
 from anvil.backends import safe_write
 from anvil.backends.sources import site
 from anvil.backends.store import manifest_file, overwrite_guard
+from anvil.core.agents.documentation_map import SiteAccess
 from anvil.core.config.schema import Config
 from anvil.core.control_characters import log_line
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, BuildError
 from anvil.interfaces import doc_test_report
 from anvil.models.documents import BuildReport, Document
+from anvil.services.agents import index_skill
 from mkdocs_anvil import llms, options, pages, rendering
 
 log = get_plugin_logger(__name__)
@@ -130,6 +132,8 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             report = self._build(documents)
             target = Path(config.site_dir) / self.config.index_path
             self._put(Path(report.index_path), target)
+            if self.config.skill:
+                self._publish_skill(config, target)
             if self.config.tests:
                 self._test(self.config.tests)
         except AnvilError as error:
@@ -269,6 +273,15 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             shutil.copyfile(kept, fresh)
             safe_write.rename(fresh, target)
             manifest_file.write_manifest(target)
+
+    def _publish_skill(self, config: MkDocsConfig, index: Path) -> None:
+        if self._unread:  # it would lack the pages that a dirty build skipped
+            return
+        root = (config.site_url or "").rstrip("/")
+        access = SiteAccess(
+            f"{root}/" if root else "", self.config.index_path, self.config.mcp_url, self.config.llms_txt
+        )
+        index_skill.publish(index, Path(config.site_dir), config.site_name, access)
 
     def _close(self) -> None:
         if self._opened is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Literal, NamedTuple
 
 Outcome = Literal["written", "unchanged", "removed"]
@@ -16,6 +17,24 @@ class DocumentationMap(NamedTuple):
     listed: int
     cleaned: int
     skipped: tuple[str, ...] = ()
+
+
+class Skill(NamedTuple):
+    """An Agent Skill of one file. ``text``: its ``SKILL.md``, whose front matter has ``name`` and ``description``."""
+
+    name: str
+    description: str
+    text: str
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of ``SKILL.md``."""
+        return self.text.encode()
+
+    @property
+    def digest(self) -> str:
+        """The digest of the bytes, as the formats for skills over MCP and on sites have it."""
+        return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
 
 
 class FileReport(NamedTuple):

@@ -6,6 +6,8 @@ import json
 import re
 import unicodedata
 
+from anvil.models.agents import Skill
+
 MAX_NAME_CHARS = 64
 SUFFIX = "-docs"
 
@@ -19,12 +21,25 @@ def skill_name(project: str) -> str:
 
 
 def front_matter(name: str, docs: str) -> str:
-    """The front matter of a skill; a JSON string is a YAML string, too."""
-    place = "this repository" if docs == "." else f"the folder {docs[:200]}"
-    description = (
+    """The front matter of the skill of a repository."""
+    return _front_matter(name, _description("this repository" if docs == "." else f"the folder {docs[:200]}"))
+
+
+def skill(name: str, place: str, body: str) -> Skill:
+    """A skill of one file. ``place``: where the documentation is, for the description."""
+    description = _description(place[:200])
+    return Skill(name, description, f"{_front_matter(name, description)}{body}\n")
+
+
+def _description(place: str) -> str:
+    return (
         f"Answers questions about this project from its documentation in {place}: search, sections, pages, and a map. "
         "Use it before you answer from memory, and before you use or change what the documentation describes."
     )
+
+
+def _front_matter(name: str, description: str) -> str:
+    """A JSON string is a YAML string, too."""
     return f"---\nname: {name}\ndescription: {json.dumps(description)}\n---\n\n"
 
 

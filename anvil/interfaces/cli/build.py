@@ -24,6 +24,9 @@ MAX_FAILURES_SHOWN = 10
 @options.collections
 @options.site
 @options.site_url
+@click.option(
+    "--skill", is_flag=True, help="With --site: also publish an Agent Skill of the site in its .well-known folder."
+)
 @options.tree
 @click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
 @click.option(
@@ -48,6 +51,7 @@ def command(
     collections: tuple[str, ...],
     site: str | None,
     site_url: str | None,
+    skill: bool,
     staged: bool,
     ref: str | None,
     shard: str | None,
@@ -88,7 +92,9 @@ def command(
             from anvil.core.site import pages
 
             skipped = pages.left_out(report.skipped)
-        return Built(report, next_step, tuple(updated), unstaged, () if is_site and quiet else tuple(skipped))
+        published = _publish(opened) if skill else ()
+        left_out = () if is_site and quiet else tuple(skipped)
+        return Built(report, next_step, tuple(updated), unstaged, left_out, published)
 
     with output.progress(quiet) as progress:
         given = docs, index, provider, config, collections, progress
@@ -102,19 +108,31 @@ def command(
 
 
 class Built(NamedTuple):
-    """A build; what is left to do for the index in git, for the map of agents, and for that map in git; and messages on
-    files that are left out."""
+    """A build; what is left to do for the index in git, for the map of agents, and for that map in git; messages on
+    files that are left out; and the files of the published skill."""
 
     report: BuildReport
     next_step: str | None
     updated: tuple[str, ...]
     unstaged: str | None
     left_out: tuple[str, ...] = ()
+    published: tuple[str, ...] = ()
 
     @property
     def code(self) -> int:
         """The exit code."""
         return ERROR if self.report.nothing_embedded else NO if self.next_step or self.unstaged else OK
+
+
+def _publish(opened: Anvil) -> tuple[str, ...]:
+    """Publish the skill in the folder of the site. Raises :class:`ConfigError` without a site."""
+    from anvil.errors import ConfigError
+
+    folder = opened.config.site.folder
+    if folder is None:
+        raise ConfigError("--skill publishes a skill with a site. Name the folder of the built site with --site.")
+    site = opened.base / folder
+    return tuple(output.relative(site / path) for path in opened.publish_skill(site))
 
 
 def _print(built: Built, before: str, quiet: bool) -> None:
@@ -138,6 +156,8 @@ def _print(built: Built, before: str, quiet: bool) -> None:
         output.say(f"It is not in the commit yet. {built.next_step}")
     if built.updated:
         output.say(f"The map for agents was updated in {', '.join(built.updated)}.")
+    if built.published:
+        output.say(f"The skill for agents is in {', '.join(built.published)}.")
     if built.unstaged:
         output.say(f"The map for agents is not in the commit yet. Run: {built.unstaged}")
 

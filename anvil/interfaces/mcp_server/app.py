@@ -66,6 +66,8 @@ class App:
         )
         # Added by name: the constructor warns about requests that newer revisions dropped, and older clients send them.
         add = self.server.add_request_handler
+        if self.resources is not None:
+            self.resources.skills.serve(self.server)
         if standing:
             add("logging/setLevel", types.SetLevelRequestParams, connections.set_level)
         add("tools/call", types.CallToolRequestParams, self._call_tool)  # by name, it may return a dict

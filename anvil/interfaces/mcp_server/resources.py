@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from anvil.core.pluralize import full_heading
 from anvil.errors import AnvilError
+from anvil.interfaces.mcp_server import skills
 from anvil.interfaces.mcp_server.subscriptions import Connections, RequestContext
 from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.models.documents import Page, PageList, PageSummary, address, labelled
@@ -64,6 +65,7 @@ class Resources:
     def __init__(self, bridge: ThreadBridge, connections: Connections) -> None:
         self._bridge = bridge
         self._connections = connections
+        self.skills = skills.Skills(bridge)
         self._is_several = isinstance(bridge.target, Collections)
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus, max_subscriptions=64)
@@ -120,8 +122,10 @@ class Resources:
         )
 
     async def read(self, _: RequestContext, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """The Markdown of a page, or of a section when the URI has a fragment."""
+        """The Markdown of a page, or of a section when the URI has a fragment; or a skill."""
         uri = str(params.uri)
+        if uri.startswith(skills.PREFIX):
+            return await self.skills.read(uri)
         path, collection = self._path_of(uri)
         heading = unquote(uri.partition("#")[2], errors="replace")
 

@@ -127,7 +127,7 @@ class AgentFiles:
         yield from ((path, "") for path in sorted(marked))
         for folder in SKILLS:
             if (skill_wanted or (self.root / folder).is_dir()) and not any(path.startswith(folder) for path in marked):
-                name = skill.skill_name(self._project())
+                name = skill.skill_name(project_name(self.root))
                 path = f"{folder}/{name}/{SKILL}"
                 if not os.path.lexists(self.root / path):
                     yield path, skill.front_matter(name, self.docs)
@@ -162,20 +162,6 @@ class AgentFiles:
 
     def _is_gone(self, docs: str) -> bool:
         return not os.path.isdir(os.path.join(self.root, docs))
-
-    def _project(self) -> str:
-        """The project's name in its package metadata, else the name of the root folder."""
-        for file, table in (("pyproject.toml", "[project]"), ("Cargo.toml", "[package]")):
-            with suppress(OSError, UnicodeDecodeError):
-                text = (self.root / file).read_text(encoding="utf-8")
-                section = text.partition(f"{table}\n")[2].partition("\n[")[0]
-                if name := re.search(r"^name\s*=\s*[\"']([^\"'\n]+)", section, re.M):
-                    return name[1]
-        with suppress(OSError, ValueError):
-            package = json.loads((self.root / "package.json").read_text(encoding="utf-8"))
-            if isinstance(package, dict) and isinstance(package.get("name"), str):
-                return str(package["name"]).rpartition("/")[2]
-        return self.root.name
 
     # --- reading and writing ---------------------------------------------------------------------------------------
 
@@ -347,6 +333,21 @@ class AgentFiles:
                 if staged is not None and here is not None and self._bodies(staged, path) != self._bodies(here, path):
                     different.append(path)
         return tuple(different)
+
+
+def project_name(root: Path) -> str:
+    """The name of a project in its package metadata, else that of its folder."""
+    for file, table in (("pyproject.toml", "[project]"), ("Cargo.toml", "[package]")):
+        with suppress(OSError, UnicodeDecodeError):
+            text = (root / file).read_text(encoding="utf-8")
+            section = text.partition(f"{table}\n")[2].partition("\n[")[0]
+            if name := re.search(r"^name\s*=\s*[\"']([^\"'\n]+)", section, re.M):
+                return name[1]
+    with suppress(OSError, ValueError):
+        package = json.loads((root / "package.json").read_text(encoding="utf-8"))
+        if isinstance(package, dict) and isinstance(package.get("name"), str):
+            return str(package["name"]).rpartition("/")[2]
+    return root.name
 
 
 def _is_front_matter(text: str) -> bool:

@@ -15,6 +15,7 @@ from anvil.core import index_url
 from anvil.core.config.schema import Collection, Config
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ConfigError, NotFound
+from anvil.models.agents import Skill
 from anvil.models.documents import (
     Changes,
     Freshness,
@@ -84,6 +85,8 @@ class Documents(Protocol):
     ) -> GrepResult: ...
 
     def get_status(self) -> Status: ...
+
+    def skills(self, name: str | None = None, collection: str | None = None) -> tuple[Skill, ...]: ...
 
     def start(self, progress: Progress | None = None) -> None: ...
 
@@ -341,6 +344,21 @@ class Collections:
         )
         notes = [f"{member.label}: {note}" for member, listing in listings for note in listing.notes or ()]
         return PageList(pages, len(pages), tuple([*_problems(problems), *notes]) or None)
+
+    def skills(self) -> tuple[Skill, ...]:
+        """The Agent Skills of the project's own collections, each with a name of its own; one that cannot be read has
+        none."""
+        from anvil.core.agents.skill import skill_name
+
+        skills: dict[str, Skill] = {}
+        for member in self.members:
+            if member.collection.docs and self.is_default(member):
+                name, number = member.collection.name, 2
+                while skill_name(name) in skills:
+                    name, number = f"{member.collection.name}-{number}", number + 1
+                with suppress(AnvilError):
+                    skills |= {skill.name: skill for skill in member.documents.skills(name, member.collection.name)}
+        return tuple(skills.values())
 
     def get_status(self) -> Status:
         """The state of the server and of all collections. Collections that cannot answer have a note."""

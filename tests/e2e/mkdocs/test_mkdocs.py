@@ -560,3 +560,17 @@ def test_questions_that_the_pages_do_not_answer_fail_a_strict_build(tmp_path: Pa
     assert "The questions are not asked: " in sites.build(site, "--strict", code=1)
     (site / "anvil-tests.toml").unlink()
     sites.build(site, code=1)
+
+
+def test_the_site_publishes_a_skill(tmp_path: Path) -> None:
+    site = sites.make(
+        tmp_path, PAGES, anvil={"skill": True, "llms_txt": True, "mcp_url": "https://mcp.example.org/mcp"}
+    )
+    sites.build(site, "--strict")
+    folder = site / "site/.well-known/agent-skills"
+    (entry,) = json.loads((folder / "index.json").read_text(encoding="utf-8"))["skills"]
+    text = (folder / entry["url"]).read_text(encoding="utf-8")
+    assert "\nguides/alerts/ | Alerts" in text and "<https://mcp.example.org/mcp>" in text and "llms-full.txt" in text
+    assert f"anvil search --index {sites.SITE}anvil/index.db" in text
+    sites.build(site, "--strict")
+    assert (folder / entry["url"]).read_text(encoding="utf-8") == text

@@ -286,3 +286,25 @@ def test_broken_encodings_scripts_and_absolute_links(tmp_path: Path) -> None:
     with anvil.open(index=site / "anvil/index.db") as opened:
         text = "".join(each.content for each in opened.get_page("index.html").chunks)
     assert "caf\xe9" in text and "secret" not in text and ".no" not in text
+
+
+def test_a_site_publishes_its_skill(tmp_path: Path) -> None:
+    site, docs = html_sites.site(tmp_path / "site"), html_sites.docs(tmp_path / "docs")
+    index = site / ".well-known/agent-skills/index.json"
+    build(site, "--docs", docs)
+    assert not index.exists()
+    assert ".well-known/agent-skills/index.json" in build(site, "--docs", docs, "--skill")
+    (entry,) = json.loads(index.read_text(encoding="utf-8"))["skills"]
+    data = (index.parent / entry["url"]).read_bytes()
+    assert entry["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    text = data.decode()
+    assert text.startswith(f"---\nname: {entry['name']}\ndescription: ")
+    assert "\nguide/install/ | " in text and f"anvil search --index {BASE}anvil/index.db" in text
+    before = index.read_bytes(), index.stat().st_mtime_ns
+    build(site, "--docs", docs, "--skill")
+    assert (index.read_bytes(), index.stat().st_mtime_ns) == before
+    assert (index.parent / entry["url"]).read_bytes() == data
+    index.write_text("{}")
+    said = complaint("build", "--site", site, *NONE, "--docs", docs, "--skill")
+    assert "not in the form" in said and index.read_text() == "{}"
+    assert "--site" in complaint("build", "--docs", docs, "--index", tmp_path / "x.db", *NONE, "--skill")

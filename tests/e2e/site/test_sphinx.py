@@ -151,3 +151,10 @@ def test_names_of_an_api_find_their_section_first(tmp_path: Path) -> None:
     with anvil.open(index=index_of(root / "docs"), provider="none") as opened:
         for name in ("beacon.Lamp", "beacon.Lamp.on", "beacon.Lamp.colour", "beacon.flash"):
             assert (opened.search(name).results[0].metadata.url or "").endswith(f"api.html#{name}"), name
+
+
+def test_the_site_publishes_a_skill(docs: Path) -> None:
+    code, said = build(docs, anvil_skill=True)
+    assert not code, said
+    text = (docs.parent / "html/.well-known/agent-skills/handbook-docs/SKILL.md").read_text(encoding="utf-8")
+    assert "\nlamp.html | Lamp" in text and "<https://docs.example.com/>" in text
