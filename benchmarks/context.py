@@ -89,6 +89,7 @@ def answers(root: Path, calls: int) -> list[list[str]]:
         "artifacts.get": lambda: {"id": chance.choice(ids)},
         "search.query": lambda: {"query": " ".join(chance.sample(WORDS, 3))},
         "tasks.open": lambda: {},
+        "tasks.open, the first 100": lambda: {"limit": 100},
         "tasks.open, one folder": lambda: {"path": "specs/001-alert"},
         "health.status": lambda: {},
     }

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -163,13 +164,18 @@ class Context:
             )
             return matches, found.spans
 
-    def tasks(self, status: str = "open", path: str | None = None) -> tuple[TaskItem, ...]:
-        """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder."""
+    def tasks(
+        self, status: str = "open", path: str | None = None, limit: int | None = None, offset: int = 0
+    ) -> tuple[TaskItem, ...]:
+        """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder.
+
+        ``limit`` and ``offset``: that many of them (None: all), after the first ``offset``.
+        """
         if status not in ("open", "done", "all"):
             raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
         within = "" if path is None else self._relative(path).rstrip("/")
         with self._query() as (contents, _):
-            return tuple(contents.tasks(status, within))
+            return tuple(islice(contents.tasks(status, within), offset, None if limit is None else offset + limit))
 
     def unmarked(self, path: str | None = None) -> str | None:
         """A note on items of task lists with an unknown mark; None without any."""

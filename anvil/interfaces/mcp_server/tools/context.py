@@ -75,6 +75,8 @@ TOOLS: tuple[Tool, ...] = (
         (
             Parameter("status", "", default="open", choices=("open", "done", "all")),
             Parameter("path", "Only those in this file or folder."),
+            Parameter("limit", "At most so many; without it all.", "integer", minimum=1),
+            Parameter("offset", "How many to leave out before them.", "integer", 0, minimum=0),
         ),
         tuple[TaskItem, ...],
         lambda context, given: context.tasks(**given),
