@@ -429,6 +429,7 @@ class Collection:
 
     name: str = field(default="", metadata={"key": False})  # from the table's name
     of_project: bool = field(default=False, metadata={"key": False})  # `docs` and `index` at the top
+    missing: str = field(default="", metadata={"key": False})  # what to say where its index file does not exist
     docs: str | None = None
     """The folder of its documents. They are compared with the index before each answer."""
     index: str | None = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from anvil.core import index_url
 from anvil.core.config.schema import Collection, Config
 from anvil.core.pluralize import counted
-from anvil.errors import AnvilError, ConfigError, NotFound
+from anvil.errors import AnvilError, ArtifactMissing, ConfigError, NotFound
 from anvil.models.agents import Skill
 from anvil.models.documents import (
     Changes,
@@ -468,6 +468,8 @@ def _each(
     for member in members:
         try:
             results.append((member, call(member)))
+        except ArtifactMissing as error:
+            problems.append((member, ArtifactMissing(member.collection.missing or str(error))))
         except AnvilError as error:
             problems.append((member, error))
     if problems and not results:

@@ -27,6 +27,7 @@ def locked_collections(base: Path) -> tuple[Collection, ...]:
             name=f"npm-{entry.name}"
             if entry.ecosystem == "npm" and (entry.name, entry.version) in labels
             else entry.name,
+            missing=f"The documentation of {entry.name} {entry.version} is not on this machine. Run 'anvil deps sync'.",
             index=str(docs_cache.path(cache, entry)),
             version=entry.version,
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import anvil
 from anvil.backends.packages import project_files
 from anvil.errors import ConfigError
 from anvil.models.dependencies import LockedDocs
@@ -52,3 +53,17 @@ def test_a_lock_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "anvil.lock").symlink_to(tmp_path / "other")
     with pytest.raises(ConfigError, match="cannot be written"):
         project_files.write_lock(tmp_path, [ENTRY])
+
+
+def test_documentation_that_is_not_here_is_fetched_by_a_command(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "own.md").write_text("# Install\n\nInstall it with pip.\n", encoding="utf-8")
+    project_files.write_lock(tmp_path, [ENTRY])
+    (tmp_path / "anvil.toml").write_text('docs = "docs"\n[embedding]\nprovider = "none"\n', encoding="utf-8")
+    with anvil.open(config=tmp_path / "anvil.toml", collections=["docs", "click"]) as opened:
+        found = opened.search("install")
+        assert [hit.metadata.file_path for hit in found.results] == ["own.md"]
+        advice = (
+            "click@8.1.7 cannot answer: The documentation of click 8.1.7 is not on this machine. Run 'anvil deps sync'."
+        )
+        assert advice in found.freshness.notes
