@@ -464,7 +464,8 @@ def _each(
     members: Iterable[Member], call: Callable[[Member], T]
 ) -> tuple[list[tuple[Member, T]], list[tuple[Member, AnvilError]]]:
     """(member, result) of each call that succeeds, and (member, error) of the others. Raises if all fail."""
-    results, problems = [], []
+    results: list[tuple[Member, T]] = []
+    problems: list[tuple[Member, AnvilError]] = []
     for member in members:
         try:
             results.append((member, call(member)))
