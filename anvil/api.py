@@ -20,7 +20,7 @@ from anvil.backends.config_files import index_file, load_config
 from anvil.core import index_url
 from anvil.core.config.layers import of_collection
 from anvil.core.config.schema import Collection, Config
-from anvil.errors import ArtifactError, ConfigError, NotFound, SourceError
+from anvil.errors import ArtifactError, ArtifactMissing, ConfigError, NotFound, SourceError
 from anvil.models.doc_tests import Suite, TestReport
 from anvil.models.documents import (
     BuildReport,
@@ -168,7 +168,7 @@ def open_project(
     if is_named:
         return options.open(settings, base, index_only=docs is None)
     chosen = _chosen(settings, base, collections or None)
-    return _one(settings, base, chosen[0], options) if len(chosen) == 1 else _several(settings, base, chosen, options)
+    return _alone(settings, base, chosen[0], options) if len(chosen) == 1 else _several(settings, base, chosen, options)
 
 
 def own_collections(config: Config, base: Path, collections: Sequence[str] = ()) -> tuple[Collection, ...]:
@@ -233,6 +233,13 @@ def _one(
         return options.open(settings, base, index_only=_has_index_elsewhere(config), provider=provider)
     settings, has_folder = of_collection(config, collection), collection.docs is not None
     return options.open(settings, base, index_only=not has_folder, has_folder=has_folder, provider=provider)
+
+
+def _alone(config: Config, base: Path, collection: Collection, options: _Options) -> Anvil:
+    """The only collection. Raises :class:`ArtifactMissing` for one of ``anvil.lock`` that is not on this machine."""
+    if collection.missing and collection.index and not Path(collection.index).is_file():
+        raise ArtifactMissing(collection.missing)
+    return _one(config, base, collection, options)
 
 
 def _several(config: Config, base: Path, collections: Sequence[Collection], options: _Options) -> Collections:

@@ -22,6 +22,9 @@ OPTIONAL = {"optional": True}
 SEVERAL = {"optional": True, "several": True}
 """Metadata of a field that only results of several collections have. It is not in the tools' schemas."""
 
+EDITION = {"optional": True, "several": True}
+"""Metadata of a field that only results of a site with versions or languages have. It is not in the tools' schemas."""
+
 OPAQUE = {"opaque": True}
 """Metadata of a field whose own fields are not in the tools' schemas, which agents pay for, but in their reference."""
 
@@ -241,7 +244,8 @@ Mode = Literal["hybrid", "semantic", "keyword"]
 
 @dataclass(frozen=True, slots=True)
 class ChunkMetadata:
-    """Where a text comes from. The tool reference describes each field."""
+    """Where a text comes from. The tool reference describes each field. ``version`` and ``language``: of a site's page;
+    None for other documents."""
 
     file_path: str
     heading_path: str
@@ -251,6 +255,8 @@ class ChunkMetadata:
     start_line: int
     end_line: int
     url: str | None = None
+    version: str | None = field(default=None, metadata=EDITION)
+    language: str | None = field(default=None, metadata=EDITION)
 
 
 @dataclass(frozen=True, slots=True)

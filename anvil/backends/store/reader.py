@@ -20,6 +20,7 @@ from anvil.backends.store.rows import (
     SectionPlace,
     StoredChunk,
     StoredDocument,
+    edition,
     listed_headings,
     section_titles,
     section_url,
@@ -40,7 +41,7 @@ _CHUNK = """
     SELECT c.id, c.document_id, c.ordinal, c.title, c.content, c.start, d.file_path, c.heading_path,
            c.heading_level, d.last_modified, c.char_count, c.start_line, c.end_line, d.url,
            (SELECT anchor FROM sections s WHERE s.document_id = c.document_id AND s.start <= c.start
-            ORDER BY ordinal DESC LIMIT 1)
+            ORDER BY ordinal DESC LIMIT 1), d.metadata
     FROM chunks c JOIN documents d ON d.id = c.document_id
 """
 
@@ -55,9 +56,9 @@ def _document(row: Sequence[Any]) -> StoredDocument:
 
 
 def _chunk(row: Sequence[Any]) -> StoredChunk:
-    (id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, url, anchor) = (
-        row
-    )
+    id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, *rest = row
+    url, anchor, metadata = rest
+    version, language = edition(json.loads(metadata))
     place = ChunkMetadata(
         file_path=path,
         heading_path=heading,
@@ -67,6 +68,8 @@ def _chunk(row: Sequence[Any]) -> StoredChunk:
         start_line=first,
         end_line=last,
         url=section_url(url, anchor),
+        version=version,
+        language=language,
     )
     return StoredChunk(
         row=id_, document_id=document, ordinal=ordinal, title=title, content=content, start=start, metadata=place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -83,6 +83,12 @@ class SectionPlace(NamedTuple):
 def section_url(page_url: str | None, anchor: str) -> str | None:
     """The URL of a section: that of the page, with ``#anchor`` if it has one."""
     return f"{page_url}#{anchor}" if page_url and anchor else page_url
+
+
+def edition(metadata: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The version and the language that a document's metadata name; None for one that they do not."""
+    version, language = metadata.get("version"), metadata.get("language")
+    return version if isinstance(version, str) else None, language if isinstance(language, str) else None
 
 
 def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from anvil.backends.store.reader_protocol import IndexReader
-from anvil.backends.store.rows import StoredDocument, section_url
+from anvil.backends.store.rows import StoredDocument, edition, section_url
 from anvil.core.file_selection import is_unicode
 from anvil.core.pluralize import full_heading
 from anvil.core.search import snippets
@@ -177,6 +177,7 @@ def get_section(
         first_line,
         last_line,
         section_url(document.url, section.anchor),
+        *edition(document.metadata),
     )
     return SectionText(content, place, document.title)
 

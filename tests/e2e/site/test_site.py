@@ -141,8 +141,12 @@ def test_versions_and_languages_are_kept_apart(tmp_path: Path) -> None:
         assert {hit.metadata.url for hit in hits} == {f"{BASE}1.2/#guide", f"{BASE}1.2/guide/#guide"}
         hits = opened.search("anfang start", language="de").results
         assert {hit.metadata.file_path for hit in hits} == {"2.0/de/index.html"}
+        assert {(hit.metadata.version, hit.metadata.language) for hit in hits} == {("2.0", "de")}
+        section = opened.get_section("2.0/de/index.html", "Start").metadata
+        assert (section.version, section.language) == ("2.0", "de")
     found = printed("search", "--site", site, "--version", "1.2", "guide", "--json")["results"]
     assert {hit["metadata"]["file_path"] for hit in found} == {"1.2/guide/index.html", "1.2/index.html"}
+    assert {hit["metadata"]["version"] for hit in found} == {"1.2"}
     write(tmp_path, {"anvil.toml": '[site]\nfolder = "site"\nversions = ["2.0"]\nlanguages = ["en"]\n'})
     program("build", *NONE, cwd=tmp_path)
     with anvil.open(index=site / "anvil/index.db") as opened:

@@ -91,7 +91,9 @@ def visitor(browser: Visitor) -> Iterator[Visitor]:
     browser.requests(), browser.complaints()
     yield browser
     foreign = [url for url in browser.requests() if not url.startswith(("http://127.0.0.1:", "data:"))]
-    ended = re.compile(r" 401 |net::ERR_(CONNECTION_\w+|EMPTY_RESPONSE)")  # no token yet; a server that has ended
+    ended = re.compile(
+        r" 401 |net::ERR_(CONNECTION_\w+|EMPTY_RESPONSE|CONTENT_LENGTH_MISMATCH)"
+    )  # no token yet; a server that has ended
     complaints = [each for each in browser.complaints() if not ended.search(each)]
     browser.run("localStorage.clear(); sessionStorage.clear()")
     assert foreign == [] and complaints == []

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import anvil
+from anvil.api import open_project
 from anvil.backends.packages import project_files
-from anvil.errors import ConfigError
+from anvil.errors import ArtifactMissing, ConfigError
 from anvil.models.dependencies import LockedDocs
 from anvil.services.collections.locked import locked_collections
 from anvil.services.dependencies import docs_cache
@@ -67,3 +68,5 @@ def test_documentation_that_is_not_here_is_fetched_by_a_command(tmp_path: Path) 
             "click@8.1.7 cannot answer: The documentation of click 8.1.7 is not on this machine. Run 'anvil deps sync'."
         )
         assert advice in found.freshness.notes
+    with pytest.raises(ArtifactMissing, match=r"click 8\.1\.7 is not on this machine\. Run 'anvil deps sync'"):
+        open_project(config=str(tmp_path / "anvil.toml"), collections=["click"])
