@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anvil._version import __version__
 
 if TYPE_CHECKING:
-    from anvil.api import Anvil, open
+    from anvil.api import Anvil
     from anvil.core.config.schema import Config
     from anvil.errors import AnvilError
     from anvil.models.documents import (
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
         SectionText,
     )
     from anvil.models.status import Status
+    from anvil.opening import open
     from anvil.services.library.library import Library, open_library
 
 _HOMES = {
-    "anvil.api": ("Anvil", "open"),
+    "anvil.api": ("Anvil",),
     "anvil.core.config.schema": ("Config",),
     "anvil.errors": ("AnvilError",),
     "anvil.services.library.library": ("Library", "open_library"),
@@ -55,6 +56,7 @@ _HOMES = {
         "SectionText",
     ),
     "anvil.models.status": ("Status",),
+    "anvil.opening": ("open",),
 }
 
 __all__ = [  # noqa: RUF022 - the object first

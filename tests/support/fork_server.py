@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PRELOADED = {
     "anvil": (
         "anvil.__main__",
-        "anvil.api",
+        "anvil.opening",
         "anvil.services.library.library",
         "anvil.services.context.repository",
         "anvil.services.doctor.examinations",
@@ -64,7 +64,7 @@ PRELOADED = {
         "material",
         "mkdocs_anvil.plugin",
         "mkdocs_anvil.rendering",
-        "anvil.api",
+        "anvil.opening",
         "apsw",
         "numpy",
         "selectolax.lexbor",

@@ -336,13 +336,6 @@ class Reader:
         chunks = self.chunks({window >> row_ids.WINDOW_BITS for window in windows})
         return [chunks[row] for row in sorted(chunks)]
 
-    def window_spans(self, row: int) -> list[tuple[int, int, int]]:
-        """(window id, start, end) of a chunk's windows."""
-        first, last = row_ids.window_range(row, row)
-        return list(
-            self.connection.execute('SELECT id, start, "end" FROM windows WHERE id BETWEEN ? AND ?', (first, last))
-        )
-
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
         """(start, end, int8 vector) of a chunk's windows that have one, in order."""
         return list(

@@ -132,11 +132,6 @@ def walk(root: Element, skipped: Container[int] = frozenset()) -> Iterator[tuple
         node = following
 
 
-def text_of(root: Element, skipped: Container[int] = frozenset()) -> str:
-    """All text under an element."""
-    return "".join(node.text_content or "" for node, begins in walk(root, skipped) if begins and node.is_text_node)
-
-
 def classes(element: Element) -> list[str]:
     """The class names of an element."""
     return (element.attributes.get("class") or "").split()

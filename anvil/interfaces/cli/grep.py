@@ -48,8 +48,8 @@ def command(
     The exit code is 0 if a line matches, 1 if none does, and 2 after an error. A PATTERN that begins with a dash needs
     -- before it.
     """
-    from anvil.api import open_project
     from anvil.interfaces.cli import page_paths
+    from anvil.opening import open_project
 
     matcher = line_matcher.compile(pattern, regex=regex, ignore_case=not case_sensitive)
     with (

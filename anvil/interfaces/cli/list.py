@@ -24,8 +24,8 @@ def command(
     prefix: str | None,
 ) -> None:
     """List the pages, or those in the folder PREFIX, with their titles and sizes."""
-    from anvil.api import open_project
     from anvil.interfaces.cli import page_paths
+    from anvil.opening import open_project
 
     with (
         output.progress() as progress,

@@ -172,7 +172,8 @@ def each_own(
 ) -> Iterator[tuple[str | None, Anvil]]:
     """(name, index) of each chosen collection that is built here, one after the other; the name is None where there
     are not several. Raises :class:`ConfigError` when none is built here."""
-    from anvil.api import Anvil, open_project
+    from anvil.api import Anvil
+    from anvil.opening import open_project
 
     with open_project(
         docs, index, provider, config, collections=collections, site=site, site_url=site_url, progress=progress

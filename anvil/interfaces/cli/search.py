@@ -58,8 +58,8 @@ def command(
     query: str,
 ) -> int:
     """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
-    from anvil.api import open_project
     from anvil.interfaces.cli import page_paths
+    from anvil.opening import open_project
     from anvil.services.collections.collections import Collections
 
     with (

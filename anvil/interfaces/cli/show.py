@@ -29,8 +29,8 @@ def command(
     PAGE may also be a path with a line, as search prints it: 'docs/guides/serve.md:12' prints the section of line 12.
     With several collections, 'fastapi:tutorial/first.md' is a page of the collection fastapi.
     """
-    from anvil.api import open_project
     from anvil.interfaces.cli import page_paths
+    from anvil.opening import open_project
 
     with (
         output.progress() as progress,

@@ -27,7 +27,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Show the contents of the index, its origin, and how it differs from the documents."""
-    from anvil.api import open_project
+    from anvil.opening import open_project
     from anvil.services.collections.collections import Collections
 
     with (

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anvil._version import __version__
-from anvil.api import Anvil, open_project
+from anvil.api import Anvil
 from anvil.core.pluralize import counted
 from anvil.interfaces.mcp_server.arguments import Parameter
 from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, Tool, Toolset
 from anvil.models.documents import GrepResult, Page, PageList, Progress, SearchResult, SectionText, address
 from anvil.models.status import Status
+from anvil.opening import open_project
 from anvil.services.collections.collections import Collections
 
 INSTRUCTIONS = (

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.api import open_project
 from anvil.backends.packages import project_files
 from anvil.errors import ArtifactMissing, ConfigError
 from anvil.models.dependencies import LockedDocs
+from anvil.opening import open_project
 from anvil.services.collections.locked import locked_collections
 from anvil.services.dependencies import docs_cache
 

@@ -417,11 +417,11 @@ def test_a_semantic_score_is_the_cosine(lighthouse: Searcher, local: EmbeddingPr
     for row, heading, title, content in lighthouse.index.reader.connection.execute(
         "SELECT id, heading_path, title, content FROM chunks"
     ):
-        windows = lighthouse.index.reader.window_spans(row)
+        windows = lighthouse.index.reader.windows_of(row)
         assert len(windows) == 1, "one window each, so that its text is known"
         from anvil.core.chunking.windows import window_header, window_text
 
-        text = window_text(window_header(title, heading), content[windows[0][1] : windows[0][2]])
+        text = window_text(window_header(title, heading), content[windows[0][0] : windows[0][1]])
         exact = float(local.embed([text]).vectors[0] @ vector)
         assert owners[heading] == pytest.approx(exact, abs=2e-3)
 
