@@ -18,7 +18,9 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from measuring import anvil, heading, milliseconds, percentile, run, table
 from server import Server
@@ -83,7 +85,7 @@ def answers(root: Path, calls: int) -> list[list[str]]:
     server = Server(root, "--surface", "context", "--root", str(root))
     server.begin()
     ids = [each["id"] for each in server.call("artifacts.list")["result"]]
-    questions = {
+    questions: dict[str, Callable[[], dict[str, Any]]] = {
         "context.get": lambda: {},
         "artifacts.list": lambda: {},
         "artifacts.get": lambda: {"id": chance.choice(ids)},

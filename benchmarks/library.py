@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,7 @@ def questions(chunks: int) -> None:
         library.search("the first question")
         first = time.perf_counter() - started
         for name, more in ways.items():
-            times = asked([sentence(chance, 6) for _ in range(QUESTIONS)], lambda q, m=more: library.search(q, **m))
+            times = asked([sentence(chance, 6) for _ in range(QUESTIONS)], partial(library.search, **more))
             rows.append([name, f"{statistics.median(times) * 1000:.1f} ms", f"{percentile(times, 0.95) * 1000:.1f} ms"])
 
         def after_a_write(question: str) -> float:

@@ -22,6 +22,7 @@ from measuring import ROOT, heading, table
 sys.path.insert(0, str(ROOT))
 
 import anvil
+from anvil.core.config.schema import Config
 from anvil.models.documents import Mode, SearchResult
 from anvil.services.milvus import export
 from anvil.services.milvus.working_copy import MilvusCollection
@@ -59,7 +60,7 @@ def main() -> None:
                 built.index()
             remote = MilvusCollection(source, Path(temporary))
             export.export(index, remote.client, grace=0)
-            config = anvil.core.config.schema.Config(docs=str(Path(temporary, "none")))
+            config = Config(docs=str(Path(temporary, "none")))
             with anvil.open(index=index, config=config) as file, anvil.open(index=source, config=config) as there:
                 for question in questions:
                     if corpus not in ("", question["corpus"]):

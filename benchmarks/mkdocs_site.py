@@ -76,8 +76,8 @@ class Server:
 def line(name: str, times: dict[str, list[float]]) -> tuple[str, str, str, str]:
     """A row of the table."""
     share = (measuring.ratio(times[WITH], times[WITHOUT]) - 1) * 100
-    seconds = (f"{statistics.median(times[each]):.2f} s" for each in (WITHOUT, WITH))
-    return name, *seconds, f"{share:+.1f} %"
+    without, with_plugin = (f"{statistics.median(times[each]):.2f} s" for each in (WITHOUT, WITH))
+    return name, without, with_plugin, f"{share:+.1f} %"
 
 
 def main() -> None:

@@ -22,14 +22,16 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from measuring import heading, run
 
 import anvil
+from anvil.api import Anvil
 from anvil.core.markdown.headings import attributes, plain
 from anvil.core.search.query import STOP
-from anvil.models.documents import Hit
+from anvil.models.documents import Hit, Mode
 
 Question = dict[str, object]
 
@@ -63,21 +65,16 @@ def main() -> None:
                 opened = indexes.enter_context(anvil.open(docs, work / f"{corpus}.db"))
                 print(corpus, opened.index().outcome, file=sys.stderr)
                 ways: dict[str, Callable[[str], list[tuple[str, str]]]] = {
-                    "grep": lambda text, docs=docs: grep(docs, text),
-                    **{
-                        mode: lambda text, opened=opened, mode=mode: [
-                            place(hit) for hit in opened.search(text, top_k=20, mode=mode).results
-                        ]
-                        for mode in ("keyword", "semantic", "hybrid")
-                    },
+                    "grep": partial(grep, docs),
+                    "keyword": partial(ranked, opened, "keyword"),
+                    "semantic": partial(ranked, opened, "semantic"),
+                    "hybrid": partial(ranked, opened, "hybrid"),
                 }
                 if given.sites:
                     site = build_site(docs, work / f"{corpus}-site")
                     of_site = indexes.enter_context(anvil.open(docs, work / f"{corpus}-site.db", site=site))
                     print(corpus, "as a site", of_site.index().outcome, file=sys.stderr)
-                    ways["site"] = lambda text, opened=of_site: [
-                        place(hit) for hit in opened.search(text, top_k=20).results
-                    ]
+                    ways["site"] = partial(ranked, of_site, "hybrid")
                 for name, ask in ways.items():
                     for question in asked:
                         measured = measure(question, ask(str(question["query"])))
@@ -156,6 +153,11 @@ def measure(question: Question, results: list[tuple[str, str]]) -> dict[str, flo
 def bare(heading: str) -> str:
     """A heading without what Anvil adds to tell equal ones and parts apart."""
     return re.sub(r"( \[\d+\])?( \[part \d+/\d+\])?$", "", heading).strip()
+
+
+def ranked(opened: Anvil, mode: Mode, text: str) -> list[tuple[str, str]]:
+    """Places of the results of a search, best first."""
+    return [place(hit) for hit in opened.search(text, top_k=20, mode=mode).results]
 
 
 def grep(docs: Path, text: str) -> list[tuple[str, str]]:

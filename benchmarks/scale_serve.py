@@ -35,9 +35,10 @@ sys.path.insert(0, str(ROOT))
 import anvil
 from anvil.backends.embedding.factory import create_provider
 from anvil.backends.store import connection, publish
+from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import Writer, quantized
 from anvil.core import index_url
-from anvil.core.config.schema import ChunkingOptions, EmbeddingSettings
+from anvil.core.config.schema import ChunkingOptions, Config, EmbeddingSettings
 from anvil.models.documents import Chunk, Document, Mode, ParsedPage, Section, Window
 from anvil.services.build import indexer
 
@@ -119,7 +120,7 @@ def write(writer: Writer, author: Author, number: int, count: int, width: int) -
     blob = hashlib.sha1(path.encode()).hexdigest()
     document = Document(path, blob, text, len(text), "2026-01-01T00:00:00Z", title=title)
     document_id = writer.put(document, ParsedPage(text, 1, None, {}, sections, (), ()), chunks)
-    rows = writer.chunk_rows(document_id)
+    rows = Reader(writer.connection).chunk_rows(document_id)
     ids: list[int] = []
     for row, chunk in zip(rows, chunks, strict=True):
         parts = author.windows()
@@ -132,7 +133,7 @@ def ask(index: str, count: int) -> dict[str, object]:
     """Open an index, ask it, and say how long it took and what it holds. Runs in a process of its own."""
     author = Author(8)
     with tempfile.TemporaryDirectory() as empty:
-        config = anvil.core.config.schema.Config(docs=str(Path(empty, "none")))
+        config = Config(docs=str(Path(empty, "none")))
         began = time.perf_counter()
         with anvil.open(index=index, config=config) as opened:
             opened.search(" ".join(author.some(4)))

@@ -20,10 +20,14 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from minilm_calibration import channel_folds, token_ids
-from minilm_graph import fp32_graph, int8_graph
-from minilm_layers import model
-from minilm_weights import (
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from anvil.backends.embedding.model_files import BUNDLED, ModelSettings, model_digest  # noqa: E402
+from scripts.minilm_calibration import channel_folds, token_ids  # noqa: E402
+from scripts.minilm_graph import fp32_graph, int8_graph  # noqa: E402
+from scripts.minilm_layers import model  # noqa: E402
+from scripts.minilm_weights import (  # noqa: E402
     SOURCE_SHA256,
     Weights,
     add_difference,
@@ -32,11 +36,6 @@ from minilm_weights import (
     unpack_wheel,
     verify_source,
 )
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from anvil.backends.embedding.model_files import BUNDLED, ModelSettings, model_digest  # noqa: E402
 
 # Full steps of the weights, measured on documentation, Python, German and Chinese text (worst cosine to
 # fp32): 63 .992, 80 .996, 90 .996, 100 .993, 110 .990. Above 90 too many neighbouring weights have to give

@@ -186,10 +186,9 @@ class Judged(NamedTuple):
 
     def of(self, corpus: str) -> Judged:
         """The questions asked of one corpus or of ``all``, or the ``headings``."""
-        if corpus == "headings":
-            return Judged(*(column[self.heading] for column in self))
-        chosen = ((self.corpora == corpus) | (corpus == "all")) & ~self.heading
-        return Judged(*(column[chosen] for column in self))
+        asked = ((self.corpora == corpus) | (corpus == "all")) & ~self.heading
+        chosen = self.heading if corpus == "headings" else asked
+        return Judged(self.corpora[chosen], self.heading[chosen], self.answered[chosen], self.values[chosen])
 
 
 def leaving_one_out(pairs: Sequence[Pair], corpora: Iterable[str]) -> Judged:
@@ -203,7 +202,8 @@ def leaving_one_out(pairs: Sequence[Pair], corpora: Iterable[str]) -> Judged:
             if pair.asked_of == corpus:
                 value = max((confidence.probability(fit, evidence) for evidence in pair.results), default=0.0)
                 judged.append((corpus, pair.heading, pair.answered, value))
-    return Judged(*(np.array(column) for column in zip(*judged, strict=True)))
+    names, headings, answered, values = zip(*judged, strict=True)
+    return Judged(np.array(names), np.array(headings), np.array(answered), np.array(values))
 
 
 def measured(judged: Judged) -> list[str]:
@@ -220,7 +220,8 @@ def below(judged: Judged, line: float) -> list[str]:
 
 def even(answered: NDArray[np.bool_], share: float) -> Floats:
     """Weights with which the answered ones are this ``share`` of all; they sum to 1."""
-    return np.where(answered, share / answered.sum(), (1 - share) / (~answered).sum())
+    weights: Floats = np.where(answered, share / answered.sum(), (1 - share) / (~answered).sum())
+    return weights
 
 
 def area(answered: NDArray[np.bool_], values: Floats) -> float:

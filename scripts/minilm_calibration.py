@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from calibration_texts import TEXTS
-from minilm_graph import MIDDLE, quantise
-from minilm_layers import EPSILON, HEADS, HIDDEN, Array, Model
 from tokenizers import Tokenizer
+
+from scripts.calibration_texts import TEXTS
+from scripts.minilm_graph import MIDDLE, quantise
+from scripts.minilm_layers import EPSILON, HEADS, HIDDEN, Array, Model
 
 # How much of the channels' range moves into the weights: the trials, 1 being all of it.
 EXPONENTS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)

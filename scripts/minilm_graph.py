@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-from minilm_layers import EPSILON, HEADS, HIDDEN, Array, Layer, Model
 from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
+
+from scripts.minilm_layers import EPSILON, HEADS, HIDDEN, Array, Layer, Model
 
 CONTRIB = "com.microsoft"
 OPSET = 21

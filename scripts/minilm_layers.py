@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from minilm_weights import Weights
 from numpy.typing import NDArray
+
+from scripts.minilm_weights import Weights
 
 HIDDEN = 384
 HEADS = 12

@@ -34,7 +34,7 @@ def meanings(kind: type) -> Meanings:
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(definition, ast.ClassDef)
     for field, below in itertools.pairwise(definition.body):
-        target = field.target if isinstance(field, ast.AnnAssign) else None
+        target: ast.expr | None = field.target if isinstance(field, ast.AnnAssign) else None
         if isinstance(field, ast.Assign):
             (target,) = field.targets
         if isinstance(target, ast.Name) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):

@@ -29,32 +29,22 @@ def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
     return values[0] if values else None
 
 
-docs = click.option(
-    "--docs", "-d", metavar="FOLDER", multiple=True, callback=once, help="The documentation folder (default: docs)."
-)
-index = click.option(
+def _given_once(*names: str, metavar: str, help: str) -> Callable[[F], F]:
+    """An option with a value that may be given once."""
+    return click.option(*names, metavar=metavar, multiple=True, callback=once, help=help)
+
+
+docs = _given_once("--docs", "-d", metavar="FOLDER", help="The documentation folder (default: docs).")
+index = _given_once(
     "--index",
     "--db",
     "index",
     metavar="FILE",
-    multiple=True,
-    callback=once,
     help="The index file (default: FOLDER/.anvil/index.db), or the address of a published one.",
 )
-config = click.option(
-    "--config",
-    "-c",
-    metavar="FILE",
-    multiple=True,
-    callback=once,
-    help="Configuration (default: anvil.toml or pyproject.toml).",
-)
-provider = click.option(
-    "--provider",
-    metavar="NAME",
-    multiple=True,
-    callback=once,
-    help="Embedding provider: local (default), openai, none (keywords only).",
+config = _given_once("--config", "-c", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml).")
+provider = _given_once(
+    "--provider", metavar="NAME", help="Embedding provider: local (default), openai, none (keywords only)."
 )
 collections = click.option(
     "--collection",
@@ -71,16 +61,10 @@ def _site_index(ctx: click.Context, parameter: click.Parameter, values: tuple[st
     return None if folder is None else str(Path(folder, SITE_INDEX))
 
 
-site = click.option(
-    "--site",
-    metavar="FOLDER",
-    multiple=True,
-    callback=once,
-    help="The folder of a built site: its HTML is indexed, whatever generator wrote it.",
+site = _given_once(
+    "--site", metavar="FOLDER", help="The folder of a built site: its HTML is indexed, whatever generator wrote it."
 )
-site_url = click.option(
-    "--site-url", metavar="URL", multiple=True, callback=once, help="Where the site is, if its pages do not say it."
-)
+site_url = _given_once("--site-url", metavar="URL", help="Where the site is, if its pages do not say it.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 
