@@ -31,13 +31,7 @@ DOORS = {
     "huggingface_hub": ("anvil.backends.embedding",),
     "ray": ("anvil.backends.embedding.ray_driver",),
     "openai": ("anvil.backends.embedding.openai",),
-    "yaml": (
-        "anvil.core.markdown.front_matter",
-        "anvil.core.lint.generator",
-        "anvil.core.mcp_clients.yaml_mappings",
-        "anvil.services.doctor.yaml_file",
-        "anvil.core.dependencies.lockfiles",
-    ),
+    "yaml": ("anvil.core.yaml_values", "anvil.core.mcp_clients.yaml_mappings"),
     "click": ("anvil.interfaces.cli",),
     "rich": ("anvil.interfaces.cli",),
     "numpy": (

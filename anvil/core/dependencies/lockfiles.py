@@ -286,18 +286,9 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _yaml(text: str) -> dict[Any, Any]:
-    import yaml
+    from anvil.core import yaml_values  # PyYAML is slow to import
 
-    from anvil.core.markdown.front_matter import Refused, refuse_hostile_yaml
-
-    try:
-        refuse_hostile_yaml(text)
-        table = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
-    except Refused:
-        raise ValueError("it has too many levels or aliases") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise ValueError(f"line {mark.line + 1} is not YAML" if mark else "it is not YAML") from None
+    table = yaml_values.loads(text, strings=True)
     if not isinstance(table, dict):
         raise ValueError("it is not a mapping")
     return table

@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import yaml
-
+from anvil.core import yaml_values
 from anvil.core.config.schema import Rule, SiteOptions
 from anvil.core.lint.file_tree import FileTree
 from anvil.core.lint.page import LintPage
 from anvil.core.lint.site import PAGE_ENDINGS, Generator, SiteRules
-from anvil.core.markdown.front_matter import refuse_hostile_yaml
 
 _GENERATORS: Mapping[Rule, Generator] = {
     "directory": "mkdocs",
@@ -113,32 +111,13 @@ def _github(files: FileTree) -> SiteRules:
 # --- MkDocs --------------------------------------------------------------------------------------------------------
 
 
-_Base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(_Base):  # type: ignore[misc]
-    """YAML as data: unknown tags are ignored."""
-
-
-def _untagged(loader: Any, suffix: str, node: Any) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return loader.construct_mapping(node, deep=True)
-    if isinstance(node, yaml.SequenceNode):
-        return loader.construct_sequence(node, deep=True)
-    return f"!{suffix}" if not node.value else node.value
-
-
-_Loader.add_multi_constructor("", _untagged)
-
-
 def _yaml(text: str | None) -> dict[str, Any] | None:
     """The mapping in a YAML file; None for anything else, and for hostile or unreadable YAML."""
     if text is None:
         return None
     try:
-        refuse_hostile_yaml(text)
-        loaded = yaml.load(text, Loader=_Loader)
-    except Exception:  # PyYAML lets ValueError, TypeError, RecursionError and more through on odd scalars
+        loaded = yaml_values.loads(text, "plain")
+    except ValueError:
         return None
     return loaded if isinstance(loaded, dict) else None
 

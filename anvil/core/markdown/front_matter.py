@@ -16,18 +16,14 @@ from datetime import date, time
 from importlib import import_module
 from typing import Any
 
-import yaml
-
+from anvil.core import yaml_values
 from anvil.core.file_selection import is_unicode
 
 tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 MAX_CHARS = 65_536
 """Longer front matter is text. Real pages stay under 4,000 characters."""
-MAX_DEPTH = 32
 MAX_NODES = 10_000
-MAX_ALIASES = 16
-"""Aliases and merge keys multiply nodes ("billion laughs"). With 16 it is a factor of a few hundred."""
 MAX_DOTS = 1000
 """Of a line of TOML. A dotted key of 15,000 parts takes seconds to parse."""
 MAX_BITS = 2048
@@ -35,7 +31,6 @@ MAX_BITS = 2048
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
-_Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Refused(Exception):
@@ -83,39 +78,21 @@ def _parse(source: str, fence: str) -> dict[str, Any] | None:
                 raise Refused
             loaded: Any = tomllib.loads(re.sub(r"\r\n?", "\n", source))
         else:
-            refuse_hostile_yaml(source)
-            loaded = yaml.load(source, Loader=_Loader)
+            loaded = yaml_values.loads(source)
         if loaded is None:
             return {}
         if not isinstance(loaded, Mapping):
             return None
         plain = _plain(loaded, 0, [MAX_NODES])
-    except Exception:  # PyYAML raises ValueError, TypeError, OverflowError and others for some scalars
+    except (ValueError, RecursionError, Refused):
         return None
     return plain if isinstance(plain, dict) else None
-
-
-def refuse_hostile_yaml(source: str) -> None:
-    """Raise for YAML of too many aliases or levels, or that is none.
-
-    The events are walked, which needs no recursion, before anything is built out of them.
-    """
-    depth = aliases = 0
-    for event in yaml.parse(source, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.AliasEvent):
-            aliases += 1
-        if depth > MAX_DEPTH or aliases > MAX_ALIASES:
-            raise Refused
 
 
 def _plain(value: Any, depth: int, budget: list[int]) -> Any:
     """``value`` as a JSON value. ``budget``: number of nodes that are still allowed."""
     budget[0] -= 1
-    if depth > MAX_DEPTH or budget[0] < 0:
+    if depth > yaml_values.MAX_DEPTH or budget[0] < 0:
         raise Refused
     if value is None or isinstance(value, bool):
         return value

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from anvil.core import yaml_values
+
 _EMPTY = ("", "{}", "~", "null")
 _LINE_WIDTH = 10**6
 """Characters after which a text would be folded."""
@@ -17,12 +19,7 @@ _LINE_WIDTH = 10**6
 
 def loads(text: str) -> Any:
     """The value of a text; an empty one is an empty mapping. Raises ValueError."""
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}: " if mark else ""
-        raise ValueError(f"{place}{getattr(error, 'problem', None) or 'it is not YAML'}") from error
+    value = yaml_values.loads(text)
     return {} if value is None else value
 
 

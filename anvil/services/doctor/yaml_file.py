@@ -10,13 +10,9 @@ from anvil.errors import ConfigError
 
 def read(file: Path) -> Any:
     """The value of a YAML file, with None for values under other programs' tags, such as ``!ENV``. ConfigError."""
-    import yaml
+    from anvil.core import yaml_values
 
-    class Loader(yaml.SafeLoader):
-        pass
-
-    Loader.add_multi_constructor("", lambda loader, tag, node: None)
     try:
-        return yaml.load(file.read_text("utf-8"), Loader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        return yaml_values.loads(file.read_text("utf-8"), "null")
+    except (OSError, ValueError) as error:
         raise ConfigError(f"cannot be read: {' '.join(str(error).split())[:200]}. Correct it.") from error
