@@ -6,6 +6,7 @@ for agents and renderers they are data. The same pages give the same bytes.
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -63,18 +64,23 @@ class MapPage(NamedTuple):
 
 
 def page(document: Document) -> MapPage:
-    """The data of a page for the map. Its blocks are parsed only if the front matter is not enough."""
+    """The data of a page for the map. Its blocks are parsed only if its first lines are not enough."""
     metadata, start = front_matter.split(document.text)
     metadata = {**metadata, **document.metadata}
     content = references.read(document.text[start:])
     sentence = first_sentence(content, metadata)
     title = document.title or metadata.get("title")
-    if not isinstance(title, str) or not title.strip() or not sentence:
+    has_title = isinstance(title, str) and title.strip() != ""
+    may_have_headings = document.page is not None or parser.may_have_heading(document.text, start, 2)
+    if title is None and document.page is None:
+        title = parser.leading_title(document.text, start)
+        has_title = title is not None or not parser.may_have_heading(document.text, start, 1)
+    if not has_title or (not sentence and may_have_headings):
         parsed = document.page or parser.parse(document.text)
-        title = document.title or parsed.title or ""
+        title = document.title or parsed.title
         headings = (s.title for s in parsed.sections if s.heading_level == 2 and s.title != UNTITLED)
         sentence = sentence or "; ".join(headings)
-    quoted_title, title_cleaned = quoted(title)
+    quoted_title, title_cleaned = quoted(title or "")
     summary, summary_cleaned = quoted(sentence)
     links = LintPage(document.path, content, (), metadata)
     return MapPage(document.path, quoted_title, summary, title_cleaned or summary_cleaned, links)
@@ -110,7 +116,8 @@ def _inbound(pages: Mapping[str, LintPage]) -> Counter[str]:
     site = Site(pages, _LINK_RULES, FileTree("", folders.get, lambda path: None))
     inbound: Counter[str] = Counter()
     for path, page in pages.items():
-        targets = (site.resolve(page, link) for link in page.references.links)
+        links = {link.target: link for link in page.references.links if link.kind != "wiki"}
+        targets = (site.resolve(page, link) for link in links.values())
         inbound.update({target.page for target in targets if target.kind == "page"} - {path})
     return inbound
 
@@ -147,21 +154,52 @@ def _composed(order: Sequence[MapPage], head: str, outside: Sequence[str] = ()) 
 def _lines(order: Sequence[MapPage], budget: int) -> tuple[list[str], int]:
     """The lines within ``budget`` bytes, line ends counted, and how many of them are pages."""
     quotable = [page for page in order if _is_quotable(page.path)]
-    for chars in SUMMARY_CHARS:
-        lines = [_page_line(page, chars) for page in quotable]
-        if len(quotable) == len(order) and _size(lines) <= budget:
-            return lines, len(lines)
-    budget_left = budget - int(budget * FOLDER_SHARE)
-    lines, listed = [], set()
+    if len(quotable) == len(order) and (lines := _lines_of_all(quotable, budget)) is not None:
+        return lines, len(lines)
+    pages_budget = budget - int(budget * FOLDER_SHARE)
+    lines = []
     for page in quotable:
         line = _page_line(page, SUMMARY_CHARS[-1])
-        if _size([line]) > budget_left:
+        pages_budget -= _size([line])
+        if pages_budget < 0:
             break
-        budget_left -= _size([line])
         lines.append(line)
-        listed.add(page.path)
-    rest = [page for page in order if page.path not in listed]
-    return lines + _folder_lines(rest, budget - _size(lines)), len(lines)
+    listed = {page.path for page in quotable[: len(lines)]}
+    groups = _folders([page for page in order if page.path not in listed], budget - _size(lines))
+    # The lines of folders rarely need their whole share. Further pages get the rest.
+    budget_left = budget - _size([*lines, *_rendered(groups)])
+    folder_of = {page.path: name for name, pages in groups.items() for page in pages}
+    for page in quotable[len(lines) :]:
+        name = folder_of[page.path]
+        rest = [other for other in groups[name] if other is not page]
+        line = _page_line(page, SUMMARY_CHARS[-1])
+        folder_lines = _rendered({name: rest} if rest else {})
+        budget_left += _size(_rendered({name: groups[name]})) - _size([line, *folder_lines])
+        if budget_left < 0:
+            break
+        lines.append(line)
+        groups[name] = rest
+    rank = {page.path: number for number, page in enumerate(order)}
+    names = sorted((name for name in groups if groups[name]), key=lambda name: rank[groups[name][0].path])
+    return lines + _rendered({name: groups[name] for name in names}), len(lines)
+
+
+def _lines_of_all(pages: Sequence[MapPage], budget: int) -> list[str] | None:
+    """A line for each page, with summaries as long as fits; None if not all fit. The first pages have longer summaries
+    than the last ones, if there is space for some."""
+    longer: list[str] | None = None
+    for chars in SUMMARY_CHARS:
+        lines = [_page_line(page, chars) for page in pages]
+        budget_left = budget - _size(lines)
+        if budget_left >= 0:
+            for number, line in enumerate(longer or []):
+                budget_left -= _size([line]) - _size([lines[number]])
+                if budget_left < 0:
+                    break
+                lines[number] = line
+            return lines
+        longer = lines
+    return None
 
 
 def _is_quotable(path: str) -> bool:
@@ -178,9 +216,9 @@ def _page_line(page: MapPage, chars: int) -> str:
     return " | ".join([parts[0], *(part.replace("|", "/") for part in parts[1:] if part)])
 
 
-def _folder_lines(rest: Sequence[MapPage], budget: int) -> list[str]:
-    """Lines that stand for the pages of ``rest``, in the order of their best pages: the largest group is divided
-    by its folders as long as the lines fit."""
+def _folders(rest: Sequence[MapPage], budget: int) -> dict[str, list[MapPage]]:
+    """The pages of ``rest`` in groups, by the folder whose line stands for them: the largest group is divided by its
+    folders as long as the lines fit."""
     groups: dict[str, list[MapPage]] = {"": list(rest)} if rest else {}
     undivided = set(groups)
     while undivided:
@@ -190,8 +228,7 @@ def _folder_lines(rest: Sequence[MapPage], budget: int) -> list[str]:
         if divided is not None and len(divided) <= MAX_FOLDER_LINES and _size(_rendered(divided)) <= budget:
             undivided |= divided.keys() - groups.keys()
             groups = divided
-    rank = {page.path: number for number, page in enumerate(rest)}
-    return _rendered(dict(sorted(groups.items(), key=lambda group: rank[group[1][0].path])))
+    return groups
 
 
 def _divided(name: str, groups: Mapping[str, list[MapPage]]) -> dict[str, list[MapPage]] | None:
@@ -213,8 +250,8 @@ def _rendered(groups: Mapping[str, list[MapPage]]) -> list[str]:
 
 
 def _folder_line(name: str, pages: Sequence[MapPage]) -> str:
-    titles = [cut(page.title, _FOLDER_TITLE_CHARS).replace("|", "/") for page in pages if page.title]
-    named = "; ".join(dict.fromkeys(titles[:MAX_FOLDER_TITLES]))
+    titled = itertools.islice((page.title for page in pages if page.title), MAX_FOLDER_TITLES)
+    named = "; ".join(dict.fromkeys(cut(title, _FOLDER_TITLE_CHARS).replace("|", "/") for title in titled))
     line = f"{name or '.'}/ | {counted(len(pages), 'more page')}"
     return f"{line} | {named}" if named else line
 

@@ -6,14 +6,15 @@ and loses no text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from anvil.core import collector
 from anvil.core.config.schema import Slugs
 from anvil.core.markdown import front_matter
 from anvil.core.markdown.headings import UNTITLED, attributes, breadcrumbs, plain
-from anvil.core.markdown.lines import LINE_END
+from anvil.core.markdown.lines import LINE_END, line_starts
 from anvil.core.markdown.slugs import Anchors
 from anvil.models.documents import ROOT, Block, ParsedPage, Section, Task
 
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from anvil.core.markdown.blocks import BlockStructure
 
 BOM = "\ufeff"
+_FIRST_HEADING = re.compile(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
+"""A heading of the first level above all other text. Without brackets, its text depends on nothing else."""
+_HEADING_SIGNS = {
+    1: re.compile(r"(?:\A|[\r\n])[ \t]*(?:#(?!#)|=+[ \t]*(?:[\r\n]|\Z))"),
+    2: re.compile(r"(?:\A|[\r\n])[ \t]*(?:##(?!#)|-+[ \t]*(?:[\r\n]|\Z))"),
+}
+"""What each heading of these levels has, and some other text, too."""
 
 
 def parse(text: str, slugs: Slugs = "github") -> ParsedPage:
@@ -34,6 +42,20 @@ def parse(text: str, slugs: Slugs = "github") -> ParsedPage:
         return _parsed(text, slugs)
 
 
+def leading_title(text: str, begin: int) -> str | None:
+    """The title of a page without one in its front matter, if its text begins with it; None where only :func:`parse`
+    can tell. ``begin``: the offset behind the front matter."""
+    heading = _FIRST_HEADING.match(text, begin)
+    title = _name(heading[1], False, ())[0] if heading else ""
+    return title if title and title != UNTITLED else None
+
+
+def may_have_heading(text: str, begin: int, level: Literal[1, 2]) -> bool:
+    """Whether a page may have a heading of this level; only :func:`parse` can tell for sure that it has. ``begin``: the
+    offset behind the front matter."""
+    return _HEADING_SIGNS[level].search(text[begin:]) is not None
+
+
 def _parsed(text: str, slugs: Slugs) -> ParsedPage:
     from anvil.core.markdown.blocks import block_structure  # importing mistletoe takes 0.15 s: only when a page changed
 
@@ -41,9 +63,7 @@ def _parsed(text: str, slugs: Slugs) -> ParsedPage:
     metadata, begin = front_matter.split(text)
     first_line = 1 + len(LINE_END.findall(text, 0, begin))
     text = text[begin:]
-    starts = [0, *(end.end() for end in LINE_END.finditer(text))]
-    if starts[-1] == len(text):
-        starts.pop()
+    starts = line_starts(text) if text else []
     structure = block_structure(text)
     lines = _Lines(text, starts, first_line)
     sections = _sections(structure, lines, slugs)

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from anvil.core.markdown.headings import LINK_LABEL, LINK_TARGET, attributes, label, plain
-from anvil.core.markdown.lines import LINE_END
+from anvil.core.markdown.lines import LINE_END, line_starts
 from anvil.core.markdown.visible_text import Span, spans
 
 MAX_TAG_CHARS = 2000
@@ -27,8 +27,9 @@ MAX_BRACKETS = 1000
 
 LinkKind = Literal["link", "image", "definition", "wiki", "html link", "html image"]
 _UNSEEN_TAG = re.compile(r"<(?:script|style|svg|template)\b", re.I)
-_NOT_LINE_END = re.compile(r"[^\r\n]")
-_TOKEN = re.compile(r"\\[^\r\n]|(?P<blank>(?:\r\n?|\n)[ \t>]*(?=[\r\n]))|(?P<open>!?\[)|(?P<close>\])")
+_IN_LINE = re.compile(r"[^\r\n]+")
+_TOKEN = re.compile(r"\\[^\r\n]|\n[ \t>]*(?=[\r\n])|\r(?!\n)[ \t>]*(?=[\r\n])|!\[|\[|\]")
+"""An escape, the end of a paragraph, or a bracket. Each begins with a character, which makes the search fast."""
 _WIKI = re.compile(r"(!?)\[\[([^\[\]\r\n|]{1,400})(?:\|[^\[\]\r\n]{0,400})?\]\](?![\(\[:])")
 _SHORTCODE_TARGET = re.compile(r"\(\s*(\{\{[<%][^{}\r\n]{1,400}[>%]\}\}[^)\s]{0,400})\s*\)")
 """A shortcode of Hugo as a target, such as ``({{< ref "page" >}}#part)``."""
@@ -47,7 +48,7 @@ _HASHES = re.compile(r"(?<![^\s])#{1,6}(?=[ \t])")
 _BEFORE_HEADING = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,400}>((?:(?!</?h[1-6]\b)[^\0]){0,600}?)</h\1\s*>", re.I)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_NO_PARAGRAPH = re.compile(r"(?:(?:\r\n?|\n)[ \t>]*){2}")
+_NO_PARAGRAPH = re.compile(r"(?:(?:\r\n|\r(?!\n)|\n)[ \t>]*){2}")
 _COMMENT = re.compile(r"(?:<!--|\{\{?/\*)\s*anvil-lint-([\w-]+)((?:[\s,]+[\w-]+)*)\s*(?:--[^>]*)?(?:-->|\*/\}\}?)")
 
 
@@ -165,9 +166,7 @@ class References:
 
 def read(text: str) -> References:
     """What ``text``, without front matter, refers to, and what can be referred to in it."""
-    starts = (0, *[end.end() for end in LINE_END.finditer(text)])
-    if starts[-1] == len(text) and text:
-        starts = starts[:-1]
+    starts = tuple(line_starts(text))
     pieces: list[str] = []
     fences: list[Fence] = []
     directives: list[Directive] = []
@@ -188,9 +187,7 @@ def read(text: str) -> References:
         elif not (kind == "code" or _UNSEEN_TAG.match(text, start)):
             continue
         if start >= at:
-            hidden = text[start:end]
-            is_line = "\n" not in hidden and "\r" not in hidden
-            pieces += text[at:start], " " * len(hidden) if is_line else _NOT_LINE_END.sub(" ", hidden)
+            pieces += text[at:start], _IN_LINE.sub(lambda part: " " * len(part[0]), text[start:end])
             at = end
     prose = "".join([*pieces, text[at:]])
     links, undefined = _links(text, prose, definitions, starts)
@@ -239,13 +236,14 @@ def _brackets(text: str, prose: str) -> Iterator[tuple[int, LinkKind, str, str |
     """(offset, kind, text in the brackets, target, label) of each link with a target, and of each with a label."""
     openers: list[re.Match[str]] = []
     for token in _TOKEN.finditer(prose):
-        if token.lastgroup == "open":
+        mark = token[0]
+        if mark == "[" or mark == "![":
             openers.append(token)
             if len(openers) > MAX_BRACKETS:
                 del openers[0]
-        elif token.lastgroup == "blank":
+        elif mark[0] in "\r\n":
             openers.clear()
-        elif token.lastgroup == "close" and openers:
+        elif mark == "]" and openers:
             opener, end = openers.pop(), token.end()
             kind: LinkKind = "image" if opener[0] == "![" else "link"
             following = prose[end : end + 1]

@@ -25,8 +25,6 @@ _HIDDEN_LINE = re.compile(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z
 _NOT_LINE_END = re.compile(r"[^\r\n]")
 _SUSPECT = re.compile(r"<[!/A-Za-z]|\]:|\{/\*")
 """Without one of these, nothing is hidden."""
-_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
-_INDENT = re.compile(r"[ \t]*")
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
 _FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
 _MARKER = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+|[ \t]*(?:!!!|\?\?\?|===|:[ \t]|\[\^[^\]\s]+\]:)")
@@ -44,7 +42,11 @@ _SPACE = r"&(?:nbsp|ensp|emsp|thinsp);"
 _SITE_INLINE = re.compile(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}|{_SPACE}")
 _SITE_BLOCK = re.compile(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
 _OPTION = re.compile(r"[\w-]+=(?=[\"'])")
-_TICKS = re.compile(r"(?P<end>(?:\r\n?|\n)[ \t>]*(?:(?=[\r\n])|\Z|`{3,}|~{3,}))|`+")
+_TICKS = re.compile("`+")
+_PARAGRAPH_END = re.compile(r"\n[ \t>]*(?:[\r\n]|~{3})|\r(?!\n)[ \t>]*(?:[\r\n]|~{3})")
+"""Between two runs of backticks. Each alternative begins with a character, which makes the search fast."""
+_MARKERS = frozenset("-*+!?=:[")
+"""How the marks of :data:`_MARKER` begin that do not begin with a digit."""
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
 
 _UNSEEN = {name: re.compile(rf"</{name}[ \t\r\n]*>", re.I) for name in ("script", "style", "svg", "template")}
@@ -148,49 +150,71 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
     the first line of a fence, which comes before the fence."""
     code = _code_spans(text)
     without_end: set[str] = set()
+    is_exact = site or "\r" in text
+    """Whether lines are searched that cannot hold anything: a lone carriage return can continue a line."""
     at, blank, indented, paragraph = 0, True, False, False
     inside: list[int] = []  # columns at which the content of open list items and admonitions begins
     while at < len(text):
-        line = _LINE.match(text, at)
-        assert line is not None
-        bare = line[0].strip()
+        end = _line_end(text, at)
+        line = text[at:end]
+        bare = line.strip()
         if not bare:
-            at, blank, paragraph = line.end(), True, False
+            at, blank, paragraph = end, True, False
             continue
-        column = len(_INDENT.match(line[0])[0].expandtabs(4))  # type: ignore[index]
-        indented = (blank or indented) and column >= 4 + max((each for each in inside if each <= column), default=0)
+        column = 0
+        if line[0] in " \t":
+            margin = line[: len(line) - len(line.lstrip(" \t"))]
+            column = len(margin.expandtabs(4)) if "\t" in margin else len(margin)
+        indented = (
+            (blank or indented)
+            and column >= 4
+            and column >= 4 + max((each for each in inside if each <= column), default=0)
+        )
         if indented:
-            yield Span(at, line.end(), "code")
-            at, blank = line.end(), False
+            yield Span(at, end, "code")
+            at, blank = end, False
             continue
         if blank or not paragraph:
             while inside and column < inside[-1]:
                 inside.pop()
-        if found := _FENCE.match(text, at):
+        if ("```" in line or "~~~" in line) and (found := _FENCE.match(text, at)):
             if site:
-                yield from (Span(*each.span(), "look") for each in _OPTION.finditer(text, found.end(), line.end()))
-            end = _fence_end(text, line.end(), found[1])
-            if end is None:
+                yield from (Span(*each.span(), "look") for each in _OPTION.finditer(text, found.end(), end))
+            closed = _fence_end(text, end, found[1])
+            if closed is None:
                 yield Span(found.start(1), len(text), "open fence")
                 return
-            yield Span(found.start(1), end, "fence")
-            at, blank, paragraph = end + len(_rest_of_line(text, end)), False, False
+            yield Span(found.start(1), closed, "fence")
+            at, blank, paragraph = _line_end(text, closed), False, False
             continue
         if site and (found := _SITE_BLOCK.match(text, at)):
             yield Span(found.start(), found.end(), "look")
             at = found.end()
-        if found := _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at)):
+        if (is_exact or "]:" in line) and (
+            found := _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at))
+        ):
             yield Span(found.start(), found.end(), "definition")
             at, blank = found.end() + len(_end_of_line(text, found.end())), False
             continue
-        if found := _MARKER.match(text, at):
+        first = bare[0]
+        if (first in _MARKERS or first.isdecimal()) and (found := _MARKER.match(text, at)):
             while inside and column < inside[-1]:
                 inside.pop()
-            width = found.end() - at if bare[0] in "-*+0123456789" else column + 4
+            width = found.end() - at if first in "-*+0123456789" else column + 4
             inside.append(max(column + 1, min(width, column + 4)))
         paragraph = not bare.startswith(("#", "<!--", "[^"))
         blank = False
-        at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
+        if is_exact or "`" in line or "<" in line or "{/*" in line:
+            at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
+        else:
+            at = end
+
+
+def _line_end(text: str, at: int) -> int:
+    """Where the line after the one at ``at`` begins."""
+    end = text.find("\n", at) + 1 or len(text)
+    lone = text.find("\r", at, end)
+    return end if lone < 0 or text.startswith("\r\n", lone) else lone + 1
 
 
 def _fence_end(text: str, at: int, marks: str) -> int | None:
@@ -201,13 +225,8 @@ def _fence_end(text: str, at: int, marks: str) -> int | None:
         closing = _FENCE_END.match(text, line)
         if closing and closing[1].startswith(marks):
             return closing.end()
-        at = found + len(_rest_of_line(text, found))
+        at = _line_end(text, found)
     return None
-
-
-def _rest_of_line(text: str, at: int) -> str:
-    rest = _LINE.match(text, at)
-    return rest[0] if rest else ""
 
 
 def _end_of_line(text: str, at: int) -> str:
@@ -273,10 +292,16 @@ def _code_spans(text: str) -> dict[int, int]:
             following[end - start] = end
         runs.clear()
 
+    position = 0
     for match in _TICKS.finditer(text):
-        if match.lastgroup is None:
-            runs.append(match.span())
-        elif runs:
+        start, end = match.span()
+        is_fence = end - start >= 3 and text[position:start].rstrip(" \t>").endswith(("\n", "\r"))
+        if is_fence:
             pair()
+        else:
+            if runs and _PARAGRAPH_END.search(text, position, start):
+                pair()
+            runs.append((start, end))
+        position = end
     pair()
     return spans

@@ -92,6 +92,9 @@ def test_the_map_is_small_and_reaches_every_page(count: int, shape: str) -> None
     assert [path for path in pages if not reached(lines, path)] == []
     folded = sum(int(line.split(" | ")[1].split()[0].replace(",", "")) for line in lines if "/ | " in line)
     assert result.listed + folded == count, "each page is counted once"
+    named = {line.partition(" | ")[0] for line in lines}
+    if any(path not in named and len(path) <= maps.MAX_PATH_BYTES for path in pages):
+        assert len(result.text.replace("\n", "\r\n").encode()) > maps.MAX_MAP_BYTES - 500, "the space is used"
     again = list(pages.items())
     chance.shuffle(again)
     assert made(dict(again)) == result, "the order of the pages does not matter"
