@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BATCH_ROWS = 500
 """Rows of one request."""
+BATCH_PAGES = 100
+"""Pages whose chunks are read together."""
 MAX_CACHED_CHUNKS = 2048
 """Entries of each cache."""
 _FIELDS = [*schema.INTEGER_FIELDS, *schema.TEXT_FIELDS]
@@ -223,18 +225,16 @@ class MilvusReader:
 
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
         """A document's chunks in order."""
-        rows = self.rows_of([document_id])
-        chunks = self.entities(rows)
-        return tuple(
-            PageChunk(
-                content=visible_text.restored(c["content"], c["hidden"]),
-                heading_path=c["heading_path"],
-                heading_level=c["heading_level"],
-                char_count=c["char_count"],
-                ordinal=c["ordinal"],
-            )
-            for c in (chunks[row] for row in rows)
-        )
+        return next(self.chunks_of_pages([document_id]))
+
+    def chunks_of_pages(self, documents: Iterable[int]) -> Iterator[tuple[PageChunk, ...]]:
+        """As :meth:`anvil.backends.store.reader.Reader.chunks_of_pages`, a few requests for a batch of pages."""
+        remaining = iter(documents)
+        while batch := list(islice(remaining, BATCH_PAGES)):
+            rows_by_page = self._rows_by_page(batch)
+            chunks = self.entities(row for id_ in batch for row in rows_by_page[id_])
+            for id_ in batch:
+                yield tuple(_page_chunk(chunks[row]) for row in rows_by_page[id_])
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
         """A document's sections in order."""
@@ -277,8 +277,11 @@ class MilvusReader:
 
     def rows_of(self, documents: Iterable[int]) -> list[int]:
         """The chunk rows of documents, in order within each."""
+        return [row for rows in self._rows_by_page(documents).values() for row in rows]
+
+    def _rows_by_page(self, documents: Iterable[int]) -> dict[int, list[int]]:
         records = self._records(documents)
-        return [row_ids.chunk_range(id_)[0] + slot for id_, record in records.items() for slot in record["slots"]]
+        return {id_: [row_ids.chunk_range(id_)[0] + slot for slot in r["slots"]] for id_, r in records.items()}
 
     def average_length(self) -> float:
         """Mean number of words in a chunk."""
@@ -448,3 +451,13 @@ def opened(client: Client) -> MilvusReader:
     if generation is None:
         raise ArtifactMissing(f"There is no index {client.shown}. Write it with 'anvil export --to {client.shown}'.")
     return MilvusReader(client, generation)
+
+
+def _page_chunk(fields: Mapping[str, Any]) -> PageChunk:
+    return PageChunk(
+        content=visible_text.restored(fields["content"], fields["hidden"]),
+        heading_path=fields["heading_path"],
+        heading_level=fields["heading_level"],
+        char_count=fields["char_count"],
+        ordinal=fields["ordinal"],
+    )

@@ -183,6 +183,10 @@ class Reader:
         )
         return tuple(PageChunk(visible_text.restored(content, hidden), *row) for content, hidden, *row in rows)
 
+    def chunks_of_pages(self, documents: Iterable[int]) -> Iterator[tuple[PageChunk, ...]]:
+        """The chunks of many documents, as :meth:`page_chunks` of each. An index on a server reads them in batches."""
+        return map(self.page_chunks, documents)
+
     def chunk_rows(self, document_id: int) -> list[int]:
         """The row ids of a document's chunks, in order."""
         rows = self.connection.execute(

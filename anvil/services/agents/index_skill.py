@@ -98,8 +98,9 @@ def _cached(
 
 def _pages(reader: IndexReader) -> Iterator[tuple[MapPage, str | None]]:
     """Each page, and its address."""
-    for stored in list(reader.documents()):
-        text = page_text(reader.page_chunks(stored.id))
+    documents = list(reader.documents())
+    for stored, chunks in zip(documents, reader.chunks_of_pages(document.id for document in documents), strict=True):
+        text = page_text(chunks)
         document = Document(
             stored.file_path,
             stored.blob_id,

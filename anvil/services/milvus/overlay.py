@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
-from anvil.backends.milvus.reader import MilvusReader
+from anvil.backends.milvus.reader import BATCH_PAGES, MilvusReader
 from anvil.backends.store import connection, row_ids
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
@@ -131,6 +132,15 @@ class LayeredReader:
 
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
         return self._of(document_id).page_chunks(document_id)
+
+    def chunks_of_pages(self, documents: Iterable[int]) -> Iterator[tuple[PageChunk, ...]]:
+        remaining = iter(documents)
+        while batch := list(islice(remaining, BATCH_PAGES)):
+            below, above = self._of_both(batch)
+            chunks = dict(zip(below, self.below.chunks_of_pages(below), strict=True))
+            if self.above is not None:
+                chunks |= zip(above, self.above.chunks_of_pages(above), strict=True)
+            yield from (chunks[id_] for id_ in batch)
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
         return self._of(document_id).sections(document_id)

@@ -6,6 +6,7 @@ import bisect
 import posixpath
 import time
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,14 +48,15 @@ def grep(
     """
     collected = _Collected(limits)
     documents = _documents(reader, path, docs_root)
+    chunks_of_pages = reader.chunks_of_pages(document.id for document in documents)
     stop_at = time.monotonic() + TIME_LIMIT_S
     notes: tuple[str, ...] | None = None
-    for number, document in enumerate(documents):
-        text = pages.page_text(reader.page_chunks(document.id))
+    for number, (document, chunks) in enumerate(zip(documents, chunks_of_pages, strict=True)):
+        text = pages.page_text(chunks)
         page: _PageLines | None = None
         for line in _matching_lines(matcher, line_matcher.with_line_feeds(text), stop_at):
             if page is None:
-                page = _PageLines(document, text, reader.sections(document.id))
+                page = _PageLines(document, text, reader)
                 collected.total_pages += 1
             collected.add(page, line, matcher)
         if time.monotonic() > stop_at and number + 1 < len(documents):
@@ -96,15 +98,24 @@ def _matching_lines(matcher: LineMatcher, text: str, stop_at: float) -> Iterator
 class _PageLines:
     """A page's lines and their places."""
 
-    def __init__(self, document: StoredDocument, text: str, sections: Sequence[Section]) -> None:
-        self.document, self._sections = document, sections
+    def __init__(self, document: StoredDocument, text: str, reader: IndexReader) -> None:
+        self.document, self._text, self._reader = document, text, reader
         self.lines = line_matcher.with_line_feeds(text).split("\n")
-        self._first_lines: list[int] = []
+
+    @cached_property
+    def _sections(self) -> Sequence[Section]:
+        """Read for the first line that is shown: most matches of a common word are only counted."""
+        return self._reader.sections(self.document.id)
+
+    @cached_property
+    def _first_lines(self) -> Sequence[int]:
+        first_lines = []
         first = start = 0
-        for section in sections:
-            first += line_matcher.with_line_feeds(text[start : section.start]).count("\n")
+        for section in self._sections:
+            first += line_matcher.with_line_feeds(self._text[start : section.start]).count("\n")
             start = section.start
-            self._first_lines.append(first)
+            first_lines.append(first)
+        return first_lines
 
     def place(self, number: int) -> tuple[str, int]:
         """The breadcrumb and the source line of a 0-based line. Of text from an included file: the line before it."""

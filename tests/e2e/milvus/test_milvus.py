@@ -58,6 +58,9 @@ def test_every_command_answers_as_from_the_file(
         ["list"],
         ["show", "install.md"],
         ["show", "guides/alerts.md#E-mail"],
+        ["grep", "certificate"],
+        ["grep", "--regex", "^#+ [A-Z]", "guides"],
+        ["grep", "--context", "2", "e-mail", "guides/*.md"],
     ):
         assert app.run(line) == 0
         own = capsys.readouterr().out
@@ -90,6 +93,9 @@ def test_a_server_answers_from_milvus_and_from_the_files_that_moved_on(work: Pat
             found = client.ok("search_docs", query="zebra")
             assert "A zebra crosses" in found["results"][0]["content"]
             assert found["freshness"]["refreshed"] == ["guides/alerts.md"]
+            (match,) = client.ok("grep_docs", pattern="zebra crosses")["matches"]
+            assert (match["file_path"], match["heading_path"]) == ("guides/alerts.md", "Alerts > Zebra")
+            assert client.ok("grep_docs", pattern="dpkg", path="install.md")["total_matches"] == 1
             page = client.ok("get_page", file_path="guides/alerts.md")
             assert "".join(chunk["content"] for chunk in page["chunks"]).endswith("A zebra crosses at night.\n")
             section = client.ok("get_section", file_path="install.md", heading_path="Install > Linux")

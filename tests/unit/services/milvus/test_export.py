@@ -76,12 +76,14 @@ def test_all_that_a_file_says_is_said_by_milvus(tmp_path: Path, client: Client) 
             assert there.sections(document.id) == file.sections(document.id)
             headings = file.top_headings([document.id]).get(document.id, ())
             assert there.top_headings([document.id]) == {document.id: headings}
+        ids = [document.id for document in file.documents()]
+        assert list(there.chunks_of_pages(ids)) == list(file.chunks_of_pages(ids))
         vocabulary = dict(file.vocabulary())
         assert there.frequencies(vocabulary) == vocabulary and there.frequencies(["nowhere"]) == {"nowhere": 0}
         owners, vectors = there.vectors(rows)
-        ids, own = file.window_vectors()
-        order = ids.argsort()
-        assert (owners == ids[order] >> 12).all() and (vectors == own[order]).all() and len(vectors) > len(rows)
+        windows, own = file.window_vectors()
+        order = windows.argsort()
+        assert (owners == windows[order] >> 12).all() and (vectors == own[order]).all() and len(vectors) > len(rows)
         assert there.document("nowhere.md") is None and there.average_length() == file.average_length()
     assert any(
         len(chunk.content.encode()) > schema.MAX_TEXT_BYTES for chunk in there.page_chunks(there.pages["long.md"].id)
