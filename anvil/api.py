@@ -417,10 +417,12 @@ class Anvil:
 
     def _fetch_index(self, named: str) -> Path:
         """The file of a published index. Raises :class:`FetchError`."""
+        from anvil.backends.fetch.attestations import rule_of
         from anvil.backends.fetch.fetch_index import fetch
         from anvil.backends.fetch.http_client import Limits
 
-        return fetch(named, head=self.folder, limits=Limits(size=self.config.fetch.max_bytes)).path
+        limits, attested = Limits(size=self.config.fetch.max_bytes), rule_of(self.config.fetch, self._base)
+        return fetch(named, head=self.folder, limits=limits, attested=attested if attested.required else None).path
 
     def lint(self, source: DocumentSource | None = None, rules: Sequence[str] | None = None) -> LintReport:
         """What is wrong in the pages: broken links and anchors, orphans, near duplicates, and more; needs no model.
@@ -542,7 +544,8 @@ def _location(config: Config, base: Path, folder: Path | None) -> IndexLocation:
 
         return MilvusCollection(index, base)
     if index_url.is_remote(index):
+        from anvil.backends.fetch.attestations import rule_of
         from anvil.services.live.auto_update import AutoUpdater
 
-        return AutoUpdater(index, config.fetch, folder or base)
+        return AutoUpdater(index, config.fetch, folder or base, rule_of(config.fetch, base))
     return IndexLocation(index_file(config, base))

@@ -16,6 +16,7 @@
     ├── ArtifactError          an index file that cannot be used
     │   ├── ArtifactMissing    there is no file at the path
     │   ├── ArtifactRejected   the file failed a check: truncated, damaged, not an index, tampered with
+    │   │   └── NotAttested    no valid attestation says that the right repository built it
     │   └── FormatTooNew       the file was written by a newer version of Anvil
     └── BuildError             an index cannot be built: folder read-only, disk full, cluster lost
         └── IndexBusy          another process is building the index
@@ -92,6 +93,10 @@ class ArtifactMissing(ArtifactError):
 
 class ArtifactRejected(ArtifactError):
     """An index file failed a check before its first use."""
+
+
+class NotAttested(ArtifactRejected):
+    """No valid attestation says that the right repository built the index."""
 
 
 class FormatTooNew(ArtifactError):

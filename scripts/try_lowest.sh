@@ -10,6 +10,7 @@ sdist=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tests=(
+  tests/unit/backends/test_attestation.py
   tests/unit/backends/embedding/test_{local,openai}.py
   tests/unit/backends/fetch/test_web_page.py
   tests/unit/backends/git/test_{libgit2,repository}.py
@@ -25,11 +26,11 @@ tests=(
 
 tar -xzf "$sdist" -C "$work"
 cd "$work"/*/
-extras=(--extra mkdocs --extra openai --extra library)
+extras=(--extra mkdocs --extra openai --extra library --extra attest)
 uv pip compile --quiet --python "$python" --resolution lowest-direct "${extras[@]}" pyproject.toml -o "$work/lowest.txt"
 uv venv --quiet --python "$python" "$work/environment"
 uv pip install --quiet --python "$work/environment" --constraint "$work/lowest.txt" \
-  "$sdist[mkdocs,openai,library]" markdown-it-py openpyxl hypothesis pytest pytest-xdist python-docx python-pptx \
+  "$sdist[mkdocs,openai,library,attest]" markdown-it-py openpyxl hypothesis pytest pytest-xdist python-docx python-pptx \
   reportlab trustme
 "$(pwd)/scripts/smoke.sh" "$work/environment" index.md quickstart.md guides/keep-fresh.md guides/ci.md
 rm -rf anvil mkdocs_anvil # what is installed is what is tried

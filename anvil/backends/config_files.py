@@ -124,6 +124,7 @@ class _UserSettings:
 _LIFTS = {
     "library.allow_private_urls": "start Anvil with --allow-private-urls",
     "deps.allow_private_urls": "set ANVIL_DEPS_ALLOW_PRIVATE_URLS=true",
+    "fetch.trusted_root": "set ANVIL_FETCH_TRUSTED_ROOT",
     "library.transcribe_audio": "set ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true",
 }
 """Keys that turn off a protection, and how the user does it."""

@@ -37,7 +37,8 @@ class LockedDocs:
 
     ``url``: the repository, the site, the release or the package's archive. ``tag``, ``commit`` and ``folder``: of the
     repository. ``digest`` and ``sha256``: of the index. ``anvil_version``: the version that built the index here; None
-    for an index of its publisher. ``named``: what the user said with ``--repository``, ``--tag`` and ``--folder``.
+    for an index of its publisher. ``attested_by``: the repository that built that index, where it is proven. ``named``:
+    what the user said with ``--repository``, ``--tag`` and ``--folder``.
     """
 
     ecosystem: Ecosystem
@@ -51,6 +52,7 @@ class LockedDocs:
     commit: str | None = None
     folder: str | None = None
     anvil_version: str | None = None
+    attested_by: str | None = None
     named: tuple[str, ...] = ()
 
     @property

@@ -47,6 +47,7 @@ DOORS = {
     ),
     "jwt": ("anvil.backends.identity_provider",),
     "re2": ("anvil.core.search.line_matcher",),
+    "sigstore": ("anvil.backends.attestation",),
     "lancedb": ("anvil.backends.lancedb_reader",),
     "markitdown": ("anvil.backends.convert",),
     "pypdfium2": ("anvil.backends.convert",),

@@ -6,6 +6,7 @@ What it does is what the reference "Metadata syntax for GitHub Actions" and "Wor
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from typing import Any
 import yaml
 
 from tests.support import action_expressions
+from tests.support.sigstore import Sigstore
 
 Stand = Callable[["Job", Mapping[str, str]], Mapping[str, str]]
 """A substitute for another project's action: (the job, the step's ``with``) -> the step's outputs."""
@@ -66,6 +68,8 @@ class Job:
     stands: dict[str, Stand] = field(default_factory=dict)
     installed: Path | None = None
     """The result of the step "Install Anvil" in another job: it is copied, and pip does not run again."""
+    sigstore: Sigstore = field(default_factory=Sigstore)
+    """What signs attestations."""
 
     def use(self, action: Path, **inputs: str) -> Run:
         """Run an action's steps; ``inputs`` with ``_`` for ``-``."""
@@ -252,10 +256,12 @@ def upload(job: Job, given: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def attest(job: Job, given: Mapping[str, str]) -> Mapping[str, str]:
-    """``actions/attest-build-provenance``: refused where the token may not sign."""
+    """``actions/attest-build-provenance``: refused where the token may not sign. It writes the bundle as one line."""
     assert job.event != "pull_request", "a pull request's token may not ask for an identity"
-    assert Path(given["subject-path"]).is_file()
-    return {"attestation-id": "1"}
+    bundle = job.temp / "attestation.json"
+    subject = Path(given["subject-path"]).read_bytes()
+    bundle.write_text(json.dumps(job.sigstore.bundle(subject, "acme/docs")) + "\n", encoding="utf-8")
+    return {"attestation-id": "1", "bundle-path": str(bundle)}
 
 
 STANDS: dict[str, Stand] = {

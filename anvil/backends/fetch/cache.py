@@ -37,9 +37,9 @@ MIN_AGE_S = 24 * 3600.0
 class CacheState:
     """The current index of a source. Times in seconds since 1970.
 
-    ``place``: its path below the source. ``etag`` and ``modified``: validators of that file. ``vouched``: whether its
-    digest was published too. ``revision``: the source's name for it (an artifact, a release). ``commit``: its commit,
-    from the source.
+    ``place``: its path below the source, or that of its manifest, which names ``file``. ``etag`` and ``modified``:
+    validators of what is at ``place``. ``vouched``: whether its digest was published too. ``revision``: the source's
+    name for it (an artifact, a release). ``commit``: its commit, from the source.
     """
 
     shown: str
@@ -52,6 +52,7 @@ class CacheState:
     checked: float
     revision: str | None = None
     commit: str | None = None
+    file: str | None = None
 
 
 class Cache:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import time
+import urllib.parse
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from anvil.backends.fetch import dispatch, local_path, zip_archive
+from anvil.backends.fetch import attestations, dispatch, local_path, zip_archive
+from anvil.backends.fetch.attestations import Examined, Examiner
 from anvil.backends.fetch.cache import Cache, CacheEntry, CacheState
 from anvil.backends.fetch.candidate import Candidate, Missing
 from anvil.backends.fetch.download import download, forget
@@ -22,9 +24,11 @@ from anvil.backends.fetch.result import UNPUBLISHED, FetchResult, agree
 from anvil.backends.git import repository
 from anvil.backends.store import manifest_file, verified_cache
 from anvil.core import index_url
-from anvil.core.index_url import Address, GitHubAddress, LocalPath, WebAddress
+from anvil.core.attestations import expected_builder
+from anvil.core.index_url import GitHubAddress, LocalPath, WebAddress
 from anvil.core.timestamps import timestamp
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, FetchError, IndexBusy, Unreachable
+from anvil.models.attestations import AttestationRule
 from anvil.models.documents import Manifest, Progress, silent
 
 LOCK_TIMEOUT_S = 600.0
@@ -41,6 +45,7 @@ def fetch(
     limits: Limits | None = None,
     progress: Progress = silent,
     policy: HttpPolicy | None = None,
+    attested: AttestationRule | None = None,
 ) -> FetchResult:
     """The index that ``source`` names, as a verified file.
 
@@ -49,7 +54,7 @@ def fetch(
     user's. ``head``: a folder in the repository; the artifact nearest to its HEAD is taken. ``token`` for GitHub, by
     default ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason to use the cache only.
     ``progress`` gets ("fetching kB", done, total). ``policy``: which servers are allowed, by default those that a user
-    may name.
+    may name. ``attested``: what is done about its attestation, by default nothing.
 
     Raises :class:`ConfigError` for an invalid source, :class:`FetchError` when there is no index,
     :class:`ArtifactError` when the index is refused.
@@ -57,17 +62,22 @@ def fetch(
     address = index_url.parse(os.fspath(source))
     where = Path(head) if head is not None else None
     if isinstance(address, LocalPath):
+        examiner = Examiner(attested, None, address.shown)
         result = local_path.find(Path(address.path))
+        examined = examiner.examine(result.manifest.sha256, lambda: attestations.of_file(result.path))
+        result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
+        kept = cache if isinstance(cache, Cache) else Cache(Path(cache) if cache else None)
         result = _from_server(
             address,
-            cache if isinstance(cache, Cache) else Cache(Path(cache) if cache else None),
+            kept,
             where,
             token,
             offline,
             limits or Limits(),
             progress,
             policy,
+            Examiner(attested, expected_builder(address), address.shown, kept),
         )
     if result.distance is None and result.commit and where is not None:
         result = replace(result, distance=repository.distance(where, result.commit))
@@ -93,22 +103,23 @@ def _from_server(
     limits: Limits,
     progress: Progress,
     policy: HttpPolicy | None,
+    examiner: Examiner,
 ) -> FetchResult:
     entry = cache.entry(dispatch.key(address, head))
     if offline:  # no lock, and nothing is written
-        return _cached(entry, entry.state(), offline)
+        return _cached(entry, entry.state(), offline, examiner)
     started = time.time()
     try:
         with entry.lock(LOCK_TIMEOUT_S):
             state = entry.state()
-            if state is not None and state.checked >= started:  # another process fetched it during the wait
-                return _fetched(entry, state)
+            if state is not None and state.checked >= started and examiner.is_settled(state.sha256):
+                return _fetched(entry, state, Examined(examiner.recall(state.sha256)))  # by another process, meanwhile
             try:
-                return _newest(entry, state, address, head, token, limits, progress, policy)
+                return _newest(entry, state, address, head, token, limits, progress, policy, examiner)
             except Unreachable as error:
                 if state is None:
                     raise Unreachable(f"{error} {address.shown} was not fetched before.") from None
-                return _cached(entry, state, str(error))
+                return _cached(entry, state, str(error), examiner)
     except IndexBusy as error:
         raise Unreachable(f"Another process is fetching {address.shown}. Try again when it has finished.") from error
     except (OSError, BuildError) as error:  # such as a read-only home or a full disk
@@ -117,7 +128,7 @@ def _from_server(
         state = entry.state()
         if state is None:
             raise FetchError(message) from error
-        return _cached(entry, state, message)
+        return _cached(entry, state, message, examiner)
 
 
 def _newest(
@@ -129,6 +140,7 @@ def _newest(
     limits: Limits,
     progress: Progress,
     policy: HttpPolicy | None,
+    examiner: Examiner,
 ) -> FetchResult:
     """The index that the server has now. If its files do not match each other, they are requested a second time,
     because a new index can be published between two requests."""
@@ -138,11 +150,9 @@ def _newest(
                 now = time.time()
                 if candidate is None:
                     assert state is not None
-                    state = replace(state, checked=now)
-                    entry.confirm(state)
-                    return _fetched(entry, state)
+                    return _confirmed(http, entry, state, address, examiner, now)
                 try:
-                    return _obtain(http, entry, state, candidate, address, progress)
+                    return _obtain(http, entry, state, candidate, address, progress, examiner)
                 except Missing:
                     continue
                 except ArtifactRejected:
@@ -157,10 +167,12 @@ def _obtain(
     entry: CacheEntry,
     state: CacheState | None,
     candidate: Candidate,
-    address: Address,
+    address: WebAddress | GitHubAddress,
     progress: Progress,
+    examiner: Examiner,
 ) -> FetchResult:
-    """The candidate in the cache; it is downloaded if needed."""
+    """The candidate in the cache; it is downloaded if needed. It becomes the current index of its source after its
+    attestation was examined."""
     cache, now = entry.cache, time.time()
     sha256 = cache.held_by(candidate.name) if candidate.revision else candidate.sha256
     file = cache.object(sha256) if sha256 else None
@@ -170,15 +182,16 @@ def _obtain(
         downloaded_validators = download(http, candidate, entry.part, progress)
         if downloaded_validators is None:
             assert state is not None
-            state = replace(state, checked=now)
-            entry.confirm(state)
-            return _fetched(entry, state)
+            return _confirmed(http, entry, state, address, examiner, now)
         if candidate.manifest is None:
             validators = downloaded_validators
         file = _verified(entry, candidate, address.shown, http.limits)
     described = manifest_file.describe(file)
     if candidate.manifest is not None:
         agree(candidate.manifest, described, address.shown)
+    examined = examiner.examine(
+        described.sha256, lambda: attestations.of_server(http, address, candidate.url, described.sha256)
+    )
     fetched = state.fetched if state and state.sha256 == described.sha256 and not downloaded else now
     new = CacheState(
         shown=address.shown,
@@ -191,14 +204,33 @@ def _obtain(
         checked=now,
         revision=candidate.revision,
         commit=candidate.commit,
+        file=candidate.manifest.file if candidate.manifest is not None else None,
     )
     if state is not None and state.sha256 == described.sha256:
         entry.confirm(new)
     else:
         entry.replace(file, described, new)
     cache.prune()
-    result = _fetched(entry, new)
+    result = _fetched(entry, new, examined)
     return replace(result, downloaded=downloaded, distance=candidate.distance, notes=(*candidate.notes, *result.notes))
+
+
+def _confirmed(
+    http: HttpClient,
+    entry: CacheEntry,
+    state: CacheState,
+    address: WebAddress | GitHubAddress,
+    examiner: Examiner,
+    now: float,
+) -> FetchResult:
+    """The index of ``state``, which is still the one that the server has."""
+    url = urllib.parse.urljoin(address.url, state.place) if isinstance(address, WebAddress) else ""
+    if state.file is not None:
+        url = urllib.parse.urljoin(url, urllib.parse.quote(state.file))
+    examined = examiner.examine(state.sha256, lambda: attestations.of_server(http, address, url, state.sha256))
+    state = replace(state, checked=now)
+    entry.confirm(state)
+    return _fetched(entry, state, examined)
 
 
 def _verified(entry: CacheEntry, candidate: Candidate, shown: str, limits: Limits) -> Path:
@@ -236,10 +268,10 @@ def _described(file: Path, shown: str) -> Manifest:
         raise type(error)(str(error).replace(str(file), f"The download from {shown}")) from None
 
 
-def _cached(entry: CacheEntry, state: CacheState | None, reason: str) -> FetchResult:
+def _cached(entry: CacheEntry, state: CacheState | None, reason: str, examiner: Examiner) -> FetchResult:
     if state is None:
         raise Unreachable(f"{reason} It was not fetched before.")
-    return replace(_fetched(entry, state), from_cache=reason)
+    return replace(_fetched(entry, state, Examined(examiner.offline(state.sha256))), from_cache=reason)
 
 
 def _moment(modified: str | None) -> str | None:
@@ -250,7 +282,7 @@ def _moment(modified: str | None) -> str | None:
         return None
 
 
-def _fetched(entry: CacheEntry, state: CacheState) -> FetchResult:
+def _fetched(entry: CacheEntry, state: CacheState, examined: Examined) -> FetchResult:
     described = entry.manifest(state)
     return FetchResult(
         path=entry.index,
@@ -259,6 +291,7 @@ def _fetched(entry: CacheEntry, state: CacheState) -> FetchResult:
         commit=described.commit or state.commit,
         fetched_at=timestamp(state.fetched),
         checked_at=timestamp(state.checked),
-        notes=() if state.vouched else (UNPUBLISHED,),
+        notes=(*(() if state.vouched else (UNPUBLISHED,)), *examined.notes),
         published_at=_moment(state.modified),
+        attestation=examined.attestation,
     )

@@ -65,10 +65,13 @@ class Api:
         self.root = f"{api_url()}/repos/{address.slug}"
         self.authorized = http.authorizes(self.root)
 
-    def get(self, url: str, what: str) -> tuple[Any, str | None]:
-        """The JSON at ``url``, and the URL of the next page. ``what``: its name in errors."""
+    def get(self, url: str, what: str, may_be_missing: bool = False) -> tuple[Any, str | None]:
+        """The JSON at ``url``, and the URL of the next page. ``what``: its name in errors. ``may_be_missing``: whether
+        None is returned for what GitHub does not have."""
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
         with self.http.get(url, headers) as reply:
+            if may_be_missing and reply.status == 404:
+                return None, None
             self.check_status(reply, what)
             try:
                 value = json.loads(reply.text())
@@ -95,7 +98,7 @@ class Api:
         if status == 403:
             raise FetchError(
                 f"The token may not read {what} of {slug}. Give it the permission 'actions: read' for an artifact, "
-                "'contents: read' for a release."
+                "'contents: read' for a release, 'attestations: read' for an attestation."
             )
         if status == 410:
             raise FetchError(f"{what} of {slug} has expired. Run the workflow again, or raise its retention-days.")

@@ -88,13 +88,15 @@ class Reply:
         if self._deadline.expired:  # a body without a length ends with its socket, as if complete
             raise Unreachable(f"{self.host} is too slow. Try again later.")
 
-    def text(self) -> str:
-        """The body as text. Raises :class:`FetchError` when it is larger than ``Limits.small``."""
+    def text(self, limit: int | None = None) -> str:
+        """The body as text. Raises :class:`FetchError` when it has more bytes than ``limit``, by default
+        ``Limits.small``."""
+        limit = self._limits.small if limit is None else limit
         body = bytearray()
         for chunk in self.chunks():
             body += chunk
-            if len(body) > self._limits.small:
-                raise FetchError(f"{index_url.without_secrets(self.url)} is longer than {self._limits.small:,} bytes.")
+            if len(body) > limit:
+                raise FetchError(f"{index_url.without_secrets(self.url)} is longer than {limit:,} bytes.")
         return body.decode("utf-8", "replace")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anvil.errors import ArtifactRejected
+from anvil.models.attestations import Attestation
 from anvil.models.documents import Manifest
 
 UNPUBLISHED = "It is published without a manifest, so the download is checked against its own checksums only."
@@ -19,7 +20,8 @@ class FetchResult:
     ``origin``: the source without credentials. ``fetched_at`` and ``checked_at`` (ISO 8601, UTC): the time of the
     download, and of the last check with the server; None for a path. ``from_cache``: why the server was not used; None
     if it was. ``commit``: the commit that the index was built from. ``distance``: number of commits that HEAD has after
-    it. Both are None if unknown. ``published_at``: the time of the last change, from the server.
+    it. Both are None if unknown. ``published_at``: the time of the last change, from the server. ``attestation``: who
+    built the index, if that was asked for and is proven.
     """
 
     path: Path
@@ -33,6 +35,7 @@ class FetchResult:
     downloaded: bool = False
     notes: tuple[str, ...] = ()
     published_at: str | None = None
+    attestation: Attestation | None = None
 
 
 def agree(published: Manifest, actual: Manifest, shown: str) -> None:

@@ -65,6 +65,7 @@ def of_collection(config: Config, collection: Collection, origin: str = "the con
         docs=collection.docs or config.docs,
         index=collection.index,
         site=config.site if is_own_folder else SiteOptions(),
+        fetch=replace(config.fetch, attested_by=collection.attested_by),
         collections=(),
     )
     tables = {"source": collection.source, "chunking": collection.chunking, "site": collection.site}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from anvil.core import index_url
+from anvil.core import attestations, index_url
 from anvil.errors import ConfigError
 from anvil.models.documents import labelled
 from anvil.models.lint import Level
@@ -33,6 +33,12 @@ def _within(key: str, value: float, low: float, high: float = MAX_NUMBER) -> Non
     """Raise :class:`ConfigError` unless ``value`` is between both; NaN is not."""
     if not low <= value <= high:
         raise ConfigError(f"{key} is {value}. Use a value from {low} to {high}.")
+
+
+def _builder(key: str, value: str | None) -> None:
+    """Raise :class:`ConfigError` unless ``value`` names an owner or a repository."""
+    if value is not None and not attestations.is_builder(value):
+        raise ConfigError(f"{key} is {value[:100]!r}. Name an owner or a repository of GitHub: OWNER or OWNER/REPO.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +195,21 @@ class FetchOptions:
     """Seconds between checks for a newer published index while serving; 0: never."""
     max_bytes: int = 2_000_000_000
     """A larger index is not fetched."""
+    require_attestation: bool = False
+    """Whether a published index is refused unless a valid attestation says that the right repository built it. For
+    ``anvil deps`` too."""
+    attested_by: str | None = None
+    """Who must have built the index that ``index`` at the top names or ``anvil pull`` fetches, by a valid attestation:
+    ``OWNER`` or ``OWNER/REPO`` on GitHub. Not set means what the address says: the repository of
+    ``github:OWNER/REPO``, the owner of ``https://OWNER.github.io/``."""
+    trusted_root: str | None = None
+    """A ``trusted_root.json`` of another Sigstore than the public one. An error in a file not named with
+    ``--config``."""
 
     def __post_init__(self) -> None:
+        _builder("fetch.attested_by", self.attested_by)
+        if self.trusted_root is not None and not self.trusted_root.strip():
+            raise ConfigError("fetch.trusted_root is empty. Name a file, or leave the key out.")
         _within("fetch.refresh", self.refresh, 0, MAX_INTERVAL_S)
         _within("fetch.max_bytes", self.max_bytes, 1)
 
@@ -436,6 +455,8 @@ class Collection:
     """The index file, or where one is published; not set means ``.anvil/index.db`` in ``docs``."""
     version: str | None = None
     """The version that the documents are about, such as ``0.139``. Results have it, and a question can choose it."""
+    attested_by: str | None = None
+    """Who must have built the published index, as ``fetch.attested_by`` says it for the one at the top."""
     title: str | None = None
     """A name for people, such as ``FastAPI``; not set means the name of the table."""
     default: bool = False
@@ -466,6 +487,7 @@ class Collection:
                 f"collections.{self.name}.version is {self.version[:MAX_VERSION]!r}. Use at most {MAX_VERSION} "
                 "characters, no spaces, @ or /."
             )
+        _builder(f"collections.{self.name}.attested_by", self.attested_by)
         index_url.refuse_unknown(self.index or "")
 
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from anvil.core.attestations import is_builder
 from anvil.core.dependencies.names import is_name, is_version
 from anvil.errors import ConfigError
 from anvil.models.dependencies import DOCS_SOURCES, ECOSYSTEMS, LockedDocs
@@ -43,10 +44,11 @@ _KEYS = (
     "digest",
     "sha256",
     "anvil_version",
+    "attested_by",
 )
 NAMED = ("repository", "tag", "folder")
 """What a user can say about a place."""
-_OPTIONAL = ("tag", "commit", "folder", "anvil_version")
+_OPTIONAL = ("tag", "commit", "folder", "anvil_version", "attested_by")
 
 
 def render(entries: Iterable[LockedDocs]) -> str:
@@ -103,6 +105,7 @@ def _entry(row: Any, number: int) -> LockedDocs:
         "commit": _matches(_COMMIT, values["commit"]),
         "folder": _matches(_PATH, values["folder"]) and ".." not in str(values["folder"]).split("/"),
         "anvil_version": is_version(values["anvil_version"]),
+        "attested_by": is_builder(values["attested_by"]),
     }
     for key, is_valid in checks.items():
         if not is_valid and not (key in _OPTIONAL and values[key] is None):

@@ -348,11 +348,18 @@ def _named(previous: tuple[str, ...], opened: Anvil, host: Host) -> Iterator[Pat
 
 
 def _fetched(name: str, opened: Anvil, host: Host) -> Iterator[Path]:
+    from anvil.backends.fetch.attestations import rule_of
     from anvil.backends.fetch.fetch_index import fetch
     from anvil.backends.fetch.http_client import Limits
 
+    attested = rule_of(opened.config.fetch, opened.base)
     try:
-        fetched = fetch(name, head=opened.folder, limits=Limits(size=opened.config.fetch.max_bytes))
+        fetched = fetch(
+            name,
+            head=opened.folder,
+            limits=Limits(size=opened.config.fetch.max_bytes),
+            attested=attested if attested.required else None,
+        )
     except AnvilError as error:
         host.annotate("warning", f"The previous index cannot be fetched: {error}")
         return

@@ -224,4 +224,5 @@ def _line(report: DocsReport) -> str:
         return f"{line}."
     pages = "" if report.pages is None else f": {counted(report.pages, 'page')}"
     where = f"{docs.folder} of {docs.url} at {docs.tag or (docs.commit or '')[:12]}" if docs.folder else docs.url
-    return f"{line}{pages} from {where}."
+    proof = f" Its attestation is valid: built by {docs.attested_by}." if docs.attested_by else ""
+    return f"{line}{pages} from {where}.{proof}"

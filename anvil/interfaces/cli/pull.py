@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from anvil.core import attestations
 from anvil.core.pluralize import counted
 from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceError
 from anvil.interfaces.cli import options, output
@@ -24,11 +26,24 @@ def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     return value
 
 
+def builder(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """An owner or a repository of GitHub."""
+    if value is not None and not attestations.is_builder(value):
+        raise click.BadParameter("Name an owner or a repository of GitHub: OWNER or OWNER/REPO.")
+    return value
+
+
 @click.command("pull", epilog="Example: anvil pull github:acme/docs artifact:docs-index")
 @options.docs
 @options.config
 @click.option("--to", metavar="FILE", help="The index file to write (default: the one that 'anvil build' writes).")
 @click.option("--sha256", callback=digest, metavar="HEX", help="Refuse a file with another SHA-256.")
+@click.option(
+    "--attested-by",
+    callback=builder,
+    metavar="OWNER/REPO",
+    help="Refuse an index unless a valid attestation says that this repository (or OWNER) on GitHub built it.",
+)
 @click.option("--offline", is_flag=True, help="Send no request: use the copy of an earlier pull.")
 @options.as_json
 @options.quiet
@@ -39,6 +54,7 @@ def command(
     config: str | None,
     to: str | None,
     sha256: str | None,
+    attested_by: str | None,
     offline: bool,
     as_json: bool,
     quiet: bool,
@@ -49,6 +65,7 @@ def command(
     github:OWNER/REPO[@REF] with artifact:NAME or release:TAG. Exit code 0: done, 1: the index was refused,
     2: no index could be fetched."""
     import anvil
+    from anvil.backends.fetch.attestations import rule_of
     from anvil.backends.fetch.fetch_index import fetch
     from anvil.backends.fetch.http_client import Limits
     from anvil.core import index_url
@@ -64,12 +81,20 @@ def command(
         configured = opened.config.index
         target = None if configured and index_url.is_remote(configured) else opened.index_path
         limits = Limits(size=opened.config.fetch.max_bytes)
+        fetch_options = opened.config.fetch
+        if attested_by is not None:
+            fetch_options = replace(fetch_options, attested_by=attested_by)
         reason = "--offline allows the cached copy only." if offline else None
         address = f"{source}#{what}" if what else source
         try:
             pulled = pull.pull(
                 lambda: fetch(
-                    address, head=opened.folder or Path.cwd(), offline=reason, limits=limits, progress=progress
+                    address,
+                    head=opened.folder or Path.cwd(),
+                    offline=reason,
+                    limits=limits,
+                    progress=progress,
+                    attested=rule_of(fetch_options, opened.base),
                 ),
                 target,
                 configured is None,
@@ -99,6 +124,8 @@ def _rendered(pulled: Pulled, build: str) -> str:
     size = f"{counted(pulled.pages, 'page')}, {counted(pulled.chunks, 'chunk')}, {pulled.size_bytes / 1e6:.1f} MB"
     done = "is up to date" if pulled.outcome == "unchanged" else "pulled"
     lines = [f"{output.relative(pulled.index_path)} {done}: {size}, from {pulled.origin}."]
+    if pulled.attestation is not None:
+        lines.append(f"Its attestation is valid: built by {pulled.attestation.shown}.")
     if pulled.commit:
         behind = f", {counted(pulled.distance or 0, 'commit')} before HEAD"
         distance = {None: "", 0: ", which is HEAD"}.get(pulled.distance, behind)

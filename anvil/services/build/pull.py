@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from anvil.backends.fetch.result import FetchResult
 from anvil.backends.store import overwrite_guard, publish, verified_cache, verify
 from anvil.errors import ArtifactRejected
+from anvil.models.attestations import Attestation
 from anvil.models.documents import Changes
 from anvil.services.build import site_view
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Pulled:
     """The report of a pull. ``differs``: how the documents differ from the index, None without documents. ``of_site``:
-    whether the index was built with a site."""
+    whether the index was built with a site. ``attestation``: who built it, where that is proven."""
 
     outcome: Literal["pulled", "unchanged"]
     index_path: str
@@ -38,6 +39,7 @@ class Pulled:
     differs: Changes | None
     of_site: bool
     notes: tuple[str, ...]
+    attestation: Attestation | None = None
 
 
 def pull(
@@ -89,4 +91,5 @@ def pull(
         differs=differs,
         of_site=of_site,
         notes=fetched.notes,
+        attestation=fetched.attestation,
     )

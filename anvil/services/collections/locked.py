@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from anvil.core.config.schema import Collection
+from anvil.core.config.schema import Collection, FetchOptions
 from anvil.core.dependencies.anvil_lock import LOCK_NAME
 
+if TYPE_CHECKING:
+    from anvil.backends.fetch.cache import Cache
+    from anvil.models.dependencies import LockedDocs
 
-def locked_collections(base: Path) -> tuple[Collection, ...]:
+
+def locked_collections(base: Path, options: FetchOptions | None = None) -> tuple[Collection, ...]:
     """The documentation of a project's dependencies, as ``anvil.lock`` in ``base`` names it; empty without the file.
 
     Nothing is fetched: an entry that is not in the cache leads to a file that does not exist, until ``anvil deps sync``
-    puts it there. A name that is in both ecosystems has the ecosystem in front for npm.
+    puts it there. So does one whose attestation ``options`` demand, if it was not verified. A name that is in both
+    ecosystems has the ecosystem in front for npm.
     """
     if not (base / LOCK_NAME).is_file():
         return ()
@@ -28,8 +34,15 @@ def locked_collections(base: Path) -> tuple[Collection, ...]:
             if entry.ecosystem == "npm" and (entry.name, entry.version) in labels
             else entry.name,
             missing=f"The documentation of {entry.name} {entry.version} is not on this machine. Run 'anvil deps sync'.",
-            index=str(docs_cache.path(cache, entry)),
+            index=str(_path(cache, entry, options or FetchOptions(), base)),
             version=entry.version,
         )
         for entry in entries
     )
+
+
+def _path(cache: Cache, entry: LockedDocs, options: FetchOptions, base: Path) -> Path:
+    from anvil.services.dependencies import docs_cache
+
+    path = docs_cache.path(cache, entry)
+    return path if docs_cache.is_attested(cache, entry, options, base) else path.with_suffix(".not-attested")

@@ -23,7 +23,7 @@ def project_collections(config: Config, base: Path) -> tuple[Collection, ...]:
     """
     configured = config.collections
     names = {collection.label for collection in configured}
-    found = (*configured, *(locked for locked in locked_collections(base) if locked.label not in names))
+    found = (*configured, *(locked for locked in locked_collections(base, config.fetch) if locked.label not in names))
     return tuple(sorted((*_own(config, base, found), *found), key=lambda collection: collection.docs is None))
 
 

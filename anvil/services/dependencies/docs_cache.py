@@ -16,6 +16,7 @@ from anvil.backends import user_dirs
 from anvil.backends.fetch.cache import Cache
 from anvil.backends.store import verified_cache, verify
 from anvil.core.canonical_json import canonical
+from anvil.core.config.schema import FetchOptions
 from anvil.core.dependencies import anvil_lock
 from anvil.errors import ArtifactError, ConfigError
 from anvil.models.dependencies import LockedDocs
@@ -53,6 +54,19 @@ def is_of(path: Path, entry: LockedDocs) -> bool:
             return reader.meta()["digest"] == entry.digest
     except ArtifactError:
         return False
+
+
+def is_attested(cache: Cache, entry: LockedDocs, options: FetchOptions, base: Path) -> bool:
+    """Whether an index in the cache may be used as far as attestations go: none is demanded, it was built here, or it
+    was verified that the repository in the entry built it. ``base``: the project's folder."""
+    if not options.require_attestation or entry.anvil_version is not None:
+        return True
+    if entry.attested_by is None:
+        return False
+    from anvil.backends.fetch import attestations  # imported where attestations are demanded only
+
+    root = attestations.rule_of(options, base).trusted_root
+    return attestations.recalled(cache, entry.sha256, entry.attested_by, root) is not None
 
 
 def keep(cache: Cache, file: Path, entry: LockedDocs) -> Path:

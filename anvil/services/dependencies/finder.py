@@ -7,6 +7,7 @@ repository's documentation folder at the version's tag. What was tried is record
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -15,20 +16,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil._version import __version__
-from anvil.backends.fetch import fetch_index, git_server
+from anvil.backends import attestation
+from anvil.backends.fetch import attestations, fetch_index, git_server
 from anvil.backends.fetch.cache import Cache
 from anvil.backends.fetch.http_client import HttpClient, Limits
+from anvil.backends.fetch.result import UNPUBLISHED
 from anvil.backends.git.remote import RemoteRepository
 from anvil.backends.packages import archive, npm, pypi, registry
 from anvil.backends.packages.registry import PackageArchive
 from anvil.backends.sources.packed_pages import PackedPages
 from anvil.backends.store import manifest_file, verified_cache, verify
 from anvil.core import manifest
+from anvil.core.attestations import INSTALL, SUFFIX
 from anvil.core.config.schema import ChunkingOptions, Config, Slugs
 from anvil.core.dependencies import anvil_lock, carried, tags
 from anvil.core.dependencies.project_urls import ProjectUrls, github_slug, versioned
 from anvil.core.pluralize import counted
-from anvil.errors import AnvilError, ArtifactError, ArtifactRejected, BuildError, FetchError, NotFound
+from anvil.errors import AnvilError, ArtifactError, ArtifactRejected, BuildError, ConfigError, FetchError, NotFound
+from anvil.models.attestations import AttestationRule
 from anvil.models.dependencies import Attempt, Dependency, LockedDocs
 from anvil.models.documents import Progress, silent
 from anvil.services.build import builder
@@ -72,6 +77,11 @@ class _Package:
     files: dict[str, Path] | None = None
     archive: PackageArchive | None = None
 
+    @property
+    def github(self) -> str | None:
+        """The repository on GitHub, ``OWNER/REPO``."""
+        return github_slug(self.urls.repository) if self.urls.repository is not None else None
+
 
 class DocsNotFound(NotFound):
     """No source has documentation of a package at its version."""
@@ -82,9 +92,15 @@ class DocsNotFound(NotFound):
 
 
 class DocsFinder:
-    """``base``: the project's folder. ``cache``: from :func:`anvil.services.dependencies.docs_cache.cache`."""
+    """``base``: the project's folder. ``cache``: from :func:`anvil.services.dependencies.docs_cache.cache`. Raises
+    :class:`ConfigError` if attestations must be verified and cannot be."""
 
     def __init__(self, config: Config, base: Path, cache: Cache, progress: Progress = silent) -> None:
+        if config.fetch.require_attestation and not attestation.is_installed():
+            raise ConfigError(
+                "fetch.require_attestation is set, and verifying attestations needs the package sigstore. "
+                f"Install it: {INSTALL}"
+            )
         self._config = config
         self._options = config.deps
         self._base = base
@@ -132,8 +148,12 @@ class DocsFinder:
             self._options.npm_url,
             self._options.pypi_url,
             self.provider.digest,
+            attestation.is_installed(),
+            self._config.fetch.require_attestation,
+            self._config.fetch.trusted_root,
         )
-        if not refresh and (known := docs_cache.recall(self.cache, question)) is not None:
+        known = None if refresh else docs_cache.recall(self.cache, question)
+        if known is not None and self._is_attested(known):
             self._tried("cache", known.url, "it was found here before", True)
             return self._found(known)
         with contextlib.closing(self._search(dependency, dependency.version, place)) as search:
@@ -154,7 +174,7 @@ class DocsFinder:
         if place.tag is None and place.folder is None:
             yield from self._from_package(dependency, version, package)
             for site in package.urls.documentation[:2]:
-                yield from self._from_site(dependency, version, site)
+                yield from self._from_site(dependency, version, site, package)
         if package.urls.repository is None:
             self._tried("repository", package.page, NAMES_NO_REPOSITORY)
             return
@@ -197,17 +217,26 @@ class DocsFinder:
     def _from_package(self, dependency: Dependency, version: str, package: _Package) -> Iterator[LockedDocs]:
         base = LockedDocs(dependency.ecosystem, dependency.name, version, "package", package.page, "", "")
         with self._attempt("package", package.page):
-            yield from self._carried(base, package)
+            yield from self._carried(base, package, self._rule(package.github))
 
-    def _carried(self, docs: LockedDocs, package: _Package) -> Iterator[LockedDocs]:
+    def _carried(self, docs: LockedDocs, package: _Package, attested: AttestationRule | None) -> Iterator[LockedDocs]:
         """The documentation in the files of a package, at most one."""
         with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
             read, names = self._files(package, Path(folder))
             there = carried.find(names)
             if there.index is not None:
+                beside = f"{there.index}{SUFFIX}"
+                data = read([there.index, beside] if beside in names else [there.index])
+                index, bundle = data[there.index], data.get(beside)
+                examined = attestations.Examiner(attested, None, f"{docs.shown}'s {there.index}", self.cache).examine(
+                    hashlib.sha256(index).hexdigest(),
+                    lambda: attestations.of_bytes(bundle, beside) if bundle is not None else [],
+                )
+                self._notes += examined.notes
+                built_by = examined.attestation.repository if examined.attestation is not None else None
                 with self._workplace() as file:
-                    file.write_bytes(read([there.index])[there.index])
-                    yield self._kept(file, docs, f"carries {there.index}")
+                    file.write_bytes(index)
+                    yield self._kept(file, replace(docs, attested_by=built_by), f"carries {there.index}")
             elif there.pages:
                 pages = read(there.pages)
                 yield self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
@@ -239,7 +268,7 @@ class DocsFinder:
 
     # --- published ---------------------------------------------------------------------------------------------------
 
-    def _from_site(self, dependency: Dependency, version: str, site: str) -> Iterator[LockedDocs]:
+    def _from_site(self, dependency: Dependency, version: str, site: str, package: _Package) -> Iterator[LockedDocs]:
         """An index that the documentation site publishes: for this version, or one that says that it is of it."""
         docs = LockedDocs(dependency.ecosystem, dependency.name, version, "site", site, "", "")
         with self._attempt("site", site):
@@ -247,7 +276,7 @@ class DocsFinder:
                 url = f"{address.rstrip('/')}/anvil/index.json"
                 if not self._has_manifest(url):
                     continue
-                found = self._fetched(url, replace(docs, url=url), "is published")
+                found = self._fetched(url, replace(docs, url=url), "is published", self._rule(package.github))
                 with verify.open_checked(docs_cache.find(self.cache, found) or Path()) as reader:
                     stated = reader.meta().get("version")
                 if stated == version or (is_versioned and stated is None):
@@ -263,16 +292,36 @@ class DocsFinder:
     def _from_release(self, docs: LockedDocs, slug: str) -> Iterator[LockedDocs]:
         url = f"github:{slug}#release:{docs.tag}"
         with self._attempt("release", url):
-            yield self._fetched(url, replace(docs, source="release", url=url, commit=None, folder=None), "has an index")
+            docs = replace(docs, source="release", url=url, commit=None, folder=None)
+            yield self._fetched(url, docs, "has an index", self._rule(slug))
 
-    def _fetched(self, url: str, docs: LockedDocs, outcome: str) -> LockedDocs:
-        limits = Limits(size=self._config.fetch.max_bytes)
-        result = fetch_index.fetch(url, cache=self.cache, limits=limits, progress=self._progress, policy=self._policy)
+    def _fetched(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
+        result = fetch_index.fetch(
+            url,
+            cache=self.cache,
+            limits=Limits(size=self._config.fetch.max_bytes),
+            progress=self._progress,
+            policy=self._policy,
+            attested=attested,
+        )
         if result.from_cache:
             raise FetchError(result.from_cache)
+        self._notes += [note for note in result.notes if note != UNPUBLISHED]
+        built_by = result.attestation.repository if result.attestation is not None else None
         with self._workplace() as file:
             file.write_bytes(result.path.read_bytes())
-            return self._kept(file, replace(docs, commit=result.manifest.commit), outcome)
+            return self._kept(file, replace(docs, commit=result.manifest.commit, attested_by=built_by), outcome)
+
+    def _rule(self, builder: str | None) -> AttestationRule:
+        """What is done about attestations of an index that ``builder`` must have built. None: its package does not say
+        so. Raises :class:`NotFound` if that must be known."""
+        rule = attestations.rule_of(replace(self._config.fetch, attested_by=None), self._base)
+        if rule.required and builder is None:
+            raise NotFound(
+                "nothing names its repository on GitHub, which must have built a published index "
+                "(fetch.require_attestation)"
+            )
+        return replace(rule, builder=builder)
 
     # --- built here --------------------------------------------------------------------------------------------------
 
@@ -339,26 +388,42 @@ class DocsFinder:
         """
         self._attempts, self._notes = [], []
         here = docs_cache.find(self.cache, entry)
-        if here is not None:
+        if here is not None and self._is_attested(entry):
             return here
-        wanted = replace(entry, digest="", sha256="", anvil_version=None)
+        wanted = replace(entry, digest="", sha256="", anvil_version=None, attested_by=None)
         if entry.source == "repository":
             with self._remote(entry.url) as remote:
                 docs = self._built_from(remote, wanted, entry.folder)
         elif entry.source == "package":
             dependency = Dependency(entry.ecosystem, entry.name, entry.version)
             package = self._package(dependency, entry.version)
-            docs_or_none = next(self._carried(wanted, package), None) if package is not None else None
+            attested = None if entry.anvil_version is not None else self._rule_of_lock(entry)
+            docs_or_none = next(self._carried(wanted, package, attested), None) if package is not None else None
             if docs_or_none is None:
                 raise NotFound(self._failure(dependency))
             docs = docs_or_none
         else:
-            docs = self._fetched(entry.url, wanted, "is published")
+            docs = self._fetched(entry.url, wanted, "is published", self._rule_of_lock(entry))
         self._ensure_same(entry, docs)
         path = docs_cache.find(self.cache, docs)
         assert path is not None
         self.cache.note(docs_cache.name(entry), verified_cache.sha256(path))
         return path
+
+    def _rule_of_lock(self, entry: LockedDocs) -> AttestationRule | None:
+        """What is done about the attestation of an entry's index, whose SHA-256 is known. Raises
+        :class:`ArtifactRejected` if the entry does not say who must have built it."""
+        if not self._config.fetch.require_attestation:
+            return None
+        if entry.attested_by is None:
+            raise ArtifactRejected(
+                f"{entry.shown} is refused: anvil.lock does not say who built it, and fetch.require_attestation is set."
+                f" To take what is attested, run: anvil deps update {entry.name}"
+            )
+        return self._rule(entry.attested_by)
+
+    def _is_attested(self, entry: LockedDocs) -> bool:
+        return docs_cache.is_attested(self.cache, entry, self._config.fetch, self._base)
 
     def _ensure_same(self, entry: LockedDocs, docs: LockedDocs) -> None:
         if docs.digest == entry.digest and (entry.anvil_version is not None or docs.sha256 == entry.sha256):

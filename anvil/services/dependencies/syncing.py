@@ -18,7 +18,10 @@ from anvil.services.dependencies import docs_cache
 def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) -> list[DocsReport]:
     """Fetch or build the entries that are not in the cache. Raises :class:`ConfigError` without ``anvil.lock``."""
     entries = read_entries(base)
-    found = {entry: docs_cache.find(cache, entry) for entry in entries}
+    found = {
+        entry: docs_cache.find(cache, entry) if docs_cache.is_attested(cache, entry, config.fetch, base) else None
+        for entry in entries
+    }
     fetched: dict[LockedDocs, DocsReport] = {}
     if None in found.values():
         from anvil.services.dependencies.finder import DocsFinder

@@ -20,6 +20,7 @@ from anvil.core import index_url
 from anvil.core.config.schema import FetchOptions
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, FetchError
+from anvil.models.attestations import AttestationRule
 from anvil.models.documents import Progress, silent
 from anvil.services.live.location import IndexLocation
 
@@ -41,15 +42,17 @@ class _Cancelled(Exception):
 class AutoUpdater(IndexLocation):
     """The cached file of one published index, and its updates.
 
-    ``head``: a folder in the repository whose HEAD decides which artifact is taken.
+    ``head``: a folder in the repository whose HEAD decides which artifact is taken. ``attested``: which attestation an
+    index must have; without one that is required, nobody asks for attestations.
     """
 
-    def __init__(self, source: str, options: FetchOptions, head: Path) -> None:
+    def __init__(self, source: str, options: FetchOptions, head: Path, attested: AttestationRule | None = None) -> None:
         super().__init__(cached_path(source, head=head))
         self.origin = index_url.parse(source).shown
         self._source = source
         self._options = options
         self._head = head
+        self._attested = attested if attested is not None and attested.required else None
         self._fetched: FetchResult | None = None
         self._problem: str | None = None
         self._progress: Progress = silent
@@ -149,7 +152,9 @@ class AutoUpdater(IndexLocation):
         fetched_before, problem_before = self._fetched, self._problem
         limits = Limits(size=self._options.max_bytes)
         try:
-            self._fetched = fetch(self._source, head=self._head, limits=limits, progress=progress)
+            self._fetched = fetch(
+                self._source, head=self._head, limits=limits, progress=progress, attested=self._attested
+            )
             self._problem = self._fetched.from_cache
         except AnvilError as error:
             self._problem = str(error)
@@ -164,7 +169,7 @@ class AutoUpdater(IndexLocation):
     def _take_cached(self, reason: str) -> None:
         """Answer from the file that was fetched before, if there is one; ``reason`` becomes a note."""
         try:
-            self._fetched = fetch(self._source, head=self._head, offline=reason)
+            self._fetched = fetch(self._source, head=self._head, offline=reason, attested=self._attested)
             self._problem = reason
         except AnvilError as error:
             logger.debug("%s", error)

@@ -16,9 +16,11 @@ import pytest
 import yaml
 
 import anvil
+from anvil.backends.fetch.fetch_index import fetch
 from anvil.backends.store import manifest_file
 from anvil.core import manifest
 from anvil.interfaces.ci import program_key
+from anvil.models.attestations import AttestationRule
 from tests.conftest import PAGES, write
 from tests.support import html_sites
 from tests.support.action_runner import OFFLINE, STANDS, Job
@@ -33,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / "action.yml"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 LINT, TEST = "Lint the documentation", "Test the documentation"
-ATTEST = "Attest where the index comes from"
+ATTEST, BESIDE = "Attest where the index comes from", "Put the attestation beside the index"
 NewJob = Callable[..., Job]
 
 
@@ -112,7 +114,7 @@ def test_builds_installs_uploads_and_keeps(checkout: Path, job: NewJob, tmp_path
     first.installed = None
     done = first.use(action)
     assert done.succeeded, done.log
-    assert [name for name, outcome in done.steps.items() if outcome == "skipped"] == [LINT, TEST, ATTEST]
+    assert [name for name, outcome in done.steps.items() if outcome == "skipped"] == [LINT, TEST, ATTEST, BESIDE]
     index = checkout / "docs/.anvil/index.db"
     assert done.outputs["index-path"] == str(index)
     assert (done.outputs["pages"], done.outputs["changed"]) == ("4", "true")
@@ -264,7 +266,18 @@ def test_a_pull_request_from_a_fork_needs_no_secret_and_no_right(job: NewJob) ->
     done = job("pull_request").use(ROOT, provider="none", attest="true")
     assert done.succeeded and done.steps[ATTEST] == "skipped", done.log
     assert done.outputs["artifact-id"] == "1"
-    assert job("push").use(ROOT, provider="none", attest="true").steps[ATTEST] == "success"
+    assert done.steps[BESIDE] == "skipped" and done.outputs["attestation-path"] == ""
+
+
+def test_an_attestation_is_written_beside_the_index_and_verifies(job: NewJob, tmp_path: Path) -> None:
+    pushed = job("push")
+    done = pushed.use(ROOT, provider="none", attest="true")
+    assert done.succeeded and done.steps[ATTEST] == done.steps[BESIDE] == "success", done.log
+    index = Path(done.outputs["index-path"])
+    assert done.outputs["attestation-path"] == f"{index}.sigstore.json"
+    rule = AttestationRule(True, "acme/docs", str(pushed.sigstore.write_root(tmp_path)))
+    found = fetch(index, attested=rule).attestation
+    assert found is not None and found.repository == "acme/docs"
 
 
 def test_the_configuration_is_heard(checkout: Path, job: NewJob) -> None:
