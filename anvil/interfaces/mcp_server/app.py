@@ -13,12 +13,10 @@ from mcp.server.models import InitializationOptions
 
 from anvil._version import __version__
 from anvil.errors import AnvilError
-from anvil.interfaces.mcp_server.arguments import InvalidArguments
 from anvil.interfaces.mcp_server.initialize import DESCRIPTION, ICONS, NAME, WEBSITE_URL, InitializeReply
-from anvil.interfaces.mcp_server.logs import log
 from anvil.interfaces.mcp_server.progress import ProgressReporter
 from anvil.interfaces.mcp_server.resources import Resources
-from anvil.interfaces.mcp_server.schemas import output_schema, plain, structured, text
+from anvil.interfaces.mcp_server.results import answer, described, failure, refusal
 from anvil.interfaces.mcp_server.subscriptions import Connections, Listener, RequestContext
 from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset, Tool, Toolset
@@ -98,28 +96,15 @@ class App:
 
     def tool_list(self) -> list[types.Tool]:
         """The tools as clients see them."""
-        return [
-            types.Tool(
-                name=tool.name,
-                title=tool.title,
-                description=tool.description,
-                input_schema=tool.input_schema(),
-                output_schema=output_schema(tool.result),
-                annotations=hints(tool),
-            )
-            for tool, _, _ in self._tools.values()
-        ]
+        return [types.Tool.model_validate(described(tool)) for tool, _, _ in self._tools.values()]
 
     async def _list_tools(
         self, _: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         return types.ListToolsResult(tools=self.tool_list())
 
-    async def _call_tool(
-        self, ctx: RequestContext, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | dict[str, Any]:
-        """Run a tool. Errors, also for wrong arguments (SEP-1303), are results, which the model reads. Only a malformed
-        request is a protocol error."""
+    async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
+        """Run a tool. Errors, also for wrong arguments, are results. Only a malformed request is a protocol error."""
         if params.name not in self._tools:
             return refusal(f"There is no tool {params.name[:60]!r}. Use one of {', '.join(self._tools)}.")
         tool, toolset, bridge = self._tools[params.name]
@@ -127,14 +112,8 @@ class App:
         try:
             call = tool.bind(params.arguments or {})
             return answer(await bridge.call(tool.name, call))
-        except (InvalidArguments, AnvilError) as error:
-            return refusal(str(error), toolset)
         except Exception as error:
-            log.exception("%s failed", tool.name)
-            message = (
-                f"{tool.name} failed inside the server ({type(error).__name__}). The server's log has the details."
-            )
-            return refusal(message, toolset)
+            return failure(error, tool, toolset)
         finally:
             unwatch()
 
@@ -149,38 +128,3 @@ class App:
             await ctx.session.send_notification(types.ProgressNotification(params=params), ctx.request_id)
 
         return self._reporter.watch(notify)
-
-
-def hints(tool: Tool) -> types.ToolAnnotations:
-    """The annotations of a tool: whether it only reads, may delete, may be repeated, reaches the network."""
-    if not tool.writes:
-        return types.ToolAnnotations(read_only_hint=True)
-    return types.ToolAnnotations(
-        read_only_hint=False,
-        destructive_hint=tool.destructive,
-        idempotent_hint=tool.idempotent,
-        open_world_hint=tool.open_world,
-    )
-
-
-def answer(result: Any) -> dict[str, Any]:
-    """A result as structured content, and the same JSON as text. In the text, an array is not wrapped in an object.
-
-    It is a dict in the form of the protocol. The SDK validates it too; its own model it would first convert, which
-    costs more time.
-    """
-    value = plain(result)
-    return {
-        "content": [{"type": "text", "text": text(value)}],
-        "structuredContent": structured(value),
-        "isError": False,
-        "resultType": "complete",
-    }
-
-
-def refusal(message: str, toolset: Toolset | None = None) -> types.CallToolResult:
-    """An error as a result of the call."""
-    if toolset is None or not toolset.errors_as_values:
-        return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
-    value = {"status": "error", "error": message}
-    return types.CallToolResult(content=[types.TextContent(text=text(value))], structured_content=value, is_error=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import json
 import logging
 import re
 from collections.abc import Sequence
 from typing import Any, cast
 
+from anvil.interfaces.mcp_server.early_answers import EarlyAnswers
 from anvil.interfaces.mcp_server.initialize import InitializeReply
 from anvil.interfaces.mcp_server.logs import event
 from anvil.interfaces.mcp_server.progress import ProgressReporter
@@ -27,8 +29,8 @@ ANSWER_GRACE_S = SHUTDOWN_TIMEOUT_S - 0.3
 def serve(
     running: Sequence[RunningToolset], reporter: ProgressReporter, pipe: StdioPipe, shutdown: ShutdownDeadline
 ) -> None:
-    """Serve until the client goes away. ``initialize`` is answered before the SDK is loaded."""
-    line = pipe.peek()
+    """Serve until the client goes away. ``initialize`` and first calls are answered before the SDK is loaded."""
+    line = pipe.at(0)
     if line is END_OF_INPUT:
         shutdown.begin()
         return
@@ -39,6 +41,10 @@ def serve(
     streams = _Streams(pipe, shutdown, answered.request_id if answered else None)
     pipe.on_end_of_input(streams.on_end_of_input)
     try:
+        if answered:
+            with EarlyAnswers(running, pipe, streams.opened, streams.closed) as early:
+                early.wait()
+                importlib.import_module("anvil.interfaces.mcp_server.lifespan")  # and with it the SDK
         asyncio.run(_serve(running, reporter, streams))
     finally:
         pipe.close()
@@ -71,6 +77,18 @@ class _Streams:
         self._pipe, self._shutdown, self._initialize_id = pipe, shutdown, initialize_id
         self._open_requests: set[int | str] = set()
         self._answered = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def opened(self, request_id: int | str) -> None:
+        """A request was taken from the pipe and is answered elsewhere. From any thread."""
+        self._open_requests.add(request_id)
+
+    def closed(self, request_id: int | str) -> None:
+        """Its answer is in the pipe. From any thread."""
+        self._open_requests.discard(request_id)
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._answered.set)
 
     def on_end_of_input(self) -> None:
         """Limit the time to the end, even while the SDK is being loaded or an index is being built.
@@ -78,13 +96,14 @@ class _Streams:
         Requests that were not read yet are read first; then :meth:`__anext__` starts the limit.
         """
         unread = self._pipe.unread()[1 if self._initialize_id is not None else 0 :]
-        if not any(b'"id"' in line for line in unread):
+        if not self._open_requests and not any(b'"id"' in line for line in unread):
             self._shutdown.begin()
 
     def __aiter__(self) -> _Streams:
         return self
 
     async def __anext__(self) -> str:
+        self._loop = asyncio.get_running_loop()
         while True:
             line = await self._pipe.next()
             if line is END_OF_INPUT or self._pipe.broken:

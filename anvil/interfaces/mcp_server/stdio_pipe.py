@@ -97,12 +97,25 @@ class StdioPipe:
         with self._arrived:
             return [line for line in self._lines if line is not END_OF_INPUT]
 
-    def peek(self) -> bytes | None:
-        """The first line, which stays in the queue. Waits for it; None at the end of input."""
+    def at(self, position: int, ended: threading.Event | None = None) -> bytes | None:
+        """The line at a position of the queue, where it stays. Waits for it; None at the end of input, or when there
+        is no such line and ``ended`` is set."""
         with self._arrived:
-            while not self._lines:
+            while len(self._lines) <= position:
+                if ended is not None and ended.is_set():
+                    return None
                 self._arrived.wait(0.5)  # in steps: on Windows a signal does not end a wait
-            return self._lines[0]
+            return self._lines[position]
+
+    def wake(self) -> None:
+        """Let :meth:`at` look at its event."""
+        with self._arrived:
+            self._arrived.notify_all()
+
+    def drop(self, position: int) -> None:
+        """Remove the line at a position from the queue."""
+        with self._arrived:
+            del self._lines[position]
 
     async def next(self) -> bytes | None:
         """The next line; None at the end of input. For one reader in one event loop."""

@@ -24,8 +24,9 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 import anvil
 from anvil.interfaces.mcp_server import initialize
 from anvil.interfaces.mcp_server.app import App
+from anvil.interfaces.mcp_server.early_answers import EarlyAnswers
 from anvil.interfaces.mcp_server.progress import ProgressReporter
-from anvil.interfaces.mcp_server.stdio_pipe import MAX_LINE_BYTES
+from anvil.interfaces.mcp_server.stdio_pipe import MAX_LINE_BYTES, StdioPipe
 from anvil.interfaces.mcp_server.tools.docs import TOOLSET
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
 from tests.conftest import PAGES, write
@@ -198,6 +199,113 @@ def test_initialize_is_answered_before_the_sdk_is_there(docs: Path) -> None:
     before, greeted, after = pipe.log.read_text().partition("answered initialize")
     assert greeted and "pydantic" in after and "pydantic" not in before
     pipe.end()
+
+
+@pytest.mark.parametrize("version", initialize.HANDSHAKE_VERSIONS)
+def test_early_answers_are_those_of_the_sdk(docs: Path, version: str) -> None:
+    pipe = Pipe(docs, "--log-level", "debug", PYTHONPROFILEIMPORTTIME="1")
+    pipe.send(INITIALIZE | {"params": {**INITIALIZE["params"], "protocolVersion": version}}, INITIALIZED)
+    pipe.answer(0)
+    requests = [
+        {"method": "tools/list"},
+        *({"method": "tools/call", "params": params} for params in EARLY_CALLS),
+    ]
+
+    def answers(first: int) -> list[Any]:
+        found = []
+        for number, request in enumerate(requests, first):
+            pipe.send({"jsonrpc": "2.0", "id": number, **request})
+            answer = pipe.answer(number)
+            result = answer["result"]
+            if "structuredContent" in result:
+                result["content"][0]["text"] = _steady(json.loads(result["content"][0]["text"]))
+                _steady(result["structuredContent"])
+            found.append({key: value for key, value in answer.items() if key != "id"})
+        return found
+
+    early = answers(1)
+    assert "mcp.server" not in pipe.log.read_text()
+    pipe.send({"jsonrpc": "2.0", "id": 99, "method": "ping"})
+    assert pipe.answer(99)["result"] == {} and "mcp.server" in pipe.log.read_text()
+    for first, later in zip(early, answers(1), strict=True):
+        assert later == first
+    pipe.end()
+
+
+def _steady(value: dict[str, Any]) -> dict[str, Any]:
+    """The value of an answer without what the time makes of it."""
+    value.pop("query_ms", None)
+    value.get("freshness", {}).pop("checked", None)
+    return value
+
+
+EARLY_CALLS: list[dict[str, Any]] = [
+    {"name": "search_docs", "arguments": {"query": "alert", "top_k": 2}},
+    {"name": "search_docs", "arguments": {"query": 3}},
+    {"name": "get_page", "arguments": {"file_path": "no/such.md"}},
+    {"name": "list_pages"},
+]
+
+
+def test_what_is_not_a_plain_request_waits_for_the_sdk(docs: Path) -> None:
+    for request in (
+        {"method": "tools/list", "params": {"cursor": "x"}},
+        {"method": "tools/call", "params": {"name": "list_pages", "_meta": {"progressToken": 1}}},
+        {"method": "tools/call", "params": {"name": "no_such_tool"}},
+        {"method": "tools/call", "params": {"name": "list_pages", "arguments": []}},
+        {"method": "tools/call"},
+    ):
+        assert early(docs, json.dumps({"jsonrpc": "2.0", "id": 1, **request})) is None, request
+    for line in (
+        "",
+        "[]",
+        '{"jsonrpc": "2.0", "id": true, "method": "tools/list"}',
+        '{"jsonrpc": "2.0", "id": null, "method": "tools/list"}',
+        '{"jsonrpc": "1.0", "id": 1, "method": "tools/list"}',
+        '{"jsonrpc": "2.0", "id": "\\ud800", "method": "tools/list"}',
+        '{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"x": NaN}}',
+        '{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "extra": 1}',
+        "[" * 100_000,
+    ):
+        assert early(docs, line) is None, line[:80]
+    assert early(docs, '{"jsonrpc": "2.0", "id": "a", "method": "tools/list", "params": {}}') == "a"
+
+
+def early(docs: Path, line: str) -> Any:
+    """The id of the answer to a line that follows the handshake; None when it stays in the pipe for the SDK."""
+    reading, sending = os.pipe()
+    receiving, writing = os.pipe()
+    opened: list[Any] = []
+    closed = threading.Event()
+    try:
+        pipe = StdioPipe(reading, writing)
+        with anvil.open(docs, provider="none") as target:
+            running = [RunningToolset(TOOLSET, target)]
+            with EarlyAnswers(running, pipe, opened.append, lambda _: closed.set()) as answers:
+                os.write(
+                    sending, b"".join(raw + b"\n" for raw in (b"{}", json.dumps(INITIALIZED).encode(), line.encode()))
+                )
+                os.close(sending)
+                answers.wait()
+            assert len(pipe.unread()) == (2 if opened else 3)
+            if opened:
+                assert closed.wait(10)
+                return json.loads(os.read(receiving, 100_000))["id"]
+            return None
+    finally:
+        os.close(receiving)
+
+
+def test_many_calls_at_once_are_each_answered_once(docs: Path) -> None:
+    pipe = Pipe(docs)
+    pipe.send(
+        INITIALIZE, INITIALIZED, *[call(number, "search_docs", query=f"alert {number}") for number in range(1, 60)]
+    )
+    pipe.stdin.close()
+    answers = [json.loads(line)["id"] for line in pipe.stdout]
+    assert sorted(answers) == list(range(60))
+    assert pipe.process.wait(20) == 0
+    pipe.stdout.close()
 
 
 def test_a_second_initialize_is_the_sdks(chat: Pipe) -> None:
