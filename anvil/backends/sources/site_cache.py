@@ -1,28 +1,27 @@
-"""What is known of the HTML files of a site, by the hash of their bytes, so that an unchanged one is not parsed again.
+"""What is known of the HTML files of a site: by the hash of their bytes, so that an unchanged one is not parsed again,
+and that hash by the signature of the file, so that it is not even read.
 
 The cache is one file in the user's cache folder. It can be deleted at any time.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 from anvil._version import __version__
 from anvil.backends import safe_write, user_dirs
+from anvil.backends.sources.stat_cache import Signature
 from anvil.core.config.schema import SiteOptions
 from anvil.core.site.pages import PageFacts
 
-READER_VERSION = 1
+READER_VERSION = 2
 """Raised when a page of HTML gives other Markdown or other facts."""
-_KINDS = tuple(
-    (str, NoneType) if str(field.type).endswith("None") else {"str": str, "int": int, "bool": bool}[str(field.type)]
-    for field in dataclasses.fields(PageFacts)
-)
+_KINDS = tuple(type(value) for value in PageFacts())
+"""The types of the facts; what is None by default is text or None."""
 
 
 def cache_folder(site: Path) -> Path:
@@ -31,14 +30,28 @@ def cache_folder(site: Path) -> Path:
     return user_dirs.cache() / "sites" / name
 
 
+class KnownFile(NamedTuple):
+    """An HTML file that was read: its signature, the digest of it and of its Markdown
+    (:func:`anvil.core.site.reading.digest_of`), and the path and signature of this Markdown if the site has it.
+    ``linked``: the path of the Markdown that the page links to."""
+
+    signature: Signature
+    digest: str
+    linked: str | None
+    twin: str | None
+    twin_signature: Signature | None
+
+
 class SiteCache:
-    """Hash of a file's bytes -> what it says about its page. ``rules`` that read other content start an empty cache."""
+    """Hash of a file's bytes -> what it says about its page; path of a file -> its hash. ``options`` that read other
+    content start an empty cache."""
 
     def __init__(self, file: Path, options: SiteOptions) -> None:
         self._file = file
         self._head = [__version__, READER_VERSION, list(options.content), list(options.ignore)]
         self._known: dict[str, PageFacts] = {}
         self._used: dict[str, PageFacts] = {}
+        self._files: dict[str, KnownFile] = {}
         self._load()
 
     def _load(self) -> None:
@@ -46,12 +59,23 @@ class SiteCache:
             stored = json.loads(self._file.read_bytes())
             if stored["head"] == self._head:
                 self._known = {digest: _facts(values) for digest, values in stored["pages"].items()}
+                self._files = {path: _file(values) for path, values in stored["files"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            self._known = {}  # missing, of another version, or damaged: the pages are read
+            self._known, self._files = {}, {}  # missing, of another version, or damaged: the pages are read
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no page is known."""
+        return not self._known and not self._used
+
+    @property
+    def files(self) -> Mapping[str, KnownFile]:
+        """The files whose signature tells their content."""
+        return self._files
 
     def get(self, digest: str) -> PageFacts | None:
         """What is known of a file with these bytes."""
-        facts = self._known.get(digest)
+        facts = self._known.get(digest) or self._used.get(digest)
         if facts is not None:
             self._used[digest] = facts
         return facts
@@ -60,14 +84,15 @@ class SiteCache:
         """Remember a file."""
         self._used[digest] = facts
 
-    def save(self) -> None:
-        """Write what was used since the last call, if it differs. A folder that cannot be written has no cache."""
-        if self._used.keys() == self._known.keys():
-            self._used = {}
+    def save(self, files: Mapping[str, KnownFile]) -> None:
+        """Write what was used since the last call and the signatures, if they differ. A folder that cannot be written
+        has no cache."""
+        is_same = self._used.keys() == self._known.keys() and files == self._files
+        self._known, self._used, self._files = self._used, {}, dict(files)
+        if is_same:
             return
-        self._known, self._used = self._used, {}
-        pages = {digest: dataclasses.astuple(facts) for digest, facts in sorted(self._known.items())}
-        text = json.dumps({"head": self._head, "pages": pages}, ensure_ascii=True, separators=(",", ":"))
+        stored = {"head": self._head, "pages": dict(sorted(self._known.items())), "files": dict(sorted(files.items()))}
+        text = json.dumps(stored, ensure_ascii=True, separators=(",", ":"))
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             safe_write.write_file(self._file, text, replace=True, flush=False)
@@ -76,6 +101,12 @@ class SiteCache:
 
 
 def _facts(values: list[Any]) -> PageFacts:
-    if len(values) != len(_KINDS) or not all(map(isinstance, values, _KINDS)):
-        raise ValueError("not what this version writes")
-    return PageFacts(*values)
+    for value, kind in zip(values, _KINDS, strict=True):
+        if type(value) is not kind and (kind is not type(None) or type(value) is not str):
+            raise ValueError("not what this version writes")
+    return PageFacts._make(values)
+
+
+def _file(values: list[Any]) -> KnownFile:
+    signature, digest, linked, twin, twin_signature = values
+    return KnownFile(tuple(signature), str(digest), linked, twin, twin_signature and tuple(twin_signature))

@@ -12,35 +12,45 @@ import json
 import os
 import tempfile
 import threading
-import zlib
+import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
-from anvil.backends.sources import site_readers
 from anvil.backends.sources.document_source import DocumentSource
 from anvil.backends.sources.site import EPOCH, hash_path
-from anvil.backends.sources.site_cache import SiteCache, cache_folder
+from anvil.backends.sources.site_cache import KnownFile, SiteCache, cache_folder
+from anvil.backends.sources.stat_cache import Signature, is_stable, signature, written_back
 from anvil.core import staleness
 from anvil.core.canonical_json import canonical
 from anvil.core.config.schema import SiteOptions, SourceOptions
 from anvil.core.git.objects import blob_id
-from anvil.core.html.content import PageRules
 from anvil.core.pluralize import counted
-from anvil.core.site import addresses, pages, reading, sitemap, sources
+from anvil.core.site import addresses, pages, sitemap, sources
 from anvil.core.site.pages import PageFacts, SitePage
 from anvil.errors import SourceError
 from anvil.models.documents import Document, Progress, Scan, Skipped, silent
 
+if TYPE_CHECKING:
+    from anvil.backends.sources import site_readers
+    from anvil.core.html.content import PageRules
+    from anvil.core.markdown.rendered_anchors import Heading
+
 ENDINGS = (".html", ".htm", ".xhtml")
 MAX_ROUNDS = 3
 """Attempts to read a site that changes while it is read."""
+QUIET_S = 0.5
+"""How long the files of a site that changed stay the same before they are read again."""
+MAX_WAIT_S = 120.0
+"""How long a build waits for the generator."""
 MAX_DECLARED_BYTES = 1_000_000
 """Bytes of ``versions.json``."""
+MAX_SINGLE_READS = 32
+"""Pages that are read again one by one. If more are asked for, all others are read by several processes."""
+_NO_BLOBS: Mapping[str, str] = {}
 MIN_SHARE_MAPPED = 0.5
 """The share of pages that must have a source in a documentation folder that nobody named."""
-_Signature = tuple[int, int, int]
 
 
 class _Text(NamedTuple):
@@ -51,11 +61,19 @@ class _Text(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    """The files of a site: path -> signature; and what is left out before it is read."""
+    """The files of a site: path -> signature; and what is left out before it is read. ``young``: files that were
+    changed so shortly before that their signature does not tell their content. ``fresh``: those of them, and others,
+    whose content may change through mapped memory without a change of their signature."""
 
-    html: dict[str, _Signature]
-    others: dict[str, _Signature]
+    html: dict[str, Signature]
+    others: dict[str, Signature]
     left_out: tuple[Skipped, ...]
+    young: frozenset[str] = frozenset()
+    fresh: frozenset[str] = frozenset()
+
+    def is_same(self, other: _Listing | None) -> bool:
+        """Whether both have the same files."""
+        return other is not None and self[:3] == other[:3]
 
 
 class SiteFolder:
@@ -83,10 +101,10 @@ class SiteFolder:
                 f"There is no folder {folder}. Build the site first, and name the folder that the generator writes, "
                 "such as site, build, public or _build/html."
             )
-        from anvil.core.html import content
+        if options.content or options.ignore:
+            from anvil.core.html import content
 
-        self._rules = PageRules(options.content, options.ignore)
-        content.validate(self._rules)
+            content.validate(content.PageRules(options.content, options.ignore))
         self.folder = folder
         self._options = options
         self._tree = tree
@@ -97,7 +115,8 @@ class SiteFolder:
         self._lock = threading.RLock()
         self._cache = SiteCache(cache_folder(folder) / "pages.json", options)
         self._listing: _Listing | None = None
-        self._hashes: dict[str, str] = {}
+        self._files: Mapping[str, KnownFile] = self._cache.files
+        self._missed = 0
         self._texts: dict[str, _Text] = {}
         self._spool: IO[bytes] | None = None
         self._pages: dict[str, SitePage] = {}
@@ -129,18 +148,40 @@ class SiteFolder:
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         with self._lock:
-            for _ in range(MAX_ROUNDS):
-                listing = self._list()
-                blobs = self._tree.scan().entries if self._tree else {}
-                if self._listing is not None and listing == self._listing and blobs is self._blobs:
+            for number in range(MAX_ROUNDS):
+                listing = self._list() if self._listing is None and not number else self._settled()
+                blobs = self._tree.scan().entries if self._tree else _NO_BLOBS
+                if not listing.young and listing.is_same(self._listing) and blobs is self._blobs:
                     return self._scan
                 facts = self._read_all(listing)
-                if self._list() == listing:
-                    self._cache.save()
+                if self._list().is_same(listing):
+                    self._cache.save(_lasting(self._files, listing.fresh))
                     self._choose(listing, facts, blobs)
                     self._listing, self._blobs = listing, blobs
                     return self._scan
             raise SourceError(f"The site in {self.folder} changes while it is read. Try again when it is built.")
+
+    def _settled(self) -> _Listing:
+        """The files of a site that was read before. If they are others, a generator may still write them, and may have
+        emptied the folder first: then this waits until they stay the same."""
+        last, patient_until = self._listing, time.monotonic() + MAX_WAIT_S
+        same_since = 0.0
+        while True:
+            try:
+                listing = self._list()
+            except SourceError:
+                if time.monotonic() > patient_until:
+                    raise
+                last = None
+            else:
+                now = time.monotonic()
+                if not listing.is_same(last):
+                    last, same_since = listing, now
+                elif now - same_since >= QUIET_S:
+                    return listing
+                elif now > patient_until:
+                    raise SourceError(f"The site in {self.folder} is being written. Try again when it is built.")
+            time.sleep(QUIET_S / 5)
 
     _blobs: Mapping[str, str] | None = None
 
@@ -171,7 +212,7 @@ class SiteFolder:
                 title=page.facts.title or path,
                 url=page.url,
                 metadata=_metadata(page),
-                headings=tuple((level, anchor, title) for level, anchor, title in headings),
+                headings=headings,
                 fingerprint=fingerprint,
             )
 
@@ -190,9 +231,12 @@ class SiteFolder:
     # --- files -----------------------------------------------------------------------------------------------
 
     def _list(self) -> _Listing:
-        html: dict[str, _Signature] = {}
-        others: dict[str, _Signature] = {}
+        html: dict[str, Signature] = {}
+        others: dict[str, Signature] = {}
         left_out: list[Skipped] = []
+        young: set[str] = set()
+        fresh: set[str] = set()
+        began_ns = time.time_ns()
         for path, entry in _files(self.folder, ""):
             if entry.is_symlink():
                 if path.lower().endswith(ENDINGS) or entry.is_dir():
@@ -211,77 +255,95 @@ class SiteFolder:
             if is_html and state.st_size > self._limit:
                 left_out.append(Skipped(path, f"it is larger than {self._limit:,} bytes (source.max_file_bytes)"))
                 continue
-            (html if is_html else others)[path] = (state.st_size, state.st_mtime_ns, state.st_ino)
+            (html if is_html else others)[path] = signature(state)
+            if written_back(state) >= began_ns:
+                fresh.add(path)
+                if not is_stable(state, began_ns):
+                    young.add(path)
         if not html:
             raise SourceError(
                 f"{self.folder} has no HTML page. Build the site first, and name the folder that the generator writes, "
                 "such as site, build, public or _build/html."
             )
-        return _Listing(html, others, tuple(left_out))
+        return _Listing(html, others, tuple(left_out), frozenset(young), frozenset(fresh))
 
     def _bytes(self, path: str) -> bytes:
         return (self.folder / path).read_bytes()
 
     def _read_all(self, listing: _Listing) -> dict[str, PageFacts]:
-        """The facts about all files. Those that are not in the cache are read."""
+        """The facts about all files. Those whose signature or bytes are not in the cache are parsed."""
         facts: dict[str, PageFacts] = {}
         unknown: list[tuple[str, str | None]] = []
+        before, self._files = self._files, {}
+        by_name = _twins(listing)
         for path in sorted(listing.html):
-            twin = self._twin(path, listing)
-            try:
-                digest = reading.digest_of(self._bytes(path), None if twin is None else self._bytes(twin))
-            except OSError as error:
-                facts[path] = PageFacts(problem=f"it cannot be read ({error.strerror})")
+            file = before.get(path)
+            if file is None or not _is_current(file, path, by_name.get(path), listing):
+                file = None if self._cache.is_empty else self._hashed(path, by_name.get(path), listing)
+            known = self._cache.get(file.digest) if file is not None else None
+            if file is None or known is None:
+                unknown.append((path, by_name.get(path)))
                 continue
-            known = self._cache.get(digest)
-            if known is None:
-                unknown.append((path, twin))
-            else:
-                facts[path], self._hashes[path] = known, digest
+            facts[path], self._files[path] = known, file
+            if path in before and before[path].digest != file.digest:
                 self._texts.pop(path, None)
-        for done, answer in enumerate(site_readers.read_all(self.folder, unknown, self._rules)):
-            self._progress("reading the site", done, len(unknown))
-            facts[answer.path] = self._keep(answer)
         if unknown:
+            from anvil.backends.sources import site_readers  # it imports the HTML parser
+
+            for done, answer in enumerate(site_readers.read_all(self.folder, unknown, self._rules())):
+                self._progress("reading the site", done, len(unknown))
+                facts[answer.path] = answer.facts
+                if answer.digest:
+                    self._cache.put(answer.digest, answer.facts)
+                    self._files[answer.path] = _known_file(answer, answer.path, listing)
+                    self._store(answer.path, answer.text)
             self._progress("reading the site", len(unknown), len(unknown))
         return facts
 
-    def _keep(self, answer: site_readers.Answer) -> PageFacts:
-        if answer.read is None:
-            return PageFacts(problem="it was deleted while the site was read")
-        self._cache.put(answer.digest, answer.read.facts)
-        self._hashes[answer.path] = answer.digest
-        if answer.read.markdown:
-            self._store(answer.path, answer.read.markdown, answer.read.headings)
-        return answer.read.facts
+    def _hashed(self, path: str, twin: str | None, listing: _Listing) -> KnownFile | None:
+        from anvil.backends.sources import site_readers
 
-    def _twin(self, path: str, listing: _Listing) -> str | None:
-        """The path of the Markdown that the site has of a page."""
-        twin = path.rpartition(".")[0] + ".md"
-        return twin if twin in listing.others else None
+        try:
+            return _known_file(site_readers.load(self.folder, path, twin), path, listing)
+        except OSError:
+            return None  # reading it tells the reason
+
+    def _rules(self) -> PageRules:
+        from anvil.core.html.content import PageRules
+
+        return PageRules(self._options.content, self._options.ignore)
 
     # --- texts -----------------------------------------------------------------------------------------------
 
-    def _store(self, path: str, markdown: str, headings: object) -> None:
+    def _store(self, path: str, text: bytes) -> None:
         if self._spool is None:
             self._spool = tempfile.TemporaryFile(prefix="anvil-site-")  # noqa: SIM115 - closed by close()
-        data = zlib.compress(json.dumps([markdown, headings], ensure_ascii=True).encode("ascii"), 1)
-        self._texts[path] = _Text(self._spool.seek(0, os.SEEK_END), len(data))
-        self._spool.write(data)
+        if text:
+            self._texts[path] = _Text(self._spool.seek(0, os.SEEK_END), len(text))
+            self._spool.write(text)
 
-    def _text_of(self, path: str) -> tuple[str, list[tuple[int, str, str]]] | None:
+    def _text_of(self, path: str) -> tuple[str, tuple[Heading, ...]] | None:
         """The Markdown and headings of a page as it was scanned; None when its file is another now."""
         if path not in self._texts:
             assert self._listing is not None
-            answer = site_readers.read_one(self.folder, path, self._twin(path, self._listing), self._rules)
-            if answer.read is None or answer.digest != self._hashes[path]:
+            self._missed += 1
+            is_bulk = self._missed > MAX_SINGLE_READS  # all pages are asked for, as after a change of the chunking
+            paths = sorted({page.file for page in self._pages.values()} - self._texts.keys()) if is_bulk else [path]
+            from anvil.backends.sources import site_readers
+
+            by_name = _twins(self._listing)
+            files = [(each, by_name.get(each)) for each in paths]
+            for answer in site_readers.read_all(self.folder, files, self._rules()):
+                if answer.digest and answer.digest == self._files[answer.path].digest:
+                    self._store(answer.path, answer.text)
+            if path not in self._texts:
                 return None
-            self._store(path, answer.read.markdown, answer.read.headings)
         at = self._texts[path]
         assert self._spool is not None
         self._spool.seek(at.start)
-        markdown, headings = json.loads(zlib.decompress(self._spool.read(at.size)))
-        return markdown, headings
+        from anvil.backends.sources import site_readers
+
+        return site_readers.unpacked(self._spool.read(at.size))
 
     def close(self) -> None:
         """Delete the temporary file."""
@@ -413,6 +475,44 @@ def _files(folder: Path, start: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
                     waiting.append((entry.path, f"{path}/"))
             else:
                 yield path, entry
+
+
+def _twins(listing: _Listing) -> dict[str, str]:
+    """HTML file -> the Markdown with the same address: ``guide.md`` or ``guide.html.md`` of ``guide.html``, and
+    ``guide.md`` or ``guide/index.md`` of ``guide/index.html``. Sites with a ``llms.txt`` have it there."""
+    by_address: dict[str, list[str]] = {}
+    for path in listing.others:
+        if path.endswith(".md"):
+            by_address.setdefault(addresses.key(path.removesuffix(".md")), []).append(path)
+    if not by_address:
+        return {}
+    twins = {}
+    for path in listing.html:
+        candidates = by_address.get(addresses.key(path), ())
+        beside = path.rpartition(".")[0] + ".md"
+        if candidates:
+            twins[path] = beside if beside in candidates else min(candidates)
+    return twins
+
+
+def _known_file(read: site_readers.Loaded | site_readers.Answer, path: str, listing: _Listing) -> KnownFile:
+    signature = None if read.twin is None else listing.others.get(read.twin)
+    return KnownFile(listing.html[path], read.digest, read.linked, read.twin, signature)
+
+
+def _is_current(file: KnownFile, path: str, twin: str | None, listing: _Listing) -> bool:
+    """Whether a file and its Markdown are those that were read, by their signatures. ``twin``: the Markdown with the
+    same name."""
+    used = file.linked if file.linked in listing.others else twin
+    signature = None if used is None else listing.others[used]
+    return (file.signature, file.twin, file.twin_signature) == (listing.html[path], used, signature) and (
+        path not in listing.young and used not in listing.young
+    )
+
+
+def _lasting(files: Mapping[str, KnownFile], fresh: Collection[str]) -> dict[str, KnownFile]:
+    """The files without those whose signature does not tell their content for good."""
+    return {path: file for path, file in files.items() if path not in fresh and file.twin not in fresh}
 
 
 def _is_about_pages(path: str) -> bool:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import queue
+import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from anvil.backends.child_process import ChildProcess, take_over_pipes, write_message
 from anvil.core.html.content import PageRules
 from anvil.core.markdown.rendered_anchors import Heading
 from anvil.core.site import reading
 from anvil.core.site.pages import PageFacts
-from anvil.core.site.reading import ReadFile
 
 MIN_FILES = 400
 """Fewer files are read by this process, since starting others takes longer."""
@@ -28,25 +27,74 @@ _LINE_BYTES = 1000
 _CLOSE_TIMEOUT_S = 5.0
 
 
+class Loaded(NamedTuple):
+    """The bytes of a file of a site and of its Markdown. ``linked``: the path of the Markdown that it links to, if that
+    is a file. ``twin``: the path of the one that was read."""
+
+    data: bytes
+    said: bytes | None
+    linked: str | None
+    twin: str | None
+
+    @property
+    def digest(self) -> str:
+        """The hash of both."""
+        return reading.digest_of(self.data, self.said)
+
+
 class Answer(NamedTuple):
-    """A file that was read: the digest of the bytes that were read, and what they say; None for a missing file."""
+    """A file that was read: the digest of the bytes that were read, and what they say. ``text`` has its Markdown and
+    headings, see :func:`unpacked`; it is empty for a page without text. ``linked`` and ``twin`` as in :class:`Loaded`.
+    A file that cannot be read has a problem and no digest."""
 
     path: str
     digest: str
-    read: ReadFile | None
+    facts: PageFacts
+    linked: str | None = None
+    twin: str | None = None
+    text: bytes = b""
+
+
+def load(folder: Path, path: str, twin: str | None) -> Loaded:
+    """Read the bytes of a file of a site, and those of its Markdown: of the one that it links to, else of ``twin``.
+    Raises :class:`OSError` when the file cannot be read."""
+    data = (folder / path).read_bytes()
+    linked = next((each for each in reading.linked_twins(data, path) if _is_inside(folder, each)), None)
+    for candidate in (linked, twin):
+        if candidate is not None:
+            with suppress(OSError):  # deleted since it was listed
+                return Loaded(data, (folder / candidate).read_bytes(), linked, candidate)
+    return Loaded(data, None, linked, None)
+
+
+def _is_inside(folder: Path, path: str) -> bool:
+    """Whether a path is a file that no link leads to."""
+    real = os.path.realpath(folder)
+    file = os.path.join(real, *path.split("/"))
+    return os.path.isfile(file) and os.path.realpath(file) == file
 
 
 def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> Answer:
-    """Read a file of a site, with its Markdown at ``twin``."""
+    """Read a file of a site. ``twin``: the path of the Markdown with the same name."""
     try:
-        data = (folder / path).read_bytes()
-    except OSError:
-        return Answer(path, "", None)
-    try:
-        said = None if twin is None else (folder / twin).read_bytes()
-    except OSError:  # deleted since it was listed
-        said = None
-    return Answer(path, reading.digest_of(data, said), reading.read_file(data, said, rules))
+        loaded = load(folder, path, twin)
+    except FileNotFoundError:
+        return Answer(path, "", PageFacts(problem="it was deleted while the site was read"))
+    except OSError as error:
+        return Answer(path, "", PageFacts(problem=f"it cannot be read ({error.strerror})"))
+    read = reading.read_file(loaded.data, loaded.said, rules)
+    text = _packed(read) if read.markdown else b""
+    return Answer(path, loaded.digest, read.facts, loaded.linked, loaded.twin, text)
+
+
+def _packed(read: reading.ReadFile) -> bytes:
+    return zlib.compress(json.dumps([read.markdown, read.headings]).encode("ascii"), 1)
+
+
+def unpacked(text: bytes) -> tuple[str, tuple[Heading, ...]]:
+    """The Markdown of a page and its headings."""
+    markdown, headings = json.loads(zlib.decompress(text))
+    return markdown, tuple(Heading(*each) for each in headings)
 
 
 def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageRules) -> Iterator[Answer]:
@@ -67,7 +115,7 @@ def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageR
             try:
                 child.send({"folder": str(folder.absolute()), "rules": rules, "files": batch})
                 _, data = child.receive(_LINE_BYTES)
-                return [_answer(values) for values in json.loads(data or b"")]
+                return _answers(data or b"")
             except (OSError, EOFError, ValueError):  # it was killed
                 return [read_one(folder, path, twin, rules) for path, twin in batch]
             finally:
@@ -80,23 +128,22 @@ def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageR
                 yield from answers
 
 
-def _answer(values: list[Any]) -> Answer:
-    path, digest, read = values
-    if read is None:
-        return Answer(path, digest, None)
-    facts, markdown, headings = read
-    return Answer(path, digest, ReadFile(PageFacts(*facts), markdown, tuple(Heading(*each) for each in headings)))
+def _answers(data: bytes) -> list[Answer]:
+    """A message with answers: a line of JSON, then the texts."""
+    line, _, texts = data.partition(b"\n")
+    answers, at = [], 0
+    for path, digest, facts, linked, twin, size in json.loads(line):
+        answers.append(Answer(path, digest, PageFacts(*facts), linked, twin, texts[at : at + size]))
+        at += size
+    return answers
 
 
 def main() -> None:
     """Answer the requests of :func:`read_all` until its pipe is closed."""
-    requests, answers = take_over_pipes()
+    requests, pipe = take_over_pipes()
     for request in requests:
         rules = PageRules(*(tuple(selectors) for selectors in request["rules"]))
         folder = Path(request["folder"])
-        values = []
-        for path, twin in request["files"]:
-            answer = read_one(folder, path, twin, rules)
-            read = answer.read and [dataclasses.astuple(answer.read.facts), answer.read.markdown, answer.read.headings]
-            values.append([path, answer.digest, read])
-        write_message(answers, {}, json.dumps(values).encode("ascii"))
+        answers = [read_one(folder, path, twin, rules) for path, twin in request["files"]]
+        line = json.dumps([[*answer[:-1], len(answer.text)] for answer in answers])
+        write_message(pipe, {}, b"".join((line.encode("ascii"), b"\n", *(answer.text for answer in answers))))

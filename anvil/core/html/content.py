@@ -73,7 +73,8 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
         roots = _outermost(parser.select(tree, selector))
         if roots:
             break
-    left_out = parser.select(tree, _ignored(rules.ignore, generator))
+    ignored = _ignored(rules.ignore, generator)
+    left_out = [element for root in roots for element in parser.select(root, ignored)]
     around = _around(roots)
     skipped = parser.ids([element for element in left_out if element.mem_id not in around])
     return Content(tuple(roots), skipped | _anchor_links(roots))

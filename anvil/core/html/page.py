@@ -23,8 +23,8 @@ _SCRIPTS = "script[src], script[type=module]"
 class PageContent:
     """A page as readers see it, and what its head says.
 
-    ``markdown`` has the content. ``headings`` are (level, id, text) in order. ``canonical``, ``edit_url``, ``refresh``
-    and ``markdown_twin`` are addresses as the page has them, or None. ``noindex``: search engines may not index it.
+    ``markdown`` has the content. ``headings`` are (level, id, text) in order. ``canonical``, ``edit_url`` and
+    ``refresh`` are addresses as the page has them, or None. ``noindex``: search engines may not index it.
     ``shell``: scripts make its content, so its HTML has none. ``word_count``: words of the content, and ``own_words``:
     those outside of its links and headings. ``frames``: it is a set of frames.
     """
@@ -40,7 +40,6 @@ class PageContent:
     canonical: str | None = None
     edit_url: str | None = None
     refresh: str | None = None
-    markdown_twin: str | None = None
     noindex: bool = False
     shell: bool = False
     frames: bool = False
@@ -54,20 +53,20 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
     content = content_of(tree, rules, generator)
     converted = markdown.to_markdown(content)
     word_count = len(word_lists.words(converted.markdown))
+    head = _Head(tree)
     return PageContent(
         title=_title(tree, converted.headings),
         markdown=converted.markdown,
         headings=converted.headings,
         generator=generator.name,
         language=_attribute(tree, "html", "lang") or "",
-        description=_meta(tree, "description"),
+        description=head.meta("description"),
         word_count=word_count,
         own_words=len(word_lists.words(_LINK_OR_HEADING.sub("", converted.markdown))),
         canonical=_attribute(tree, "link[rel~=canonical i]", "href"),
         edit_url=_edit_url(tree, (*generator.edit, *GENERIC.edit)),
-        refresh=_refresh(tree),
-        markdown_twin=_attribute(tree, "link[rel~=alternate i][type='text/markdown' i]", "href"),
-        noindex=any("noindex" in _meta(tree, name).lower() or _meta(tree, name).lower() == "none" for name in _ROBOTS),
+        refresh=_refresh(head.meta("refresh", "http-equiv")),
+        noindex=any("noindex" in said or said == "none" for said in (head.meta(name).lower() for name in _ROBOTS)),
         shell=word_count == 0 and parser.first(tree, _SCRIPTS) is not None,
         frames=parser.first(tree, "frameset") is not None,
     )
@@ -93,8 +92,18 @@ def _attribute(tree: Tree, selector: str, name: str) -> str | None:
     return value.strip() or None if value else None
 
 
-def _meta(tree: Tree, name: str) -> str:
-    return " ".join((_attribute(tree, f"meta[name='{name}' i]", "content") or "").split())
+class _Head:
+    """The ``<meta>`` elements of a page."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._metas = [element.attributes for element in parser.select(tree, "meta")]
+
+    def meta(self, name: str, key: str = "name") -> str:
+        """The content of the first one with this name."""
+        for attributes in self._metas:
+            if (attributes.get(key) or "").lower() == name:
+                return " ".join((attributes.get("content") or "").split())
+        return ""
 
 
 def _title(tree: Tree, headings: tuple[Heading, ...]) -> str:
@@ -108,13 +117,14 @@ def _title(tree: Tree, headings: tuple[Heading, ...]) -> str:
     return parts[0] or title
 
 
-def _refresh(tree: Tree) -> str | None:
-    value = _attribute(tree, "meta[http-equiv=refresh i]", "content")
+def _refresh(value: str) -> str | None:
     match = _REFRESH.match(value) if value else None
     return match[1].strip() or None if match else None
 
 
 def _edit_url(tree: Tree, selectors: tuple[str, ...]) -> str | None:
+    if parser.first(tree, ", ".join(selectors)) is None:  # most pages: one pass tells
+        return None
     for selector in selectors:
         target = _attribute(tree, selector, "href")
         if target and not target.startswith("#"):

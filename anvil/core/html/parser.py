@@ -6,8 +6,10 @@ a tree, only skipped in walks, because a removed one leaves pointers behind.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Container, Iterator, Sequence
+from itertools import accumulate
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
@@ -21,19 +23,35 @@ MAX_DEPTH = 1_000
 """Elements inside each other. Browsers stop at about 512. The parser's time grows with the depth of each element."""
 MAX_OPEN_FORMATS = 50
 """``<b>``, ``<a>`` and the like inside each other. The parser repeats those that are open in each paragraph."""
-_MIN_DEEP = 5 * MAX_DEPTH
+_MIN_DEEP_TAGS = 20_000
+_MIN_FORMAT_TAGS = 5_000
+"""Pages with fewer tags are parsed however deep they are: it takes two seconds at most."""
 _DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.I)
 _DECLARED_BYTES = 4096
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
-_TAG = re.compile(rb"<(/?)(!--|[A-Za-z][A-Za-z0-9:-]*)")
-_RAW = frozenset(b"!-- script style textarea title xmp".split())
-"""Elements whose content is text, and comments."""
-_NEVER_DEEP = frozenset(
-    b"area base br col embed hr img input link meta param source track wbr p li dt dd tr td th tbody thead tfoot "
-    b"option optgroup html head body rb rt rp rtc colgroup caption".split()
+_STEPS = {b"": 1, b"/": -1}
+_NAME_END = rb"(?![a-z0-9:-])"  # this and the patterns below are for HTML in lower case
+_RAW = re.compile(
+    rb"<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style|textarea|title|xmp)%b.*?(?:</\1%b|\Z)" % (_NAME_END, _NAME_END), re.S
 )
-"""Elements without content, and those that the next one of their kind ends."""
-_FORMATS = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
+"""Comments, and elements whose content is text."""
+_FOREIGN = re.compile(rb"<(?:svg|math)" + _NAME_END)
+"""The begin of a drawing or a formula. Elements in it that are raw elsewhere have elements."""
+_MAX_HIDDEN = 1_000
+"""Tags in raw elements after the begin of the first drawing that may be taken for text."""
+_DEEP = re.compile(
+    rb"<(?!/?(?:area|b(?:ase|r|ody)|c(?:ol(?:group)?|aption)|d[dt]|embed|h(?:r|tml|ead)|i(?:mg|nput)|li(?:nk)?|meta|"
+    rb"opt(?:ion|group)|p(?:aram)?|r(?:b|p|tc?)|source|t(?:rack|[rdh]|body|head|foot)|wbr)%b)(/?)[a-z]" % _NAME_END
+)
+"""Tags, without those of elements that have no content, or that the next one of their kind ends. Their names are
+grouped by their first letters because all of them are tried at each tag."""
+_FORMATS = re.compile(rb"<(/?)(?:a|b(?:ig)?|code|em|font|i|nobr|s(?:mall|trike|trong)?|tt|u)" + _NAME_END)
+_DRAWN = re.compile(
+    rb"<(/?)(svg|g|path|circle|rect|line|polyline|polygon|ellipse|use|stop|image|text|tspan|defs|lineargradient|"
+    rb"radialgradient|clippath|mask|marker|symbol|pattern|animate)" + _NAME_END + rb"""[^<>"']*"""
+    rb"""(?:"[^"<>]*"[^<>"']*|'[^'<>]*'[^<>"']*)*>|</?[a-z]"""
+)
+"""Tags in a drawing, and the begin of other tags."""
 
 
 class Unreadable(ValueError):
@@ -57,32 +75,60 @@ def decoded(data: bytes) -> str:
 
 def parse(html: bytes | str) -> Tree:
     """The tree of a page, or of a part of one. Raises :class:`Unreadable` for tags that are too deep."""
-    text = html if isinstance(html, str) else decoded(html)
-    data = text.encode("utf-8", "replace")
-    if data.count(b"<") >= _MIN_DEEP:
-        _ensure_shallow(data)
-    return LexborHTMLParser(data.decode("utf-8"))
+    text = decoded(html) if isinstance(html, bytes) else html.encode("utf-8", "replace").decode("utf-8")
+    tags = text.count("<")
+    if tags >= _MIN_FORMAT_TAGS:
+        _ensure_shallow(text.encode("utf-8"), tags)
+    return LexborHTMLParser(text)
 
 
-def _ensure_shallow(data: bytes) -> None:
-    depth = formats = at = 0
-    while match := _TAG.search(data, at):
-        at = match.end()
-        name = match[2].lower()
-        if name in _RAW and not match[1]:
-            at = data.find(b"</" + match[2], at) if name != b"!--" else data.find(b"-->", at)
-            if at < 0:
-                return  # the rest is its text
-            continue
-        if name in _NEVER_DEEP:
-            continue
-        step = -1 if match[1] else 1
-        depth = max(0, depth + step)
-        if name in _FORMATS:
-            formats = max(0, formats + step)
-        if depth > MAX_DEPTH or formats > MAX_OPEN_FORMATS:
-            limit = MAX_DEPTH if depth > MAX_DEPTH else MAX_OPEN_FORMATS
+def _ensure_shallow(data: bytes, tags: int) -> None:
+    bare = _without_raw(data.lower())
+    limits = ((_FORMATS, MAX_OPEN_FORMATS), (_DEEP, MAX_DEPTH))
+    for tag, limit in limits if tags >= _MIN_DEEP_TAGS else limits[:1]:
+        if _depth(bare, tag) > limit and _depth(_without_empty(bare), tag) > limit:
             raise Unreadable(f"its HTML has more than {limit:,} elements inside each other")
+
+
+def _depth(data: bytes, tag: re.Pattern[bytes]) -> int:
+    """How deep tags get. End tags without a begin do not count."""
+    depths = [0, *accumulate(map(_STEPS.__getitem__, tag.findall(data)))]
+    return max(map(operator.sub, depths, accumulate(depths, min))) if min(depths) else max(depths)
+
+
+def _without_raw(data: bytes) -> bytes:
+    """HTML without comments and elements whose content is text. In a drawing those have elements, so there a page may
+    have few tags in them; the others are kept."""
+    foreign = _FOREIGN.search(data)
+    start = len(data) if foreign is None else foreign.start()
+    hidden = 0
+
+    def kept(raw: re.Match[bytes]) -> bytes:
+        nonlocal hidden
+        if raw[1] is None or raw.start() < start:
+            return b""
+        hidden += raw[0].count(b"<") - 2
+        return b"" if hidden <= _MAX_HIDDEN else raw[0]
+
+    return _RAW.sub(kept, data)
+
+
+def _without_empty(data: bytes) -> bytes:
+    """HTML without the elements of drawings that have no content, such as ``<path/>``."""
+    inside = 0
+
+    def kept(tag: re.Match[bytes]) -> bytes:
+        nonlocal inside
+        if tag[2] is None:  # it may end the drawing
+            inside = 0
+        elif tag[2] == b"svg":
+            if not tag[0].endswith(b"/>"):
+                inside = max(0, inside + (-1 if tag[1] else 1))
+        elif inside and tag[0].endswith(b"/>"):
+            return b""
+        return tag[0]
+
+    return _DRAWN.sub(kept, data)
 
 
 def select(root: Tree | Element, selector: str) -> list[Element]:

@@ -77,11 +77,13 @@ def derived_terms(text: str) -> str:
     terms: set[str] = set()
     whole = set(words(text))
     for word in whole:
-        if not word.isascii():
+        if word.isascii():
+            if word.islower() and word.isalpha():  # nearly all words
+                continue
+            terms.update(part.lower() for part in compound_parts(word) if len(part) > 1)
+        else:
             for run in _RUN.findall(word):
                 terms.update(pairs(run), run)
-        elif parts := compound_parts(word):
-            terms.update(part.lower() for part in parts if len(part) > 1)
     if terms:
         terms.difference_update(map(str.lower, whole))
     return " ".join(sorted(terms))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -33,8 +32,7 @@ _LEADS_TO = re.compile(r"^(it leads to|its canonical address is) .*")
 _LISTING = re.compile(r"(?:.*/)?(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)")
 
 
-@dataclass(frozen=True, slots=True)
-class PageFacts:
+class PageFacts(NamedTuple):
     """What decides about an HTML file. Addresses are as the page has them. ``digest`` is the SHA-256 (hex) of what is
     indexed of it. ``problem``: why it cannot be read."""
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import html
+import posixpath
+import re
 from typing import NamedTuple
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from anvil.core.canonical_json import canonical
 from anvil.core.html import parser, words
@@ -20,6 +24,32 @@ class ReadFile(NamedTuple):
     facts: PageFacts
     markdown: str
     headings: tuple[Heading, ...]
+
+
+_TWIN_LINK = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b[^>]{0,500}>", re.I)
+_HREF = re.compile(rb"\shref\s*=\s*(?:\"([^\">]*)\"|'([^'>]*)'|([^\s\"'>]+))", re.I)
+MAX_FOLDERS_ABOVE = 4
+"""Folders of an address in which the site may be published."""
+
+
+def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
+    """The paths at which the Markdown may be that an HTML file names: ``<link rel=alternate type="text/markdown">``.
+
+    The address may begin with folders in which the site is published, so there are several.
+    """
+    link = _TWIN_LINK.search(data) if b"text/markdown" in data else None
+    target = _HREF.search(link[0]) if link else None
+    if target is None:
+        return ()
+    href = html.unescape((target[1] or target[2] or target[3] or b"").decode("utf-8", "replace"))
+    try:
+        address = unquote(urlsplit(urljoin(f"https://site.invalid/{quote(path)}", href)).path)
+    except ValueError:
+        return ()
+    parts = posixpath.normpath(address).strip("/").split("/")
+    if not parts[-1].endswith(".md") or ".." in parts or "\0" in address:
+        return ()
+    return tuple("/".join(parts[above:]) for above in range(min(len(parts), MAX_FOLDERS_ABOVE + 1)))
 
 
 def digest_of(data: bytes, twin: bytes | None) -> str:

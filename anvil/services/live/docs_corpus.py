@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from anvil.backends.sources.document_source import DocumentSource
     from anvil.backends.sources.site_folder import SiteFolder
 
+MAX_SITE_ROUNDS = 3
+"""Attempts to build the index of a site that is emptied meanwhile."""
 LOCK_TIMEOUT_S = 600.0
 """How long a build waits for another process that builds the same index."""
 
@@ -217,8 +219,20 @@ class DocsCorpus:
         return build(previous=previous, pages=self.config.site, pageless=pageless)
 
     def _build_site(self, build: Callable[..., BuildReport], previous: Sequence[Path]) -> BuildReport:
-        """Build the index of a site, with its manifest. A copy is kept in the user's cache folder, because generators
-        empty the site's folder."""
+        """Build the index of a site, with its manifest; again if a generator empties the folder meanwhile."""
+        for _ in range(MAX_SITE_ROUNDS):
+            try:
+                return self._build_site_once(build, previous)
+            except FileNotFoundError:
+                if self.location.path.exists():
+                    raise
+        raise BuildError(
+            f"{self.location.path} was deleted while it was written, because the site is being built. Try again when "
+            "the site is built."
+        )
+
+    def _build_site_once(self, build: Callable[..., BuildReport], previous: Sequence[Path]) -> BuildReport:
+        """A copy of the index is kept in the user's cache folder, because generators empty the site's folder."""
         from anvil.backends.sources import site_cache
         from anvil.backends.store import manifest_file, publish
 

@@ -260,6 +260,20 @@ def test_a_site_that_changes_while_it_is_read_is_read_again(tmp_path: Path) -> N
     source.close()
 
 
+def test_an_index_that_a_generator_deletes_while_it_is_written_is_written_again(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    emptied = []
+
+    def empty(stage: str, done: int, total: int) -> None:
+        if stage == "writing" and done and not emptied:
+            emptied.append(shutil.rmtree(site))
+            html_sites.site(site)
+
+    with anvil.open(site=site, provider="none", progress=empty) as opened:
+        assert opened.index().pages == 3
+    assert emptied and "is fresh" in program("check", "--site", site).stdout
+
+
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 def test_links_and_odd_names(tmp_path: Path) -> None:
     secret = write(tmp_path / "secret", {"x.html": page("Secret", "<p>x</p>")})

@@ -9,6 +9,7 @@ import pytest
 from anvil.backends.child_process import ChildProcess
 from anvil.backends.sources import site_readers
 from anvil.core.html.content import PageRules
+from anvil.core.site.pages import PageFacts
 from tests.support.html_sites import page, write
 
 RULES = PageRules(ignore=("h2",))
@@ -25,8 +26,15 @@ def test_several_processes_read_what_one_reads(
     files: list[tuple[str, str | None]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = list(site_readers.read_all(tmp_path, files, RULES))
-    assert alone[3].read is not None and alone[3].read.markdown == "# Page 3\n\nText *3*.\n"
-    assert alone[-1] == ("missing.html", "", None)
+    assert site_readers.unpacked(alone[3].text)[0] == "# Page 3\n\nText *3*.\n"
+    assert alone[-1] == (
+        "missing.html",
+        "",
+        PageFacts(problem="it was deleted while the site was read"),
+        None,
+        None,
+        b"",
+    )
     monkeypatch.setattr(site_readers, "MIN_FILES", 2)
     monkeypatch.setattr(site_readers.os, "cpu_count", lambda: 2)
     assert list(site_readers.read_all(tmp_path, files, RULES)) == alone

@@ -26,7 +26,20 @@ def test_bytes_are_decoded_as_browsers_do(data: bytes, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "html", ["<div>" * 300_000, "<b><i>" * 150_000, "<p>".join(f"<b id={n}>" for n in range(9000))]
+    "html",
+    [
+        "<div>" * 300_000,
+        "<DIV>" * 300_000,
+        "<b><i>" * 150_000,
+        "<p>".join(f"<b id={n}>" for n in range(9000)),
+        "<div><script></script>" * 100_000,
+        "<!-->" + "<div>" * 100_000,
+        "<svg><title>" + "<div>" * 100_000,
+        "<svg><div>" + "<path/>" * 100_000,
+        "<path/>" * 100_000,
+        "<svg>" + "<g a='/>'>" * 100_000,
+    ],
+    ids=range(10),
 )
 def test_a_page_that_is_too_deep_is_refused(html: str) -> None:
     with pytest.raises(parser.Unreadable, match=r"more than .* elements inside each other"):
@@ -42,7 +55,10 @@ def test_a_page_that_is_too_deep_is_refused(html: str) -> None:
         "<script>" + "<div>" * 300_000 + "</script>",
         "<!--" + "<div>" * 300_000,
         "<div></div>" * 100_000,
+        "<svg><path d='x'/></svg>" * 20_000,
+        "<svg>" + "<g><title>n</title><polygon points='1,2'/><text>x</text></g>" * 10_000 + "</svg>",
     ],
+    ids=range(8),
 )
 def test_a_long_page_is_not_deep(html: str) -> None:
     assert parser.parse(html).body is not None
