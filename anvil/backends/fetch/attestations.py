@@ -111,7 +111,7 @@ class Examiner:
             if rule.required:
                 raise NotAttested(
                     f"{self._shown} is refused, because {self._builder} must have built it: {error}. "
-                    "Ask its publisher, or name another repository with --attested-by or attested_by."
+                    "Ask its publisher, or correct who must have built it."
                 ) from None
             return Examined(None, (f"Its attestation is not valid: {error}.",))
         except FetchError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -112,6 +112,8 @@ class DocsFinder:
         self._provider: EmbeddingProvider | None = None
         self._attempts: list[Attempt] = []
         self._notes: list[str] = []
+        self._doubts: list[str] = []
+        """What could not be found out about who built the index."""
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
@@ -137,7 +139,7 @@ class DocsFinder:
         Raises :class:`DocsNotFound`.
         """
         assert dependency.version is not None
-        self._attempts, self._notes = [], []
+        self._attempts, self._notes, self._doubts = [], [], []
         question = docs_cache.question(
             dependency.ecosystem,
             dependency.name,
@@ -160,7 +162,8 @@ class DocsFinder:
             docs = next(search, None)
         if docs is None:
             raise DocsNotFound(self._failure(dependency), tuple(self._attempts))
-        docs_cache.remember(self.cache, question, docs)
+        if not self._doubts:  # else the next search may find out more, or say it again
+            docs_cache.remember(self.cache, question, docs)
         return self._found(docs)
 
     def _search(self, dependency: Dependency, version: str, place: Place) -> Generator[LockedDocs, None, None]:
@@ -217,26 +220,17 @@ class DocsFinder:
     def _from_package(self, dependency: Dependency, version: str, package: _Package) -> Iterator[LockedDocs]:
         base = LockedDocs(dependency.ecosystem, dependency.name, version, "package", package.page, "", "")
         with self._attempt("package", package.page):
-            yield from self._carried(base, package, self._rule(package.github))
+            yield from self._carried(base, package, lambda: self._rule(package.github))
 
-    def _carried(self, docs: LockedDocs, package: _Package, attested: AttestationRule | None) -> Iterator[LockedDocs]:
-        """The documentation in the files of a package, at most one."""
+    def _carried(
+        self, docs: LockedDocs, package: _Package, attested: Callable[[], AttestationRule | None]
+    ) -> Iterator[LockedDocs]:
+        """The documentation in the files of a package, at most one. ``attested``: asked where that is an index."""
         with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
             read, names = self._files(package, Path(folder))
             there = carried.find(names)
             if there.index is not None:
-                beside = f"{there.index}{SUFFIX}"
-                data = read([there.index, beside] if beside in names else [there.index])
-                index, bundle = data[there.index], data.get(beside)
-                examined = attestations.Examiner(attested, None, f"{docs.shown}'s {there.index}", self.cache).examine(
-                    hashlib.sha256(index).hexdigest(),
-                    lambda: attestations.of_bytes(bundle, beside) if bundle is not None else [],
-                )
-                self._notes += examined.notes
-                built_by = examined.attestation.repository if examined.attestation is not None else None
-                with self._workplace() as file:
-                    file.write_bytes(index)
-                    yield self._kept(file, replace(docs, attested_by=built_by), f"carries {there.index}")
+                yield self._index_of_package(docs, read, names, there.index, attested())
             elif there.pages:
                 pages = read(there.pages)
                 yield self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
@@ -246,6 +240,28 @@ class DocsFinder:
                 yield self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
             else:
                 self._tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
+
+    def _index_of_package(
+        self,
+        docs: LockedDocs,
+        read: Callable[..., dict[str, bytes]],
+        names: Collection[str],
+        path: str,
+        attested: AttestationRule | None,
+    ) -> LockedDocs:
+        """The index at ``path`` in a package, and its attestation, which may be beside it."""
+        beside = f"{path}{SUFFIX}"
+        data = read([path, beside] if beside in names else [path])
+        index, bundle = data[path], data.get(beside)
+        examined = attestations.Examiner(attested, None, f"{path} of {docs.shown}", self.cache).examine(
+            hashlib.sha256(index).hexdigest(),
+            lambda: attestations.of_bytes(bundle, beside) if bundle is not None else [],
+        )
+        self._doubts += examined.notes
+        built_by = examined.attestation.repository if examined.attestation is not None else None
+        with self._workplace() as file:
+            file.write_bytes(index)
+            return self._kept(file, replace(docs, attested_by=built_by), f"carries {path}")
 
     def _files(self, package: _Package, folder: Path) -> tuple[Callable[..., dict[str, bytes]], list[str]]:
         """A function that reads files of the package, and the paths of all."""
@@ -306,7 +322,7 @@ class DocsFinder:
         )
         if result.from_cache:
             raise FetchError(result.from_cache)
-        self._notes += [note for note in result.notes if note != UNPUBLISHED]
+        self._doubts += [note for note in result.notes if note != UNPUBLISHED]
         built_by = result.attestation.repository if result.attestation is not None else None
         with self._workplace() as file:
             file.write_bytes(result.path.read_bytes())
@@ -386,7 +402,7 @@ class DocsFinder:
         Raises :class:`FetchError`, :class:`NotFound`, and :class:`ArtifactRejected` for an index that is not the one
         of the entry.
         """
-        self._attempts, self._notes = [], []
+        self._attempts, self._notes, self._doubts = [], [], []
         here = docs_cache.find(self.cache, entry)
         if here is not None and self._is_attested(entry):
             return here
@@ -397,8 +413,9 @@ class DocsFinder:
         elif entry.source == "package":
             dependency = Dependency(entry.ecosystem, entry.name, entry.version)
             package = self._package(dependency, entry.version)
-            attested = None if entry.anvil_version is not None else self._rule_of_lock(entry)
-            docs_or_none = next(self._carried(wanted, package, attested), None) if package is not None else None
+            if package is None:
+                raise NotFound(self._failure(dependency))
+            docs_or_none = next(self._carried(wanted, package, lambda: self._rule_of_lock(entry)), None)
             if docs_or_none is None:
                 raise NotFound(self._failure(dependency))
             docs = docs_or_none
@@ -478,7 +495,7 @@ class DocsFinder:
             raise ArtifactRejected(f"The cache lost the index of {docs.shown}. Run the command again.")
         with verify.open_checked(path) as reader:
             pages = reader.counts()["documents"]
-        return FoundDocs(docs, path, pages, tuple(self._attempts), tuple(dict.fromkeys(self._notes)))
+        return FoundDocs(docs, path, pages, tuple(self._attempts), tuple(dict.fromkeys((*self._notes, *self._doubts))))
 
     def _failure(self, dependency: Dependency) -> str:
         """The message when no source has documentation: why the last one has none."""

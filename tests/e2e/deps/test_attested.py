@@ -109,12 +109,12 @@ def test_where_it_is_not_required_a_wrong_one_is_a_note(
     site.answers[BESIDE] = right
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "sigstore", None)
-        done = program("deps", "add", "beacon", "--refresh", cwd=project)
+        done = program("deps", "add", "beacon", cwd=project)
         assert "pip install 'anvil-docs[attest]'" in done.stderr and locked(project)[0].attested_by is None
         require(project)
         assert "pip install 'anvil-docs[attest]'" in complaint("deps", "add", "beacon", cwd=project)
         (project / "anvil.toml").unlink()
-    program("deps", "add", "beacon", "--refresh", cwd=project)
+    program("deps", "add", "beacon", cwd=project)
     assert locked(project)[0].attested_by == "acme/beacon"
 
 
@@ -125,6 +125,13 @@ def test_documentation_that_is_built_here_needs_no_attestation(project: Path, se
     program(*line, cwd=project)
     assert "is up to date" in program("deps", "sync", cwd=project).stdout
     assert locked(project)[0].attested_by is None
+    pages = {"beacon/docs/index.md": b"# Beacons\n\nPages that a package carries are indexed here.\n"}
+    publish_wheel(server, "beacon", "1.0.0", wheel("beacon", "1.0.0", pages))
+    (project / "anvil.lock").unlink()
+    program("deps", "add", "beacon", cwd=project)
+    assert (locked(project)[0].source, locked(project)[0].attested_by) == ("package", None)
+    forget_cache(tmp_path)
+    program("deps", "sync", cwd=project)
 
 
 def test_an_index_in_a_package_has_its_attestation_beside_it(
@@ -143,7 +150,7 @@ def test_an_index_in_a_package_has_its_attestation_beside_it(
     forget_cache(tmp_path)
     assert "it has no attestation" in complaint("deps", "sync", cwd=project, code=1)
     done = program("deps", "add", "beacon", "--explain", cwd=project, code=1)
-    assert "beacon/docs.anvil.db is refused" in done.stdout
+    assert "beacon/docs.anvil.db of beacon 1.0.0 is refused" in done.stdout
 
 
 def test_a_locked_index_whose_attestation_was_not_verified_does_not_answer(
