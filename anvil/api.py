@@ -138,7 +138,7 @@ class Anvil:
         query: str,
         top_k: int = 5,
         file_filter: str | None = None,
-        max_chars: int = 12_000,
+        max_chars: int | None = 12_000,
         mode: Mode = "hybrid",
         min_confidence: float | None = None,
         *,
@@ -148,9 +148,10 @@ class Anvil:
         """The chunks that answer ``query`` best.
 
         ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
-        ``max_chars``: the budget for all contents together. ``min_confidence``: results with less are left out
-        (default: ``search.min_confidence``). ``version``, ``language``: only pages of a site that have it, such as
-        ``1.2`` and ``de``. Raises :class:`ConfigError` for a blank query.
+        ``max_chars``: the budget for all contents together; None: 12,000, and later results are shorter, as in
+        ``search_docs``. ``min_confidence``: results with less are left out (default: ``search.min_confidence``).
+        ``version``, ``language``: only pages of a site that have it, such as ``1.2`` and ``de``. Raises
+        :class:`ConfigError` for a blank query.
         """
         return self.explain(
             query, top_k, file_filter, max_chars, mode, min_confidence, version=version, language=language
@@ -161,7 +162,7 @@ class Anvil:
         query: str,
         top_k: int = 5,
         file_filter: str | None = None,
-        max_chars: int = 12_000,
+        max_chars: int | None = 12_000,
         mode: Mode = "hybrid",
         min_confidence: float | None = None,
         *,

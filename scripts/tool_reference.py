@@ -93,7 +93,8 @@ def default(parameter: Parameter) -> str:
     """What a parameter is when it is not given."""
     if parameter.required:
         return "required"
-    return "none" if parameter.default is None else f"`{str(parameter.default).lower()}`"
+    value = parameter.schema().get("default")
+    return "none" if value is None else f"`{str(value).lower()}`"
 
 
 def meaning(parameter: Parameter) -> str:

@@ -121,3 +121,20 @@ def best_snippet(text: str, stems: Collection[str], size: int) -> tuple[int, int
                 best, best_rank = (begin, begin + size), rank
             last = first + 1
     return best
+
+
+def section_snippet(text: str, stems: Collection[str], size: int) -> tuple[int, int]:
+    """The span of whole lines, at most ``size`` characters, that stands for a section: its beginning, which says what
+    it is about, if it has two thirds of the different ``stems`` of :func:`best_snippet`; else that."""
+    start, end = best_snippet(text, stems, size)
+    beginning = 0
+    for line in _LINE.finditer(text):
+        if line.end() > size:
+            break
+        beginning = line.end()
+    found, best = _count_stems(text[:beginning], stems), _count_stems(text[start:end], stems)
+    return (0, beginning) if beginning and 3 * found >= 2 * best else (start, end)
+
+
+def _count_stems(text: str, stems: Collection[str]) -> int:
+    return len({key for word in _WORD.findall(text) for key in _keys(word) if key in stems})

@@ -30,7 +30,9 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @click.option("--filter", "file_filter", metavar="GLOB", help="Only pages whose path matches, such as 'guides/*'.")
 @click.option("--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), default="hybrid", show_default=True)
 @click.option(
-    "--max-chars", default=12_000, show_default=True, help="Budget for the text of all results, in characters."
+    "--max-chars",
+    type=int,
+    help="Budget for the text of all results, in characters (default: 12000; in JSON, later results are shorter).",
 )
 @click.option(
     "--min-confidence",
@@ -50,7 +52,7 @@ def command(
     top_k: int,
     file_filter: str | None,
     mode: str,
-    max_chars: int,
+    max_chars: int | None,
     min_confidence: float | None,
     version: str | None,
     language: str | None,
@@ -61,6 +63,7 @@ def command(
     from anvil.interfaces.cli import page_paths
     from anvil.opening import open_project
     from anvil.services.collections.collections import Collections
+    from anvil.services.search.section_match import DEFAULT_MAX_CHARS
 
     with (
         output.progress() as progress,
@@ -72,6 +75,8 @@ def command(
         edition = {name: value for name, value in (("version", version), ("language", language)) if value is not None}
         if "language" in edition and isinstance(opened, Collections):
             raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
+        if max_chars is None and not as_json:
+            max_chars = DEFAULT_MAX_CHARS  # of which the terminal shows the best lines
         given = query, top_k, file_glob, max_chars, mode, min_confidence
         explained = opened.explain(*given, **edition)  # type: ignore[arg-type]
         result = explained.result

@@ -161,7 +161,7 @@ class Searcher:
         query: str,
         top_k: int,
         file_filter: str | None,
-        max_chars: int,
+        max_chars: int | None,
         mode: Mode,
         threshold: float,
         question: Question | None = None,

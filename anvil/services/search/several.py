@@ -49,7 +49,7 @@ def search(
     query: str,
     top_k: int,
     file_filter: str | None,
-    max_chars: int,
+    max_chars: int | None,
     mode: Mode,
     threshold: float,
     question: Question | None = None,

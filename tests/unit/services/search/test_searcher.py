@@ -19,6 +19,7 @@ from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store import verify
 from anvil.core.config.schema import ChunkingOptions
+from anvil.core.search import snippets
 from anvil.core.search.confidence import UNLIKELY
 from anvil.errors import ConfigError, ModelError
 from anvil.models.documents import Mode
@@ -63,7 +64,7 @@ def ask(
     query: str,
     top_k: int = 5,
     file_filter: str | None = None,
-    max_chars: int = 12_000,
+    max_chars: int | None = 12_000,
     mode: Mode = "hybrid",
     threshold: float = 0.0,
 ) -> Found:
@@ -529,6 +530,38 @@ def test_what_is_left_is_whole_lines_that_matched(opened: Opener, keywords: Embe
         assert "The zebra is here on page" in hit.content
         lines = pages[hit.metadata.file_path].splitlines(keepends=True)
         assert all(line in lines for line in hit.content.splitlines(keepends=True))
+
+
+def test_without_a_budget_later_results_are_shorter(opened: Opener, keywords: EmbeddingProvider) -> None:
+    filler = "".join(f"Line {i} speaks of other things altogether, as lines do.\n" for i in range(150))
+    pages = {f"{i}.md": f"# Page {i}\n\n{filler}The zebra is here on page {i}.\n{filler}" for i in range(25)}
+    pages["short.md"] = "# Short\n\nA zebra.\n"
+    found = ask(opened(pages, keywords), "zebra", 20, max_chars=None, mode="keyword")
+    sizes = [len(hit.content) for hit in found.hits]
+    assert len(sizes) == 20 and max(sizes[2:]) <= 500 < sizes[1] <= 2000 < max(sizes[0], 2001) <= 4000
+    assert sum(sizes) <= 12_000 and all("zebra" in hit.content for hit in found.hits)
+    (short,) = (hit for hit in found.hits if hit.metadata.file_path == "short.md")
+    assert not short.truncated and short.content == pages["short.md"]
+    whole = ask(opened(pages, keywords), "zebra", 2, max_chars=100_000, mode="keyword")
+    assert all(cut.content in hit.content for cut, hit in zip(found.hits, whole.hits, strict=False))
+
+
+def test_a_section_is_cut_to_its_beginning_unless_another_passage_has_more_of_the_words() -> None:
+    lines = [f"Line {number} is of no interest at all.\n" for number in range(50)]
+    stems = snippets.query_stems("zebra crossing lights")
+
+    def cut(beginning: str, passage: str) -> str:
+        text = "".join([beginning, *lines, passage, *lines])
+        start, end = snippets.section_snippet(text, stems, 200)
+        assert end - start <= 200 and text[start:end].endswith("\n")
+        return text[start:end]
+
+    passage = "The zebra crossing has lights.\n"
+    assert cut("## A zebra crossing\n", passage).startswith("## A zebra")
+    assert passage in cut("## A zebra\n", passage) and passage in cut("## Streets\n", passage)
+    assert cut("## A zebra\n", "A crossing.\n").startswith("## A zebra")
+    long = "x" * 300 + " zebra\n"
+    assert snippets.section_snippet(long + "zebra\n", stems, 100) == snippets.best_snippet(long + "zebra\n", stems, 100)
 
 
 @pytest.mark.parametrize("max_chars", [0, -1, 1])
