@@ -60,15 +60,9 @@ _OF_TOOL = {tool.name: tool.parameters for tool in TOOLS}
 
 
 def with_playground(served: RunningToolset) -> RunningToolset:
-    """The docs toolset with the playground's routes. Other toolsets are returned as they are.
-
-    Raises :class:`ConfigError` for several collections.
-    """
+    """The docs toolset with the playground's routes. Other toolsets are returned as they are."""
     if served.toolset.name != "docs":
         return served
-    if isinstance(served.target, Collections):
-        labels = ", ".join(member.label for member in served.target.members)
-        raise ConfigError(f"The playground shows one collection. Name it with --collection: {labels}.")
     public_paths = ("/", HOME.rstrip("/"), *(f"{HOME}{name}" for name in FILES))
     return RunningToolset(dataclasses.replace(served.toolset, routes=routes, public_paths=public_paths), served.target)
 
@@ -90,9 +84,9 @@ def routes(bridge: ThreadBridge) -> list[Route]:
 # --- endpoints -------------------------------------------------------------------------------------------------
 
 
-def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
-    """A search. ``text``: the JSON text that an agent gets from search_docs. ``parts``: the parts of each score.
-    ``words``: the words of the results that match the query."""
+def search(opened: Anvil | Collections, given: dict[str, Any]) -> dict[str, Any]:
+    """A search, of all collections unless one is given. ``text``: the JSON text that an agent gets from search_docs.
+    ``parts``: the parts of each score. ``words``: the words of the results that match the query."""
     if len(given["query"]) > MAX_QUERY_CHARS:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
     explained = opened.explain(**given)
@@ -117,16 +111,65 @@ def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
         return {**report, "stale": None, "not_compared": str(error)}
 
 
-Endpoint = Callable[[Anvil, dict[str, Any]], Any]
+def collections(opened: Anvil | Collections) -> list[dict[str, str | None]]:
+    """The collections that can be chosen, by label; none where there is a single index."""
+    members = opened.members if isinstance(opened, Collections) else ()
+    return [
+        {"label": member.label, "name": member.collection.name, "version": member.collection.version}
+        for member in members
+    ]
+
+
+def _index_of(opened: Anvil | Collections, collection: str | None) -> Anvil:
+    """The index of a collection, by default that of the first."""
+    if isinstance(opened, Collections):
+        member = opened.members[0] if collection is None else opened.selected(collection)[0]
+        assert isinstance(member.documents, Anvil)
+        return member.documents
+    _ensure_none(collection)
+    return opened
+
+
+def _ensure_none(collection: str | None) -> None:
+    if collection is not None:
+        raise ConfigError("There is one collection. Leave out its name.")
+
+
+def _search(opened: Anvil | Collections, given: dict[str, Any]) -> Any:
+    if not isinstance(opened, Collections):
+        _ensure_none(given.pop("collection", None))
+    return search(opened, given)
+
+
+def _status(opened: Anvil | Collections, given: dict[str, Any]) -> Any:
+    collection = given.get("collection")
+    return plain(opened.get_status() if collection is None else _index_of(opened, collection).get_status())
+
+
+def _of_one(call: Callable[[Anvil, dict[str, Any]], Any]) -> Endpoint:
+    """An endpoint that answers from the index of one collection."""
+
+    def answer(opened: Anvil | Collections, given: dict[str, Any]) -> Any:
+        return call(_index_of(opened, given.pop("collection", None)), given)
+
+    return answer
+
+
+Endpoint = Callable[[Anvil | Collections, dict[str, Any]], Any]
+_COLLECTION = Parameter("collection", "A label that collections names.")
 ENDPOINTS: Mapping[str, tuple[tuple[Parameter, ...], Endpoint]] = {
-    "search": (_OF_TOOL["search_docs"], search),
-    "pages": (_OF_TOOL["list_pages"], lambda opened, given: plain(opened.list_pages(**given))),
-    "page": (_OF_TOOL["get_page"], lambda opened, given: plain(opened.outline(**given))),
-    "section": (_OF_TOOL["get_section"], lambda opened, given: plain(opened.get_section(**given))),
-    "status": ((), lambda opened, given: plain(opened.get_status())),
-    "health": ((), health),
+    "collections": ((), lambda opened, given: collections(opened)),
+    "search": ((*_OF_TOOL["search_docs"], _COLLECTION), _search),
+    "pages": ((*_OF_TOOL["list_pages"], _COLLECTION), _of_one(lambda index, given: plain(index.list_pages(**given)))),
+    "page": ((*_OF_TOOL["get_page"], _COLLECTION), _of_one(lambda index, given: plain(index.outline(**given)))),
+    "section": (
+        (*_OF_TOOL["get_section"], _COLLECTION),
+        _of_one(lambda index, given: plain(index.get_section(**given))),
+    ),
+    "status": ((_COLLECTION,), _status),
+    "health": ((_COLLECTION,), _of_one(health)),
 }
-"""Name below ``api/`` -> the parameters, which are those of a tool, and the function that answers."""
+"""Name below ``api/`` -> the parameters, those of a tool and the collection, and the function that answers."""
 
 
 # --- HTTP ------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
@@ -78,6 +79,36 @@ def guarded(headers: dict[str, str]) -> None:
     assert not [name for name in headers if name.startswith("access-control")]
 
 
+SEVERAL = """
+[embedding]
+provider = "none"
+[collections.docs]
+docs = "docs"
+[[collections.bakery]]
+index = "bakery.db"
+version = "1.9"
+[[collections.bakery]]
+index = "bakery.db"
+version = "1.10"
+"""
+BAKERY = {
+    "index.md": "# Bakery\n\nAn oven, and [bread](bread.md).\n",
+    "bread.md": "# Bread\n\n## Sourdough\n\nFeed the sourdough at night, and check it in the morning.\n",
+}
+
+
+@contextmanager
+def several_collections(folder: Path) -> Iterator[Process]:
+    """A server with the page, over a folder of documents and two versions of another index."""
+    with anvil.open(write(folder / "bakery", BAKERY), folder / "bakery.db", "none") as opened:
+        opened.index()
+    with anvil.open(write(folder / "docs", PAGES), provider="none") as opened:
+        opened.index()
+    write(folder, {"anvil.toml": SEVERAL})
+    with mcp_servers.listening(mcp_servers.program("--ui"), folder) as server:
+        yield server
+
+
 # --- the page --------------------------------------------------------------------------------------------------
 
 
@@ -104,7 +135,7 @@ def test_all_parts_are_served_and_nothing_else(server: Process) -> None:
 def test_the_page_is_small_and_needs_no_leave_from_its_policy() -> None:
     folder = resources.files("anvil.interfaces.mcp_server") / "ui"
     parts = {each.name: each.read_text(encoding="utf-8") for each in folder.iterdir()}
-    assert sum(map(len, parts.values())) < 73_000
+    assert sum(map(len, parts.values())) < 77_000
     found: list[tuple[str, dict[str, str | None]]] = []
 
     class Tags(HTMLParser):
@@ -226,6 +257,33 @@ def test_health_is_that_of_the_text_that_is_answered_from(tmp_path: Path) -> Non
 
 
 # --- who gets them ---------------------------------------------------------------------------------------------
+
+
+def test_several_collections_are_searched_at_once_and_read_one_by_one(tmp_path: Path) -> None:
+    with several_collections(tmp_path) as server:
+        labels = ["docs", "bakery@1.9", "bakery@1.10"]
+        assert [each["label"] for each in answer(server, "collections")] == labels
+        found = json.loads(answer(server, "search", query="check the sourdough", top_k=20)["text"])["results"]
+        assert {(hit["collection"], hit.get("version")) for hit in found} == {("docs", None), ("bakery", "1.10")}
+        old = json.loads(answer(server, "search", query="sourdough", collection="bakery@1.9")["text"])["results"]
+        assert {hit["version"] for hit in old} == {"1.9"}
+        paths = [page["file_path"] for page in answer(server, "pages", collection="bakery")["pages"]]
+        assert paths == sorted(BAKERY)
+        assert [page["file_path"] for page in answer(server, "pages")["pages"]] == sorted(PAGES)
+        page = answer(server, "page", file_path="bread.md", collection="bakery@1.9")
+        assert [section["title"] for section in page["sections"]] == ["Bread", "Sourdough"]
+        section = answer(server, "section", file_path="bread.md", heading_path="Bread > Sourdough", collection="bakery")
+        assert "Feed the sourdough" in section["content"]
+        assert [each["name"] for each in answer(server, "status")["collections"]] == ["docs", "bakery", "bakery"]
+        assert answer(server, "status", collection="bakery")["index"]["total_pages"] == len(BAKERY)
+        assert answer(server, "health", collection="bakery")["health"]["pages"] == len(BAKERY)
+        assert "There is no collection garden" in answer(server, "pages", 400, collection="garden")["error"]
+
+
+def test_a_single_index_has_no_collections(server: Process) -> None:
+    assert answer(server, "collections") == []
+    for name, given in (("search", {"query": "x"}), ("pages", {}), ("status", {}), ("health", {})):
+        assert answer(server, name, 400, collection="docs", **given)["error"].startswith("There is one collection.")
 
 
 def test_with_a_token_the_page_is_open_and_what_it_asks_is_not(docs: Path) -> None:

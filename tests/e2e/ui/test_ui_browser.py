@@ -12,7 +12,7 @@ import pytest
 import anvil
 from anvil.backends.store import lock
 from tests.conftest import PAGES, write
-from tests.e2e.ui.test_ui import ALERTS, TOKEN, answer
+from tests.e2e.ui.test_ui import ALERTS, TOKEN, answer, several_collections
 from tests.support import mcp_servers
 from tests.support.browser import BROWSER, DRIVER
 from tests.support.mcp_servers import Process
@@ -471,3 +471,40 @@ def test_the_page_asks_for_the_token_and_keeps_it_to_itself(visitor: Visitor, tm
         assert any("/ui/api/status" in url for url in asked)
         assert not [url for url in asked if "t0ken" in url.partition("#")[0]]
         assert TOKEN not in server.log()
+
+
+# --- several collections -----------------------------------------------------------------------------------------
+
+
+def test_a_question_to_all_collections_and_to_one(visitor: Visitor, tmp_path: Path) -> None:
+    with several_collections(tmp_path) as server:
+        visitor.go(f"{server.base}/ui/")
+        visitor.ask("check the sourdough")
+        chooser = "#collection option:checked"
+        assert visitor.text(chooser) == "All 3 collections"
+        assert visitor.texts(".of-collection")[0] == "bakery@1.10" and "docs" in visitor.texts(".of-collection")
+        assert "4 pages" not in visitor.text("#status"), "pages of all collections"
+        visitor.see(".hit h2 a").click()
+        assert visitor.text(".reading h1") == "Bread" and visitor.text(chooser) == "bakery@1.10"
+        assert visitor.texts(".tree a span") == ["Bread", "Bakery"]
+        visitor.see(".tree a[title='index.md']").click()
+        visitor.until(lambda: visitor.texts(".reading h1") == ["Bakery"])
+        assert visitor.attributes(".reading .prose a", "href") == ["#in=bakery%401.10&page=bread.md"]
+        visitor.run(
+            "const chooser = document.getElementById('collection'); chooser.value = 'docs';"
+            "chooser.dispatchEvent(new Event('change'))"
+        )
+        visitor.until(lambda: visitor.texts(".reading h1") == ["Lighthouse"])
+        visitor.press("3")
+        visitor.until(lambda: "Index health" in visitor.texts("h1"))
+        assert visitor.text(chooser) == "docs" and visitor.texts(".tiles dd")[0] == "4"
+        visitor.go(f"{server.base}/ui/#in=bakery%401.9&q=sourdough")
+        visitor.until(lambda: visitor.texts(".of-collection") == ["bakery@1.9"])
+        visitor.press("a")
+        assert '"collection":"bakery","version":"1.9"' in visitor.text(".agent-head code")
+
+
+def test_a_single_index_shows_no_collections(visitor: Visitor, home: str) -> None:
+    visitor.go(home)
+    visitor.ask(QUESTION)
+    assert not visitor.see("#collection").is_displayed() and visitor.texts(".of-collection") == []

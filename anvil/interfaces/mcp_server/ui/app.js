@@ -1,7 +1,7 @@
 // The app: the current view, the keys, the token, and the state of the index. The fragment (#) has the whole view, so links
 // can be shared.
 
-import {ask, counted, el, fragment, keepToken, parameters} from './dom.js';
+import {ask, collection, counted, el, fragment, keepCollections, keepToken, parameters} from './dom.js';
 import * as health from './health.js';
 import * as pages from './pages.js';
 import * as search from './search.js';
@@ -10,25 +10,37 @@ const views = {search, pages, health};
 const main = document.getElementById('main');
 const banner = document.getElementById('banner');
 const help = document.getElementById('help');
+const chooser = document.getElementById('collection');
 const POLL_MS = 1500; // between two status requests while the index is being built
 let name = 'search';
 let steps = 0; // views opened since the first, to which Esc can go back
 let locked = false;
+let labels = []; // of the collections; none where there is a single index
+let chosen; // the label in the address
 
 const wanted = given => ('page' in given || 'pages' in given ? 'pages' : 'health' in given ? 'health' : 'search');
 
+/** Keep the token of the address that `anvil ui` prints. It does not stay there. */
+function takeToken() {
+  const {token, ...given} = parameters();
+  if (token === undefined) return;
+  keepToken(token);
+  history.replaceState(null, '', fragment(given));
+  locked = false;
+}
+
 function route() {
-  const given = parameters();
-  if ('token' in given) { // from the address that `anvil ui` prints; it does not stay there
-    keepToken(given.token);
-    delete given.token;
-    history.replaceState(null, '', fragment(given));
-    locked = false;
-  }
+  takeToken();
   if (locked) return;
+  const given = parameters();
   const next = wanted(given);
   if (next !== name) views[name].leave();
   name = next;
+  if (given.in !== chosen) {
+    chosen = given.in;
+    look();
+  }
+  choose(given.in);
   for (const link of document.querySelectorAll('nav [data-view]')) {
     if (link.dataset.view === name) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
@@ -36,6 +48,25 @@ function route() {
   views[name].show(main, given);
   if (document.activeElement === document.body) main.focus({preventScroll: true});
 }
+
+// --- the collection
+
+/** Show which collection is chosen. Only a search can be of all. */
+function choose(label) {
+  if (!labels.length) return;
+  chooser.replaceChildren(
+    ...(name === 'search' ? [el('option', {value: ''}, `All ${labels.length} collections`)] : []),
+    ...labels.map(each => el('option', {value: each}, each)));
+  chooser.value = collection(label) ? label : name === 'search' ? '' : labels[0];
+  chooser.parentElement.hidden = false;
+  for (const view of ['pages', 'health']) document.querySelector(`[data-view=${view}]`).href = fragment({[view]: ''});
+}
+
+chooser.addEventListener('change', () => {
+  const {page, section, anchor, ...rest} = parameters();
+  pages.forget();
+  location.hash = fragment({...rest, ...(page !== undefined && {pages: ''}), in: chooser.value || undefined});
+});
 
 // --- the token
 
@@ -65,9 +96,10 @@ let timer = 0;
 async function look() {
   clearTimeout(timer);
   try {
-    const {index, embedding, server} = await ask('status');
+    const {index, embedding, server, collections} = await ask('status');
     const built = index.artifact !== null || server.docs_root === null;
-    const text = `${counted(index.total_pages, 'page')} · ${counted(index.total_chunks, 'chunk')} · ${embedding.dimensions ? embedding.model.split('/').pop() : 'keywords only'}`;
+    const sum = (key, all) => (collections ? collections.reduce((total, each) => total + (each[key] ?? 0), 0) : all);
+    const text = `${counted(sum('total_pages', index.total_pages), 'page')} · ${counted(sum('total_chunks', index.total_chunks), 'chunk')} · ${embedding.dimensions ? embedding.model.split('/').pop() : 'keywords only'}`;
     banner.replaceChildren(...built ? [] : [el('p', {class: 'building'}, `The index is being built: ${counted(index.total_pages, 'page')} read so far. Until then, answers come from these pages.`)]);
     if (building && (built || text !== shown)) {
       pages.forget();
@@ -160,7 +192,19 @@ document.getElementById('theme').addEventListener('click', turn);
 document.getElementById('keys').addEventListener('click', () => help.showModal());
 window.addEventListener('hashchange', () => { steps += 1; route(); });
 
-function start() {
+async function start() {
+  takeToken();
+  try {
+    const found = await ask('collections', {collection: undefined});
+    keepCollections(found);
+    labels = found.map(each => each.label);
+  } catch (error) {
+    if (error.status === 401) {
+      document.dispatchEvent(new CustomEvent('locked'));
+      return;
+    }
+  }
+  chosen = parameters().in;
   route();
   look();
 }

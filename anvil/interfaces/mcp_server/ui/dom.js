@@ -28,8 +28,9 @@ const TOKEN = 'anvil-token';
 export const token = () => sessionStorage.getItem(TOKEN);
 export const keepToken = value => sessionStorage.setItem(TOKEN, value);
 
-export async function ask(name, parameters = {}, signal = undefined) {
-  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== '' && value != null));
+/** A request of the API, about the chosen collection unless `given` names another. */
+export async function ask(name, given = {}, signal = undefined) {
+  const query = new URLSearchParams(Object.entries({collection: parameters().in, ...given}).filter(([, value]) => value !== '' && value != null));
   const headers = token() ? {Authorization: `Bearer ${token()}`} : {};
   let response;
   try {
@@ -47,10 +48,25 @@ export async function ask(name, parameters = {}, signal = undefined) {
 
 export const parameters = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
+/** The address of a view; of the chosen collection unless `given` names another. */
 export function fragment(given) {
   const spelled = value => encodeURIComponent(value).replace(/%2F/g, '/').replace(/%20/g, '+');
-  const parts = Object.entries(given).filter(([, value]) => value !== undefined && value !== null);
+  const parts = Object.entries({in: parameters().in, ...given}).filter(([, value]) => value !== undefined && value !== null);
   return '#' + parts.map(([name, value]) => (value === '' ? name : `${name}=${spelled(value)}`)).join('&');
+}
+
+// --- collections
+
+let collections = []; // {label, name, version}; none where there is a single index
+export const keepCollections = found => { collections = found; };
+/** The collection with a label; undefined where there is a single index. */
+export const collection = label => collections.find(each => each.label === label);
+/** The label of the collection that a result is from; undefined where there is a single index. */
+export const labelOf = hit => collections.find(each => each.name === hit.collection && each.version === (hit.version ?? null))?.label;
+/** The arguments of a tool that choose a collection. */
+export function chosenBy(label) {
+  const {name, version} = collection(label) ?? {};
+  return {...(name && {collection: name}), ...(version && {version})};
 }
 
 // --- small parts that several views use
@@ -90,11 +106,12 @@ export function fullHeading(title, heading) {
   return !title || heading === title || heading.startsWith(`${title} > `) ? heading : `${title} > ${heading}`;
 }
 
-export function sectionCall(file_path, heading_path) {
-  return JSON.stringify({name: 'get_section', arguments: {file_path, heading_path: plainPath(heading_path)}});
+export function sectionCall(file_path, heading_path, label) {
+  return JSON.stringify({name: 'get_section', arguments: {file_path, heading_path: plainPath(heading_path), ...chosenBy(label)}});
 }
 
-export const place = (file_path, heading_path) => fragment({page: file_path, section: plainPath(heading_path)});
+/** The address of a section; `inside`: `{in: label}` for one of another collection than the chosen one. */
+export const place = (file_path, heading_path, inside = {}) => fragment({page: file_path, section: plainPath(heading_path), ...inside});
 
 export function trouble(error, again) {
   return el('div', {class: 'trouble', role: 'alert'},

@@ -5,34 +5,36 @@ import {rendered} from './markdown.js';
 
 const NARROW = matchMedia('(max-width: 48rem)');
 let view, filter, tree, reading;
-let pages = null; // the promise of the page list, requested on each visit
-let paths = new Set(); // the paths in the list
+const lists = new Map(); // collection -> the promise of its page list, requested on each visit
+const paths = new Map(); // collection -> the paths in its list
 let drawn = null; // the path of the page on the screen
 
-/** A promise of the page list, which the views share. */
-export function known() {
-  pages ??= ask('pages').then(found => {
-    paths = new Set(found.pages.map(page => page.file_path));
-    return found.pages;
-  }, error => {
-    pages = null;
-    throw error;
-  });
-  return pages;
+/** A promise of the page list of a collection, which the views share. */
+export function known(label = parameters().in) {
+  if (!lists.has(label)) {
+    lists.set(label, ask('pages', {collection: label}).then(found => {
+      paths.set(label, new Set(found.pages.map(page => page.file_path)));
+      return found.pages;
+    }, error => {
+      lists.delete(label);
+      throw error;
+    }));
+  }
+  return lists.get(label);
 }
 export function forget() {
-  pages = null;
+  lists.clear();
 }
 
 /** A function from a relative link on the page at `path` to the address of that page; null if it is not in the index. */
-export function within(path) {
+export function within(path, label = parameters().in) {
   return target => {
     let url;
     try {
       url = new URL(target, `http://d/${path.split('/').map(encodeURIComponent).join('/')}`);
       const page = decodeURIComponent(url.pathname.slice(1));
       const anchor = decodeURIComponent(url.hash.slice(1)) || null;
-      return page === path || paths.has(page) ? fragment({page, anchor}) : null;
+      return page === path || paths.get(label)?.has(page) ? fragment({page, anchor, in: label}) : null;
     } catch {
       return null;
     }
@@ -131,7 +133,7 @@ async function open(given) {
   } catch (error) {
     drawn = null;
     if (error.status === 401) document.dispatchEvent(new CustomEvent('locked'));
-    else reading.replaceChildren(el('a', {class: 'up', href: '#pages'}, '← All pages'), trouble(error));
+    else reading.replaceChildren(el('a', {class: 'up', href: fragment({pages: ''})}, '← All pages'), trouble(error));
     return;
   }
   const {page, sections, url} = found;
@@ -139,7 +141,7 @@ async function open(given) {
   const text = letters(page.chunks.map(chunk => chunk.content).join('')); // offsets count characters, not UTF-16 units
   const made = sections.map(section => [section, part(page, section, text.slice(section.start, section.end).join(''))]);
   reading.replaceChildren(...[
-    el('a', {class: 'up', href: '#pages'}, '← All pages'),
+    el('a', {class: 'up', href: fragment({pages: ''})}, '← All pages'),
     el('header', null,
       el('h1', null, page.title),
       el('p', {class: 'path'}, el('span', null, page.file_path),
@@ -177,6 +179,6 @@ function part(page, section, text) {
       el('a', {href: fragment({page: page.file_path, section: section.heading_path}), 'aria-label': `Link to ${titled(page, section)}`},
         `lines ${section.start_line}–${section.end_line}`),
       el('span', null, counted(section.end - section.start, 'character')),
-      copier('Copy get_section call', () => sectionCall(page.file_path, section.heading_path))),
+      copier('Copy get_section call', () => sectionCall(page.file_path, section.heading_path, parameters().in))),
     body);
 }

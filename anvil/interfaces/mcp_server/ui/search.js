@@ -1,6 +1,6 @@
 // The search view: a query, its results, and the JSON that an agent gets.
 
-import {ask, copier, counted, el, fragment, letters, number, place, plainPath, sectionCall, svg, trouble} from './dom.js';
+import {ask, chosenBy, copier, counted, el, fragment, labelOf, letters, number, parameters, place, plainPath, sectionCall, svg, trouble} from './dom.js';
 import {highlight, rendered} from './markdown.js';
 import {known, within} from './pages.js';
 
@@ -82,7 +82,7 @@ function build() {
 }
 
 const chosen = () => mode.find(radio => radio.checked)?.value ?? 'hybrid';
-const wantedNow = () => ({query: query.value.trim(), top_k: top.value, file_filter: files.value.trim(), mode: chosen()});
+const wantedNow = () => ({query: query.value.trim(), top_k: top.value, file_filter: files.value.trim(), mode: chosen(), collection: parameters().in});
 
 function later() {
   clearTimeout(timer);
@@ -123,7 +123,9 @@ async function run() {
   const started = performance.now();
   try {
     const [found] = await Promise.all([ask('search', wanted, mine.signal), known().catch(() => null)]); // the page list, to resolve links
-    answer = {...found, result: JSON.parse(found.text), wanted, round: performance.now() - started};
+    const result = JSON.parse(found.text), round = performance.now() - started;
+    await Promise.all([...new Set(result.results.map(labelOf))].map(label => label && known(label).catch(() => null)));
+    answer = {...found, result, wanted, round};
     if (answer.result.freshness.refreshed.length) document.dispatchEvent(new CustomEvent('moved'));
   } catch (error) {
     if (error.name === 'AbortError') return;
@@ -205,6 +207,7 @@ function asAgent(text, wanted) {
   if (wanted.top_k !== '5') call.top_k = Number(wanted.top_k);
   if (wanted.file_filter) call.file_filter = wanted.file_filter;
   if (wanted.mode !== 'hybrid') call.mode = wanted.mode;
+  Object.assign(call, chosenBy(wanted.collection));
   const shown = el('pre', {class: 'agent', tabindex: 0}, text);
   const indent = el('input', {type: 'checkbox', role: 'switch', change: () => {
     shown.textContent = indent.checked ? JSON.stringify(JSON.parse(text), null, 2) : text;
@@ -221,14 +224,18 @@ function asAgent(text, wanted) {
 function grouped(hits, parts, wanted) {
   const groups = new Map();
   hits.forEach((hit, at) => {
-    const path = hit.metadata.file_path;
-    if (!groups.has(path)) groups.set(path, []);
-    groups.get(path).push(card(hit, parts[at], at + 1, wanted));
+    const key = JSON.stringify([labelOf(hit), hit.metadata.file_path]);
+    if (!groups.has(key)) groups.set(key, {hit, cards: []});
+    groups.get(key).cards.push(card(hit, parts[at], at + 1, wanted));
   });
-  return [...groups].map(([path, cards]) => el('li', {class: 'group'},
-    el('p', {class: 'of'}, el('a', {href: fragment({page: path})}, pageTitle(placeOf(hits.find(hit => hit.metadata.file_path === path)))), el('span', {class: 'path'}, path)),
+  return [...groups.values()].map(({hit, cards}) => el('li', {class: 'group'},
+    el('p', {class: 'of'}, labelOf(hit) && el('span', {class: 'of-collection'}, labelOf(hit)),
+      el('a', {href: fragment({page: hit.metadata.file_path, ...inside(hit)})}, pageTitle(placeOf(hit))), el('span', {class: 'path'}, hit.metadata.file_path)),
     el('ol', null, cards)));
 }
+
+/** The part of an address that names the collection of a result; empty where there is a single index. */
+const inside = hit => (labelOf(hit) ? {in: labelOf(hit)} : {});
 
 const ROOT = '(root)';
 /** A result's metadata, with the title of its page. */
@@ -247,11 +254,12 @@ function card(hit, parts, rank, wanted) {
   const crumbs = headings(at);
   const title = crumbs.pop() ?? pageTitle(at);
   const text = el('div', {class: 'text prose clamped'});
-  fill(text, hit.content, at.file_path, plainPath(title));
+  const label = labelOf(hit) ?? wanted.collection;
+  fill(text, hit.content, at.file_path, plainPath(title), label);
   const rest = hit.truncated && el('button', {type: 'button', class: 'quiet', click: async () => {
     try {
-      const whole = await ask('section', {file_path: at.file_path, heading_path: plainPath(at.heading_path)});
-      fill(text, whole.content, at.file_path, plainPath(title));
+      const whole = await ask('section', {file_path: at.file_path, heading_path: plainPath(at.heading_path), collection: label});
+      fill(text, whole.content, at.file_path, plainPath(title), label);
       rest.remove();
     } catch (error) {
       rest.replaceWith(el('span', {role: 'alert'}, error.message));
@@ -262,7 +270,7 @@ function card(hit, parts, rank, wanted) {
     el('div', {class: 'actions'},
       /^https?:\/\//i.test(at.url ?? '') && el('a', {href: at.url, rel: 'noopener noreferrer', target: '_blank'}, 'published ↗'),
       rest, hit.truncated && el('span', {class: 'hint'}, 'shortened to the matching lines'),
-      copier('Copy get_section call', () => sectionCall(at.file_path, at.heading_path))));
+      copier('Copy get_section call', () => sectionCall(at.file_path, at.heading_path, label))));
   const sum = el('button', {type: 'button', class: 'quiet sum', 'aria-expanded': 'false', title: 'The whole text, and the parts of the score', click: () => {
     more.hidden = !more.hidden;
     text.classList.toggle('clamped', more.hidden);
@@ -273,15 +281,15 @@ function card(hit, parts, rank, wanted) {
   return el('li', {class: 'hit'},
     el('div', {class: 'head'},
       el('h2', null, crumbs.length > 0 && el('span', {class: 'crumbs'}, `${crumbs.join(' › ')} › `),
-        el('a', {href: place(at.file_path, at.heading_path)}, marked(title))),
+        el('a', {href: place(at.file_path, at.heading_path, inside(hit))}, marked(title))),
       el('span', {class: 'path'}, `${at.start_line}–${at.end_line}`),
       hit.confidence !== null && el('span', {class: 'path likely', title: 'How likely it is that this answers'}, `confidence ${hit.confidence.toFixed(2)}`),
       sum),
     text, more);
 }
 
-function fill(box, content, path, title) {
-  box.replaceChildren(rendered(content, within(path), title));
+function fill(box, content, path, title, label) {
+  box.replaceChildren(rendered(content, within(path, label), title));
   highlight(box, answer.words);
 }
 
