@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 KEPT_NAME = "index.db"
 """The index's name in the folder that is kept between runs."""
+DEPS_PREFIX = "anvil-deps-1-"
+"""The beginning of cache keys of dependencies' documentation."""
 MAX_WARNINGS = 10
 """Annotations of one step that GitHub shows."""
 
@@ -58,7 +60,8 @@ class Order:
 
 
 def plan(order: Order, host: Host, environment: Mapping[str, str]) -> dict[str, str]:
-    """The folder in which to keep the index between runs, and the prefixes of its cache key."""
+    """The folder in which to keep the index between runs, and the prefixes of its cache key; and the same for the
+    documentation of dependencies."""
     with _opened(order, host) as opened:
         folder = Path(environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / f"anvil-index-{_place(opened, order)}"
         prefix = _cache_prefix(opened, order)
@@ -66,6 +69,7 @@ def plan(order: Order, host: Host, environment: Mapping[str, str]) -> dict[str, 
             "keep": order.keep or str(folder),
             "cache-prefix": prefix,
             "cache-branch": prefix + _branch(_base_branch(environment) or _own_branch(environment)),
+            **_deps_cache(opened.base),
         }
     host.output(values)
     return values
@@ -231,6 +235,29 @@ def lint(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     return not failing, values
 
 
+def deps(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
+    """Fetch or build the documentation that ``anvil.lock`` names, with an error for each entry that cannot be had.
+
+    Returns whether all of it is there, and numbers. Raises :class:`ConfigError` without ``anvil.lock``.
+    """
+    from anvil.backends.config_files import load_config
+    from anvil.core.dependencies.anvil_lock import LOCK_NAME
+    from anvil.services.dependencies import docs_cache, syncing
+
+    config, base = load_config(order.config)
+    reports = syncing.sync(config, base, docs_cache.cache(), _Lines(host))
+    for report in reports:
+        if report.problem is not None:
+            host.annotate("error", report.problem, _shown(base / LOCK_NAME))
+    values = {
+        "dependencies": str(len(reports)),
+        "dependencies-fetched": str(sum(report.outcome == "fetched" for report in reports)),
+    }
+    host.output(values)
+    host.summarize(summary.dependencies(reports))
+    return all(report.problem is None for report in reports), values
+
+
 # --- the base of a pull request ----------------------------------------------------------------------------------
 
 
@@ -323,6 +350,21 @@ def _cache_prefix(opened: Anvil, order: Order) -> str:
     from anvil.backends.store.connection import FORMAT_VERSION
 
     return f"anvil-{FORMAT_VERSION}-{opened.provider.digest[:12]}-{_place(opened, order)}-"
+
+
+def _deps_cache(base: Path) -> dict[str, str]:
+    """The folder of dependencies' documentation, and its cache key. Files are named by their content: those of an
+    earlier ``anvil.lock`` are of use."""
+    from anvil.core.dependencies.anvil_lock import LOCK_NAME
+    from anvil.services.dependencies import docs_cache
+
+    lock = base / LOCK_NAME
+    name = hashlib.sha256(lock.read_bytes()).hexdigest()[:16] if lock.is_file() else "none"
+    return {
+        "deps-folder": str(docs_cache.cache().folder),
+        "deps-key": f"{DEPS_PREFIX}{name}",
+        "deps-prefix": DEPS_PREFIX,
+    }
 
 
 def _kept(folder: Path | None) -> Iterator[Path]:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from anvil.core.pluralize import counted, full_heading
 from anvil.interfaces.ci.hosts import visible
+from anvil.models.dependencies import DocsReport
 from anvil.models.documents import BuildReport, Changes
 from anvil.services.reports.content_health import Bar, ContentHealth, Spot
 from anvil.services.reports.diff import Difference, PageChange
@@ -87,6 +88,18 @@ def artifact(name: str, address: str, repository: str | None) -> str:
     if repository:
         lines += f" To fetch it: {code(shlex.join(['anvil', 'pull', f'github:{repository}', f'artifact:{name}']))}"
     return f"{lines}\n"
+
+
+def dependencies(reports: Sequence[DocsReport]) -> str:
+    """The documentation of dependencies: which there is, and why some cannot be had."""
+    rows = [
+        f"| {code(f'{report.name} {report.version}')} | {'' if report.pages is None else f'{report.pages:,}'} | "
+        f"{code(report.problem or (report.docs.url if report.docs else ''), 300)} |"
+        for report in reports[:MAX_ROWS]
+    ]
+    table = ["| package | pages | from |", "|---|---:|---|", *rows] if rows else ["`anvil.lock` has no entry."]
+    more = [f"\nand {len(reports) - MAX_ROWS:,} more"] if len(reports) > MAX_ROWS else []
+    return "\n".join(["## Documentation of dependencies\n", *table, *more, ""])
 
 
 def code(text: str, longest: int = MAX_CODE_CHARS) -> str:

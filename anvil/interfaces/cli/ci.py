@@ -16,8 +16,8 @@ from anvil.models.lint import LEVELS, Level
 @click.command("ci", epilog="Example: anvil ci build --docs docs --keep anvil-index")
 @click.argument(
     "mode",
-    metavar="build|check|lint|test|plan|artifact",
-    type=click.Choice(["build", "check", "lint", "test", "plan", "artifact"]),
+    metavar="build|check|lint|test|deps|plan|artifact",
+    type=click.Choice(["build", "check", "lint", "test", "deps", "plan", "artifact"]),
 )
 @options.common
 @options.site
@@ -75,9 +75,9 @@ def command(
     """Build, check, lint or test in a CI job, with warnings at the files, values for later steps and a summary.
 
     On GitHub it writes workflow commands, elsewhere plain lines. An empty option counts as not given. The mode
-    'plan' prints the folder in which to keep the index, and its cache keys. 'artifact' adds the place of the uploaded
-    index to the summary. Exit code 0: done, 1: stale, questions are not answered, or findings reach the
-    fail level, 2: an error.
+    'deps' does what 'anvil deps sync' does. 'plan' prints the folder in which to keep the index, and its cache keys.
+    'artifact' adds the place of the uploaded index to the summary. Exit code 0: done, 1: stale, questions are not
+    answered, findings reach the fail level, or documentation of dependencies cannot be had, 2: an error.
     """
     from anvil.interfaces.ci import hosts, run
     from anvil.interfaces.ci.summary import artifact, failure
@@ -113,6 +113,8 @@ def command(
             fresh, values = run.lint(order, host)
         elif mode == "test":
             fresh, values = run.test(order, host)
+        elif mode == "deps":
+            fresh, values = run.deps(order, host)
         else:
             values = run.plan(order, host, os.environ)
     except AnvilError as error:

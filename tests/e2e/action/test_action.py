@@ -22,9 +22,10 @@ from anvil.core import manifest
 from anvil.interfaces.ci import program_key
 from anvil.models.attestations import AttestationRule
 from tests.conftest import PAGES, write
-from tests.support import html_sites
+from tests.support import html_sites, in_process
 from tests.support.action_runner import OFFLINE, STANDS, Job
 from tests.support.commits import program_folder
+from tests.support.dependency_servers import repository
 from tests.support.environments import wheel as built
 from tests.support.index_server import serving
 from tests.support.programs import environment, program
@@ -36,6 +37,7 @@ ACTION = ROOT / "action.yml"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 LINT, TEST = "Lint the documentation", "Test the documentation"
 ATTEST, BESIDE = "Attest where the index comes from", "Put the attestation beside the index"
+DEPS = [f"{what} the documentation of dependencies" for what in ("Restore", "Sync", "Keep")]
 NewJob = Callable[..., Job]
 
 
@@ -114,7 +116,13 @@ def test_builds_installs_uploads_and_keeps(checkout: Path, job: NewJob, tmp_path
     first.installed = None
     done = first.use(action)
     assert done.succeeded, done.log
-    assert [name for name, outcome in done.steps.items() if outcome == "skipped"] == [LINT, TEST, ATTEST, BESIDE]
+    assert [name for name, outcome in done.steps.items() if outcome == "skipped"] == [
+        *DEPS,
+        LINT,
+        TEST,
+        ATTEST,
+        BESIDE,
+    ]
     index = checkout / "docs/.anvil/index.db"
     assert done.outputs["index-path"] == str(index)
     assert (done.outputs["pages"], done.outputs["changed"]) == ("4", "true")
@@ -278,6 +286,46 @@ def test_an_attestation_is_written_beside_the_index_and_verifies(job: NewJob, tm
     rule = AttestationRule(True, "acme/docs", str(pushed.sigstore.write_root(tmp_path)))
     found = fetch(index, attested=rule).attestation
     assert found is not None and found.repository == "acme/docs"
+
+
+def test_the_documentation_of_dependencies_is_synced_and_cached(
+    checkout: Path, job: NewJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream = repository(tmp_path / "beacon", {"docs/index.md": "# Beacons\n\nThey send signals.\n"})
+    settings = {
+        "XDG_CACHE_HOME": str(tmp_path / "user's cache"),
+        "ANVIL_EMBEDDING_PROVIDER": "none",
+        "ANVIL_DEPS_ALLOW_PRIVATE_URLS": "true",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    added = in_process.program("deps", "add", "pypi:beacon==1.0.0", "--repository", upstream.as_uri(), cwd=checkout)
+    assert "beacon 1.0.0 added" in added.stdout
+    commit(checkout, "locked", at=1_700_000_100)
+    order = {"deps": "true", "upload": "false"}
+
+    shutil.rmtree(tmp_path / "user's cache")
+    done = job(**settings).use(ROOT, **order)
+    assert done.succeeded and [done.steps[name] for name in DEPS] == ["success"] * 3, done.log
+    assert (
+        "## Documentation of dependencies\n\n| package |" in done.summary and "| `beacon 1.0.0` | 1 |" in done.summary
+    )
+
+    shutil.rmtree(tmp_path / "user's cache")
+    upstream.rename(tmp_path / "gone")  # so that it can come from the cache only
+    done = job(**settings).use(ROOT, **order)
+    assert done.succeeded and [done.steps[name] for name in DEPS] == ["success", "success", "skipped"], done.log
+
+    shutil.rmtree(tmp_path / "user's cache")
+    lost = job(**settings).use(ROOT, **order, cache="false")
+    assert not lost.succeeded and [lost.steps[name] for name in DEPS] == ["skipped", "failure", "skipped"]
+    assert [(told.level, told.properties["file"]) for told in lost.annotations] == [("error", "anvil.lock")]
+    (checkout / "anvil.lock").unlink()
+    commit(checkout, "unlocked", at=1_700_000_200)
+    (told,) = job(**settings).use(ROOT, **order).annotations
+    assert "There is no anvil.lock in " in told.message
+    (told,) = job().use(ROOT, mode="check", deps="true").annotations
+    assert "'deps' needs the mode 'build'" in told.message
 
 
 def test_the_configuration_is_heard(checkout: Path, job: NewJob) -> None:
