@@ -152,10 +152,13 @@ class AnvilApplication:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                problem = ""
                 try:
                     await self._started()
                 except AnvilError as error:
-                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    problem = str(error)
+                if problem:  # sent behind the handler: a server that raises then shows one traceback, not two
+                    await send({"type": "lifespan.startup.failed", "message": problem})
                     return
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":

@@ -23,7 +23,8 @@ def event(level: int, message: str, **fields: Any) -> None:
 
 
 def configure(level: str = "info", form: str = "text") -> None:
-    """Write to stderr from now on. Of other libraries, only warnings and errors are shown."""
+    """Write to stderr from now on. Of other libraries, only warnings and errors are shown, and nothing that has a
+    handler of its own, as the log of an ASGI server may have."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     handler.addFilter(_is_relevant)
@@ -35,7 +36,12 @@ def configure(level: str = "info", form: str = "text") -> None:
 
 
 def _is_relevant(record: logging.LogRecord) -> bool:
-    """False for a client that disconnected during its request."""
+    """False for a client that disconnected during its request, and for what another handler writes."""
+    logger = logging.getLogger(record.name)
+    while logger.parent is not None:
+        if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            return False
+        logger = logger.parent
     kind = record.exc_info[0] if record.exc_info else None
     return kind is None or kind.__name__ != "ClientDisconnect"
 

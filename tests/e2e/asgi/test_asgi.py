@@ -222,3 +222,21 @@ def test_uvicorn_says_what_is_missing(index: Path, port: int) -> None:
     variables = mcp_servers.environment(ANVIL_INDEX=str(index))
     done = subprocess.run(line, env=variables, cwd=index.parent, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0 and "ANVIL_PUBLIC=1" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_server_that_raises_for_a_failed_start_shows_one_error() -> None:
+    """As hypercorn does: it raises from ``send``."""
+
+    class Failed(Exception):
+        pass
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: Any) -> None:
+        assert message["type"] == "lifespan.startup.failed" and "ANVIL_PUBLIC=1" in message["message"]
+        raise Failed
+
+    with pytest.raises(Failed) as raised:
+        asyncio.run(AnvilApplication({})({"type": "lifespan"}, receive, send))
+    assert raised.value.__context__ is None

@@ -40,3 +40,22 @@ def test_a_traceback_is_shown_without_control_characters() -> None:
         entry.exc_info = sys.exc_info()
     text = logs.TextLines().format(entry)
     assert "Traceback" in text and "\x1b" not in text and "\x9b" not in text
+
+
+def test_what_another_handler_writes_is_not_written_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    root, own, quiet = logging.getLogger(), logging.getLogger("some.server"), logging.getLogger("some.library")
+    before = root.handlers[:], root.level
+    try:
+        logs.configure("info", "json")
+        own.addHandler(logging.StreamHandler(sys.stdout))
+        quiet.addHandler(logging.NullHandler())
+        logging.getLogger("some.server.error").error("once")
+        quiet.error("as well")
+        captured = capsys.readouterr()
+    finally:
+        logging.captureWarnings(False)
+        root.handlers[:], root.level = before
+        own.handlers.clear()
+        quiet.handlers.clear()
+    assert captured.out == "once\n"
+    assert [json.loads(line)["message"] for line in captured.err.splitlines()] == ["as well"]
