@@ -224,5 +224,8 @@ def _line(report: DocsReport) -> str:
         return f"{line}."
     pages = "" if report.pages is None else f": {counted(report.pages, 'page')}"
     where = f"{docs.folder} of {docs.url} at {docs.tag or (docs.commit or '')[:12]}" if docs.folder else docs.url
-    proof = f" Its attestation is valid: built by {docs.attested_by}." if docs.attested_by else ""
-    return f"{line}{pages} from {where}.{proof}"
+    if docs.attested_by is None:
+        return f"{line}{pages} from {where}."
+    is_new = report.outcome in ("added", "updated")  # else it was verified when the entry was written
+    proof = "Its attestation is valid: built by" if is_new else "By anvil.lock it was built by"
+    return f"{line}{pages} from {where}. {proof} {docs.attested_by}."

@@ -58,6 +58,7 @@ def test_the_lock_records_who_built_an_index(project: Path, site: Server, tmp_pa
     assert (entry.source, entry.attested_by) == ("site", "acme/beacon")
     assert 'attested_by = "acme/beacon"\n' in (project / "anvil.lock").read_text(encoding="utf-8")
     assert printed("deps", "sync", cwd=project)["packages"][0]["docs"]["attested_by"] == "acme/beacon"
+    assert program("deps", "sync", cwd=project).stdout.endswith(" By anvil.lock it was built by acme/beacon.\n")
     forget_cache(tmp_path)
     del site.answers[BESIDE]
     assert "fetched" in program("deps", "sync", cwd=project).stdout  # its SHA-256 is locked, and none is required
