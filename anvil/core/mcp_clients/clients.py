@@ -91,8 +91,8 @@ CLIENTS: Mapping[str, Client] = {
     ),
     "vscode": Client(
         title="VS Code",
-        documentation="https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
-        verified="2026-11-22",
+        documentation="https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
+        verified="2026-11-23",
         project=(".vscode/mcp.json",),
         user=("{app}/Code/User/mcp.json",),
         key="servers",
@@ -132,8 +132,10 @@ CLIENTS: Mapping[str, Client] = {
     ),
     "opencode": Client(
         title="opencode",
+        # Version 2 nests servers in "mcp.servers". It also reads the form of version 1, which is written here, beside
+        # it: https://opencode.ai/docs/migrate-v1/
         documentation="https://opencode.ai/docs/mcp-servers/",
-        verified="2026-11-22",
+        verified="2026-11-23",
         project=("opencode.json", "opencode.jsonc"),
         user=("{xdg}/opencode/opencode.json", "{xdg}/opencode/opencode.jsonc"),
         key="mcp",
@@ -142,34 +144,46 @@ CLIENTS: Mapping[str, Client] = {
         has_other_settings=True,
         signs=("opencode.json", "opencode.jsonc", ".opencode", "{xdg}/opencode"),
     ),
+    "devin": Client(
+        title="Devin Desktop and Devin CLI",
+        documentation="https://docs.devin.ai/cli/extensibility/mcp/configuration",
+        verified="2026-11-23",
+        user=("{config}/devin/mcp_config.json",),
+        signs=(".devin", "{config}/devin"),
+    ),
     "windsurf": Client(
-        title="Windsurf",
+        title="Windsurf",  # since June 2026 it is Devin Desktop
         documentation="https://docs.windsurf.com/windsurf/cascade/mcp",
         verified="2026-11-22",
         user=("~/.codeium/windsurf/mcp_config.json",),
         signs=(".windsurf", ".windsurfrules", "~/.codeium/windsurf"),
     ),
     "cline": Client(
-        title="Cline in VS Code",
-        documentation="https://docs.cline.bot/mcp/adding-and-configuring-servers",
-        verified="2026-11-22",
-        user=(f"{_GLOBAL_STORAGE}/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",),
-        signs=(f"{_GLOBAL_STORAGE}/saoudrizwan.claude-dev",),
-    ),
-    "cline-cli": Client(
-        title="Cline CLI",
+        title="Cline",  # the extension of VS Code and the CLI share the first file, older extensions have the second
         documentation="https://docs.cline.bot/mcp/mcp-overview",
-        verified="2026-11-22",
-        user=("~/.cline/data/settings/cline_mcp_settings.json",),
-        signs=("~/.cline",),
+        verified="2026-11-23",
+        user=(
+            "~/.cline/data/settings/cline_mcp_settings.json",
+            f"{_GLOBAL_STORAGE}/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        ),
+        signs=("~/.cline", f"{_GLOBAL_STORAGE}/saoudrizwan.claude-dev"),
     ),
     "roo-code": Client(
-        title="Roo Code",
+        title="Roo Code and Zoo Code",  # Roo Code ended in May 2026; Zoo Code continues it
         documentation="https://docs.roocode.com/features/mcp/using-mcp-in-roo",
-        verified="2026-11-22",
-        project=(".roo/mcp.json",),
-        user=(f"{_GLOBAL_STORAGE}/rooveterinaryinc.roo-cline/settings/mcp_settings.json",),
-        signs=(".roo", ".roomodes", f"{_GLOBAL_STORAGE}/rooveterinaryinc.roo-cline"),
+        verified="2026-11-23",
+        project=(".roo/mcp.json", ".zoo/mcp.json"),
+        user=(
+            f"{_GLOBAL_STORAGE}/zoocodeorganization.zoo-code/settings/mcp_settings.json",
+            f"{_GLOBAL_STORAGE}/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+        ),
+        signs=(
+            ".roo",
+            ".roomodes",
+            ".zoo",
+            f"{_GLOBAL_STORAGE}/zoocodeorganization.zoo-code",
+            f"{_GLOBAL_STORAGE}/rooveterinaryinc.roo-cline",
+        ),
     ),
     "continue": Client(
         title="Continue",
@@ -202,8 +216,8 @@ CLIENTS: Mapping[str, Client] = {
     ),
     "copilot-agent": Client(
         title="GitHub Copilot cloud agent",
-        documentation="https://docs.github.com/en/copilot/how-tos/use-copilot-agents/cloud-agent/extend-cloud-agent-with-mcp",
-        verified="2026-11-22",
+        documentation="https://docs.github.com/en/copilot/how-tos/copilot-on-github/customize-copilot/configure-mcp-servers",
+        verified="2026-11-23",
         settings="the repository's settings on github.com: Copilot, Cloud agent, MCP configuration",
         settings_scope="project",
         starter=("pipx", "run", "anvil-docs"),  # GitHub's machines have pipx
@@ -211,8 +225,8 @@ CLIENTS: Mapping[str, Client] = {
     ),
     "goose": Client(
         title="Goose",
-        documentation="https://block.github.io/goose/docs/guides/config-files",
-        verified="2026-11-22",
+        documentation="https://goose-docs.ai/docs/guides/config-files",
+        verified="2026-11-23",
         user=("{xdg}/goose/config.yaml",),
         user_on_windows="{config}/Block/goose/config/config.yaml",
         format="yaml",
@@ -226,7 +240,7 @@ CLIENTS: Mapping[str, Client] = {
     "lm-studio": Client(
         title="LM Studio",
         documentation="https://lmstudio.ai/docs/app/mcp",
-        verified="2026-11-22",
+        verified="2026-11-23",
         user=("~/.lmstudio/mcp.json",),
         signs=("~/.lmstudio",),
     ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +177,29 @@ def test_the_file_that_exists_is_used(tmp_path: Path) -> None:
     assert client_file(CLIENTS["opencode"], tmp_path).path == tmp_path / "opencode.json"
     (tmp_path / "opencode.jsonc").write_text("{}")
     assert client_file(CLIENTS["opencode"], tmp_path).path == tmp_path / "opencode.jsonc"
+
+
+def test_a_client_that_moved_its_file_keeps_the_old_one_until_it_has_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("HOME", "USERPROFILE", "APPDATA", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    shared = tmp_path / ".cline/data/settings/cline_mcp_settings.json"
+    assert client_file(CLIENTS["cline"], tmp_path).path == shared
+    old = located(CLIENTS["cline"].user[1], tmp_path, tmp_path, sys.platform, os.environ)
+    for file in (old, shared):
+        file.parent.mkdir(parents=True)
+        file.write_text("{}")
+        assert client_file(CLIENTS["cline"], tmp_path).path == file
+
+
+def test_an_entry_stands_beside_the_servers_of_a_second_version_of_opencode(tmp_path: Path) -> None:
+    """It reads both forms in one file: https://opencode.ai/docs/migrate-v1/"""
+    file = client_file(CLIENTS["opencode"], tmp_path, "project")
+    server = entry(file, tmp_path, {}, "docs", ["anvil"])
+    text = '{"mcp": {"timeout": {"startup": 1}, "servers": {"other": {"type": "local", "command": ["x"]}}}}'
+    after = json.loads(merged(text, file, "docs", server, tmp_path))
+    assert after["mcp"].pop("docs") == server and after == json.loads(text)
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
