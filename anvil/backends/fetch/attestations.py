@@ -51,7 +51,7 @@ class Examiner:
     def __init__(
         self, rule: AttestationRule | None, expected: str | None, shown: str, cache: Cache | None = None
     ) -> None:
-        self._rule, self._shown, self._cache = rule, shown, cache
+        self.rule, self._shown, self._cache = rule, shown, cache
         self._builder = (rule and rule.builder) or expected
         if rule is None or not rule.required:
             return
@@ -68,18 +68,18 @@ class Examiner:
 
     def recall(self, sha256: str) -> Attestation | None:
         """Who built an index that was verified before, if it is who must have built it."""
-        if self._rule is None or self._cache is None:
+        if self.rule is None or self._cache is None:
             return None
-        return recalled(self._cache, sha256, self._builder, self._rule.trusted_root)
+        return recalled(self._cache, sha256, self._builder, self.rule.trusted_root)
 
     def is_settled(self, sha256: str) -> bool:
         """Whether nothing more can be found out about an index."""
-        return self._rule is None or self.recall(sha256) is not None
+        return self.rule is None or self.recall(sha256) is not None
 
     def offline(self, sha256: str) -> Attestation | None:
         """Who built a cached index. Raises :class:`NotAttested` if that must be known and is not."""
         found = self.recall(sha256)
-        if found is None and self._rule is not None and self._rule.required:
+        if found is None and self.rule is not None and self.rule.required:
             raise NotAttested(
                 f"The cached index of {self._shown} is refused: its attestation was not verified before. "
                 "Fetch it again when the network is there."
@@ -92,7 +92,7 @@ class Examiner:
         Raises :class:`NotAttested` if the rule demands a valid one and there is none, :class:`FetchError` if that
         cannot be found out.
         """
-        rule = self._rule
+        rule = self.rule
         if rule is None:
             return Examined()
         known = self.recall(sha256)

@@ -12,8 +12,10 @@ from anvil.backends.fetch.cache import CacheState
 from anvil.backends.fetch.candidate import Candidate
 from anvil.backends.fetch.http_client import HttpClient, origin
 from anvil.backends.git.repository import Repository
+from anvil.core.attestations import expected_builder
 from anvil.core.index_url import Address, GitHubAddress, WebAddress
 from anvil.errors import GitError, SourceError
+from anvil.models.attestations import AttestationRule
 
 
 def authorization(address: WebAddress | GitHubAddress, token: str | None) -> Mapping[str, str]:
@@ -37,8 +39,12 @@ def candidates(
         yield github_releases.find(api) if address.kind == "release" else github_artifacts.find(api, head)
 
 
-def key(address: Address, head: Path | None) -> str:
-    """The key of a source. If HEAD selects the artifact, it contains the repository."""
+def key(address: Address, head: Path | None, attested: AttestationRule | None = None) -> str:
+    """The key of a source. If HEAD selects the artifact, it contains the repository; if an attestation is required, who
+    must have built the index. So no index gets there that was fetched for somebody who does not require it."""
+    if attested is not None and attested.required:
+        builder = attested.builder or expected_builder(address)
+        return "\n".join((key(address, head), "built by", (builder or "").lower(), attested.trusted_root or ""))
     if not isinstance(address, GitHubAddress):
         return address.url if isinstance(address, WebAddress) else address.path
     root = None

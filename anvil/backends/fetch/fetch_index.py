@@ -84,11 +84,16 @@ def fetch(
     return result
 
 
-def cached_path(source: str, cache: str | os.PathLike[str] | None = None, head: Path | None = None) -> Path:
-    """The path of a remote source's index in the cache, fetched or not."""
+def cached_path(
+    source: str,
+    cache: str | os.PathLike[str] | None = None,
+    head: Path | None = None,
+    attested: AttestationRule | None = None,
+) -> Path:
+    """The path of a remote source's index in the cache, fetched or not. ``attested``: as for :func:`fetch`."""
     address = index_url.parse(source)
     assert not isinstance(address, LocalPath)
-    return Cache(Path(cache) if cache else None).entry(dispatch.key(address, head)).index
+    return Cache(Path(cache) if cache else None).entry(dispatch.key(address, head, attested)).index
 
 
 # --- a server --------------------------------------------------------------------------------------------
@@ -105,7 +110,7 @@ def _from_server(
     policy: HttpPolicy | None,
     examiner: Examiner,
 ) -> FetchResult:
-    entry = cache.entry(dispatch.key(address, head))
+    entry = cache.entry(dispatch.key(address, head, examiner.rule))
     if offline:  # no lock, and nothing is written
         return _cached(entry, entry.state(), offline, examiner)
     started = time.time()

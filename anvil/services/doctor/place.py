@@ -42,9 +42,11 @@ class Place:
         """
         if not self.remote:
             return index_file(self.config, self.project)
+        from anvil.backends.fetch.attestations import rule_of
         from anvil.backends.fetch.fetch_index import cached_path
 
-        return cached_path(self.config.index or "", head=self.folder if self.folder.is_dir() else self.project)
+        head = self.folder if self.folder.is_dir() else self.project
+        return cached_path(self.config.index or "", head=head, attested=rule_of(self.config.fetch, self.project))
 
     @property
     def remote(self) -> bool:

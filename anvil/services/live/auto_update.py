@@ -47,7 +47,7 @@ class AutoUpdater(IndexLocation):
     """
 
     def __init__(self, source: str, options: FetchOptions, head: Path, attested: AttestationRule | None = None) -> None:
-        super().__init__(cached_path(source, head=head))
+        super().__init__(cached_path(source, head=head, attested=attested))
         self.origin = index_url.parse(source).shown
         self._source = source
         self._options = options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -183,26 +184,40 @@ def test_a_newer_index_without_attestation_does_not_replace_one_with_it(
     site.publish(indexes[1])
     with pytest.raises(NotAttested, match="of another file"):
         get(site.url, "acme/docs")
-    assert path == cached_path(site.url, cache=path.parents[2]) and path.read_bytes() == indexes[0].read_bytes()
+    other = get(site.url).path  # for somebody who does not require it, at another place
+    assert other.read_bytes() == indexes[1].read_bytes() and other == cached_path(site.url, cache=path.parents[2])
+    assert path.read_bytes() == indexes[0].read_bytes()
+    assert get(site.url, "acme/docs", offline="No network.").path == path != other
 
 
 def test_what_was_fetched_without_a_rule_is_verified_when_there_is_one(
     site: Server, get: Callable[..., FetchResult]
 ) -> None:
     get(site.url, asked=False)
-    with pytest.raises(NotAttested, match="was not verified before"):
+    with pytest.raises(Unreachable, match="was not fetched before"):
         get(site.url, "acme/docs", offline="No network.")
-    assert get(site.url, "acme/docs").attestation is not None
+    verified = get(site.url, "acme/docs")
+    assert verified.attestation is not None and not verified.downloaded  # the bytes are those in the cache
     with pytest.raises(NotAttested, match="built by acme/docs, not by evil"):
         get(site.url, "evil")
     assert get(site.url, "acme/docs", offline="No network.").attestation is not None
+
+
+def test_a_cached_index_whose_result_was_lost_is_refused_offline_and_verified_again(
+    site: Server, get: Callable[..., FetchResult], tmp_path: Path
+) -> None:
+    get(site.url, "acme/docs")
+    shutil.rmtree(tmp_path / "cache" / "names")
+    with pytest.raises(NotAttested, match="was not verified before"):
+        get(site.url, "acme/docs", offline="No network.")
+    assert get(site.url, "acme/docs").attestation is not None
 
 
 def test_a_server_that_fails_when_asked_for_the_attestation(site: Server, get: Callable[..., FetchResult]) -> None:
     site.answers[BESIDE] = Answer(b"", 503)
     (note,) = get(site.url).notes
     assert note.startswith("Its attestation cannot be fetched: ")
-    with pytest.raises(NotAttested, match="was not verified before"):
+    with pytest.raises(Unreachable, match="was not fetched before"):
         get(site.url, "acme/docs")
     site.answers[BESIDE] = Answer(b"", 418)
     with pytest.raises(FetchError, match="status 418"):
