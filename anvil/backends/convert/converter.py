@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from anvil.backends.convert.decode import decoded
 from anvil.backends.convert.formats import TEXT, Format, format_of
 from anvil.backends.convert.pool import Pool
+from anvil.backends.convert.text_encoding import decoded
 from anvil.core.chunking.streaming import DocumentPart, sliced
 from anvil.core.config.schema import LibraryOptions
 from anvil.errors import DocumentRejected, DocumentTooLarge

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from typing import Any, BinaryIO
 
 from anvil.backends.child_process import take_over_pipes, write_message
-from anvil.backends.convert.decode import decoded
+from anvil.backends.convert.text_encoding import decoded
 from anvil.errors import DocumentRejected
 
 MAX_UNPACKED_BYTES = 500_000_000

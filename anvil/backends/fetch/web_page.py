@@ -16,7 +16,7 @@ from pathlib import Path
 
 from anvil.backends.fetch.http_client import HttpClient, Limits, Reply, TimedOut
 from anvil.backends.fetch.http_policy import Allowed, DocumentPolicy, anything, is_public
-from anvil.core import encodings, http_headers
+from anvil.core import encoding_names, http_headers
 from anvil.core.config.schema import LibraryOptions
 from anvil.errors import DocumentRejected, DocumentTooLarge, FetchError, UnsupportedFormat
 
@@ -96,7 +96,7 @@ def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
             if size > max_bytes:
                 raise DocumentTooLarge(f"{reply.host} sends more than {max_bytes:,} bytes (library.max_file_bytes).")
             file.write(chunk)
-    codec = encodings.known(charset) if charset else None
+    codec = encoding_names.known(charset) if charset else None
     if file_type in _TEXT and codec and codec != "utf-8":
         with contextlib.suppress(UnicodeDecodeError):  # the server named the wrong encoding
             target.write_text(target.read_bytes().decode(codec), encoding="utf-8", newline="")

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from anvil.core import encodings
+from anvil.core import encoding_names
 from anvil.errors import ConfigError
 
 Element = LexborNode
@@ -69,7 +69,7 @@ def decoded(data: bytes) -> str:
     except UnicodeDecodeError:
         pass
     declared = _DECLARED.search(data, 0, _DECLARED_BYTES)
-    codec = encodings.known(declared[1].decode("ascii")) if declared else None
+    codec = encoding_names.known(declared[1].decode("ascii")) if declared else None
     return data.decode(codec or "cp1252", "replace")
 
 

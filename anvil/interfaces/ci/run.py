@@ -19,7 +19,7 @@ from anvil.backends.git.tracked_file import TrackedIndex
 from anvil.core.pluralize import counted
 from anvil.core.site import pages
 from anvil.errors import AnvilError, ArtifactError, BuildError
-from anvil.interfaces.ci import findings, questions, summary
+from anvil.interfaces.ci import lint_summary, question_summary, summary
 from anvil.interfaces.ci.annotations import annotate, in_checkout, notes
 from anvil.interfaces.ci.hosts import Host
 from anvil.models.lint import LEVELS
@@ -207,7 +207,7 @@ def test(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
             )
         for sentence in report.notes:
             host.annotate("warning", sentence)
-        for note in [*questions.notes(report, opened)][:MAX_WARNINGS]:
+        for note in [*question_summary.notes(report, opened)][:MAX_WARNINGS]:
             host.annotate(note.level, note.message, note.file, note.line)
         pages_url = _pages_url(opened)
     values = {
@@ -216,8 +216,8 @@ def test(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
         "lost": str(len(report.comparison.lost) if report.comparison else 0),
     }
     host.output(values)
-    host.summarize(questions.render(report, branch, pages_url))
-    host.line(questions.headline(report))
+    host.summarize(question_summary.render(report, branch, pages_url))
+    host.line(question_summary.headline(report))
     return report.passed, values
 
 
@@ -226,12 +226,12 @@ def lint(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     with _opened(order, host) as opened:
         report = opened.lint()
         failing = report.at_least(order.fail_level or opened.config.lint.fail_level)
-        annotate(findings.annotated(report, MAX_WARNINGS), opened, host)
+        annotate(lint_summary.annotated(report, MAX_WARNINGS), opened, host)
         pages_url = _pages_url(opened)
     values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
     host.output(values)
-    host.summarize(findings.render(report, pages_url))
-    host.line(findings.headline(report))
+    host.summarize(lint_summary.render(report, pages_url))
+    host.line(lint_summary.headline(report))
     return not failing, values
 
 

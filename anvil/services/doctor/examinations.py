@@ -16,9 +16,10 @@ from anvil.services.doctor import (
     index,
     installation,
     library,
+    mkdocs,
     model,
+    pre_commit,
     repository,
-    setups,
 )
 from anvil.services.doctor.place import Place
 
@@ -40,8 +41,8 @@ EXAMINATIONS: dict[str, Examination] = {
     "folders": folders.writable,
     "file events": folders.events,
     "clients": clients.examine,
-    "pre-commit": setups.pre_commit,
-    "mkdocs": setups.mkdocs,
+    "pre-commit": pre_commit.examine,
+    "mkdocs": mkdocs.examine,
     "context": context.examine,
     "library": library.examine,
 }

@@ -15,7 +15,7 @@ import pytest
 
 from anvil.backends.convert import formats
 from anvil.backends.convert.converter import Converter
-from anvil.backends.convert.decode import decoded
+from anvil.backends.convert.text_encoding import decoded
 from anvil.core.config.schema import LibraryOptions
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from tests.support import documents, fork_server

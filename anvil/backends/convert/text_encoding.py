@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from anvil.core import encodings
+from anvil.core import encoding_names
 from anvil.errors import DocumentRejected
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -35,5 +35,5 @@ def decoded(data: bytes, use_declared: bool = True) -> str:
 
 def _text_encoding(name: str) -> str:
     """A declared encoding's Python name; Windows-1252 for an unknown one, and for Latin-1 as in browsers."""
-    codec = encodings.known(name)
+    codec = encoding_names.known(name)
     return codec if codec and codec not in ("iso8859-1", "ascii", "utf-8") else "cp1252"

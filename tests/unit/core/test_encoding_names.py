@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.core.encodings import known
+from anvil.core.encoding_names import known
 
 EVERY = sorted({each.name for each in pkgutil.iter_modules(encodings.__path__)})
 READ = [name for name in EVERY if known(name)]

@@ -1,4 +1,4 @@
-"""pre-commit and MkDocs, where a project uses Anvil through them."""
+"""The hooks of Anvil that a project has in its pre-commit configuration."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from anvil.backends import installation
 from anvil.core.config.schema import INDEX_FOLDER
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.models.findings import Finding
-from anvil.services.doctor import yaml_file, zensical
-from anvil.services.doctor.installation import extra
+from anvil.services.doctor import yaml_file
 from anvil.services.doctor.place import Place
 
 if TYPE_CHECKING:
     from anvil.backends.git.tracked_file import TrackedIndex
 
-HOOKS = ("anvil-check", "anvil-build")
+NEED_TRACKED_INDEX = ("anvil-check", "anvil-build")
+"""The hooks that compare or write an index in git."""
+HOOKS = (*NEED_TRACKED_INDEX, "anvil-lint", "anvil-test")
 PRE_COMMIT = ".pre-commit-config.yaml"
 
 
-def pre_commit(place: Place) -> Iterator[Finding]:
+def examine(place: Place) -> Iterator[Finding]:
     """The configured hooks of Anvil: whether they run, and whether they can pass."""
     from anvil.backends.git.repository import Repository
     from anvil.backends.git.tracked_file import TrackedIndex
@@ -54,21 +55,27 @@ def pre_commit(place: Place) -> Iterator[Finding]:
         text = f"{place.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
         yield Finding("pre-commit", "wrong", text, _install(place, repository.root))
         is_installed = False
+    need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
+    running = Finding("pre-commit", "ok", f"{' and '.join(ours)} run before each commit.")
+    if not need_index:
+        if is_installed:
+            yield running
+        return
     if place.remote:
-        text = f"{ours[0]} needs an index in git, but the configured one is published elsewhere."
+        text = f"{need_index[0]} needs an index in git, but the configured one is published elsewhere."
         yield Finding("pre-commit", "note", f"{text} Name a file for the hook: args: [--index, FILE].")
         return
     try:
         tracked = TrackedIndex(place.index, place.folder)
         ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
     except SourceError as error:
-        yield Finding("pre-commit", "wrong", f"{ours[0]} cannot pass: {error}")
+        yield Finding("pre-commit", "wrong", f"{need_index[0]} cannot pass: {error}")
         return
     if ignored:
-        text = f"{ours[0]} needs the index in git, but {tracked.path} is ignored."
+        text = f"{need_index[0]} needs the index in git, but {tracked.path} is ignored."
         yield Finding("pre-commit", "wrong", text, _let_in(place, tracked))
     elif is_installed:
-        yield Finding("pre-commit", "ok", f"{' and '.join(ours)} run before each commit.")
+        yield running
 
 
 def _let_in(place: Place, tracked: TrackedIndex) -> str:
@@ -92,34 +99,6 @@ def _install(place: Place, root: Path) -> str:
     if find_spec("pre_commit"):
         return place.at(root, run)
     return place.at(root, f"{installation.line(installation.install(['pre-commit']))} && {run}")
-
-
-def mkdocs(place: Place) -> Iterator[Finding]:
-    """The plugin, where ``mkdocs.yml`` names it."""
-    file = place.project / "mkdocs.yml"
-    if not file.is_file():
-        return
-    try:
-        written = yaml_file.read(file)
-    except ConfigError as error:
-        yield Finding("mkdocs", "wrong", f"{place.shown(file)} {error}")
-        return
-    if not zensical.has_plugin(written):
-        return
-    unrun = zensical.find(place.folder)
-    if unrun is not None:
-        yield Finding("mkdocs", "wrong", unrun.text, place.at(unrun.config.parent, unrun.command))
-        return
-    missing = find_spec("mkdocs") is None
-    if missing:
-        text = f"{place.shown(file)} names the plugin, but mkdocs is not installed here."
-        yield Finding("mkdocs", "wrong", text, installation.line(extra("mkdocs")))
-    folder = file.parent / str(written.get("docs_dir") or "docs")
-    if folder.resolve() != place.folder.resolve():
-        text = f"The site is built from {place.shown(folder)}, but the configuration names {place.shown(place.folder)}."
-        yield Finding("mkdocs", "note", f"{text} Set both to the same folder.")
-    elif not missing:
-        yield Finding("mkdocs", "ok", f"{place.shown(file)} names the plugin, and it can run.")
 
 
 def _list(table: Any, key: str) -> list[dict[str, Any]]:
