@@ -318,7 +318,8 @@ def _become(request: dict[str, Any]) -> None:
     sys.stderr = open(2, "w", encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stdout.reconfigure(line_buffering=os.isatty(1) or unbuffered, write_through=unbuffered)
     sys.stderr.reconfigure(line_buffering=True)
-    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+    for stream in ("stdin", "stdout", "stderr"):
+        setattr(sys, f"__{stream}__", getattr(sys, stream))
     warnings.resetwarnings()
     for rule in ("ignore", *environment.get("PYTHONWARNINGS", "").split(","), *filters):
         if rule:

@@ -155,7 +155,7 @@ def test_an_entry_is_read_as_it_was_written(name: str, scope: str, tmp_path: Pat
     client, project = CLIENTS[name], tmp_path / "project"
     if scope not in client.scopes:
         pytest.skip("the client has no such file")
-    file = client_file(client, project, scope)  # type: ignore[arg-type]
+    file = client_file(client, project, scope)
     assert file.path.is_relative_to(project) == file.is_shared == (scope == "project")
     server = entry(file, project, {"--docs": project / "docs"}, "docs", ["anvil"])
     assert client.arguments == "" or server[client.arguments][:2] == ["serve", "--docs"]

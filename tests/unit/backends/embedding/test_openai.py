@@ -146,7 +146,8 @@ def test_a_model_of_another_server_is_not_asked_to_shorten(server: Server) -> No
 
 
 def test_a_missing_key_is_said_exactly() -> None:
-    for use in (lambda p: p.embed(["a"]), lambda p: p.embed_query("a")):
+    calls: list[Callable[[OpenAIProvider], object]] = [lambda p: p.embed(["a"]), lambda p: p.embed_query("a")]
+    for use in calls:
         with pytest.raises(ProviderError) as caught:
             use(OpenAIProvider(EmbeddingSettings()))
         assert str(caught.value) == "OpenAI API key required. Set embedding.apiKey or OPENAI_API_KEY."

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -321,7 +322,7 @@ def test_an_api_url_that_is_not_safe_is_refused(
 def test_the_token_comes_from_the_argument_the_environment_or_gh(
     github: GitHub, get: Callable[..., FetchResult], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def used(**more: str) -> str | None:
+    def used(**more: Any) -> str | None:
         github.api.requests.clear()
         refused(get, **more)
         return github.api.requests[0].headers["Authorization"]

@@ -34,14 +34,16 @@ def only_here(address: Address) -> bool:
 class Pages(http.server.BaseHTTPRequestHandler):
     """Answers by path."""
 
+    server: http.server.HTTPServer
+
     def log_message(self, *_: object) -> None:
         pass
 
     def do_GET(self) -> None:
-        asked.append((self.server.server_address[0], self.path, self.headers["Host"]))  # type: ignore[attr-defined]
+        asked.append((str(self.server.server_address[0]), self.path, self.headers["Host"]))
         step = self.path.split("?")[0].split("/")[1]
         if step == "away":
-            self.head(302, location=f"http://{ELSEWHERE}:{self.server.server_address[1]}/page")  # type: ignore[attr-defined]
+            self.head(302, location=f"http://{ELSEWHERE}:{self.server.server_port}/page")
         elif step == "near":
             self.head(301, location="/page")
         elif step == "file":
@@ -394,7 +396,7 @@ def test_a_certificate_is_checked_for_the_name_not_for_the_address(tmp_path: Pat
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     names: list[str | None] = []
-    context.sni_callback = lambda sock, name, _: names.append(name)  # type: ignore[assignment]
+    context.sni_callback = lambda sock, name, _: names.append(name)
     server = http.server.HTTPServer((HERE, 0), Pages)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     server.handle_error = lambda *_: None  # type: ignore[method-assign]

@@ -104,7 +104,7 @@ def test_as_uploads_are_packed(made: Path, tmp_path: Path) -> None:
             return len(bytes(block))  # type: ignore[call-overload]
 
     stream, files = Stream(), contents(made)
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:  # type: ignore[call-overload]
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, body in files.items():
             with archive.open(name, "w") as file:
                 file.write(body)

@@ -90,7 +90,7 @@ def test_one_side_is_kept_of_what_cannot_be_merged(root: Path) -> None:
         "added-nowhere.md": ((None, None, gone), None, True),
         "gone.md": ((gone, None, gone), None, False),
     }
-    sides = [{path: ids[side] for path, (ids, _, _) in cases.items() if ids[side]} for side in range(3)]
+    sides = [{path: blob for path, (ids, _, _) in cases.items() if (blob := ids[side])} for side in range(3)]
     found, torn = _merge(root, *sides)
     assert found == {path: blob for path, (_, blob, _) in cases.items() if blob}
     assert torn == tuple(sorted(path for path, (_, _, unsettled) in cases.items() if unsettled))

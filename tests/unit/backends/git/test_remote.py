@@ -16,7 +16,7 @@ from tests.support.repositories import isolated
 
 __all__ = ["isolated"]
 
-FILES = {"docs/a.md": "# A\n", "docs/b.md": "# B\n", "src/code.bin": bytes(range(256)) * 2000}
+FILES: dict[str, str | bytes] = {"docs/a.md": "# A\n", "docs/b.md": "# B\n", "src/code.bin": bytes(range(256)) * 2000}
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -374,14 +375,17 @@ def test_an_unreadable_file_and_folder(plain: Path, monkeypatch: pytest.MonkeyPa
     write(plain / "a.md", "a")
     write(plain / "locked.md", "b")
     write(plain / "closed/c.md", "c")
-    really_open, really_scandir = os.open, os.scandir
 
-    def refuse(path: str) -> None:
-        if str(path).endswith(("locked.md", "closed")):
-            raise PermissionError(13, "Permission denied", path)
+    def refusing(real: Callable[..., object]) -> Callable[..., object]:
+        def call(path: str, *rest: Any, **more: Any) -> object:
+            if str(path).endswith(("locked.md", "closed")):
+                raise PermissionError(13, "Permission denied", path)
+            return real(path, *rest, **more)
 
-    monkeypatch.setattr(os, "open", lambda path, *rest, **more: refuse(path) or really_open(path, *rest, **more))
-    monkeypatch.setattr(os, "scandir", lambda path: refuse(path) or really_scandir(path))
+        return call
+
+    monkeypatch.setattr(os, "open", refusing(os.open))
+    monkeypatch.setattr(os, "scandir", refusing(os.scandir))
     tree = open_tree.working_tree(plain)
     assert list(tree.scan().entries) == ["a.md"]
     assert reasons(tree) == {
@@ -502,8 +506,12 @@ def test_a_broken_repository_still_has_files(root: Path, harm: str) -> None:
 
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     seen: list[bytes] = []
-    original = working_tree.blob_id
-    monkeypatch.setattr(working_tree, "blob_id", lambda data: seen.append(data) or original(data))
+
+    def hashing(data: bytes) -> str:
+        seen.append(data)
+        return blob_id(data)
+
+    monkeypatch.setattr(working_tree, "blob_id", hashing)
     return seen
 
 
@@ -574,6 +582,7 @@ def test_of_many_files_written_lately_each_is_read_again_when_it_is_old_enough(
     tree.scan()
     assert len(seen) == 2
     monkeypatch.setattr("anvil.backends.sources.stat_cache._WRITTEN_BACK_NS", 0)
+    assert isinstance(tree, working_tree.WorkingTree)
     tree._due = dict.fromkeys(tree._due, 0)
     tree.scan()
     assert len(seen) == 2 + 5
@@ -699,7 +708,12 @@ def test_folders_that_no_glob_leads_into_are_not_walked(plain: Path, monkeypatch
         write(plain / path, "# x\n")
     listed: list[str] = []
     real = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda folder: listed.append(os.path.relpath(folder, plain)) or real(folder))
+
+    def listing(folder: str) -> Iterator[os.DirEntry[str]]:
+        listed.append(os.path.relpath(folder, plain))
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", listing)
     globs = ("./specs/**/*.md", "SPECS2/*.md", ".hidden/templates/**/*.md", "s*/none/*.txt")
     assert sorted(open_tree.working_tree(plain, SourceOptions(include=globs[:3])).scan().entries) == [
         ".hidden/templates/e.md",

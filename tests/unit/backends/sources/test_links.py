@@ -129,7 +129,7 @@ def test_a_target_that_git_ignores_is_not_read(linked: Path) -> None:
 
 def test_the_programs_see_an_edited_target(linked: Path) -> None:
     index = linked / "docs.anvil.db"
-    check = ["check", "--docs", "docs", "--index", index]
+    check: list[str | Path] = ["check", "--docs", "docs", "--index", index]
     program("build", "--docs", "docs", "--index", index, "--provider", "none", cwd=linked)
     for tree in ([], ["--staged"], ["--ref", "HEAD"]):
         program(*check, *tree, cwd=linked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def test_several_processes_read_what_one_reads(
         b"",
     )
     monkeypatch.setattr(site_readers, "MIN_FILES", 2)
-    monkeypatch.setattr(site_readers.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert list(site_readers.read_all(tmp_path, files, RULES)) == alone
 
 
@@ -51,6 +52,6 @@ def test_a_process_that_dies_costs_nothing(
         send(self, message)  # type: ignore[arg-type]
 
     monkeypatch.setattr(site_readers, "MIN_FILES", 2)
-    monkeypatch.setattr(site_readers.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(ChildProcess, "send", killed)
     assert list(site_readers.read_all(tmp_path, files, RULES)) == alone

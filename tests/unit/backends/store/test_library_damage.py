@@ -151,8 +151,8 @@ def test_damage_is_an_error_with_a_way_out(sound: Path, tmp_path: Path, local: E
         connection.execute(DAMAGES[damage])
         connection.commit()
     told: list[str] = []
-    for name in questions(Library(path, Config(), _Kept(local))):  # type: ignore[arg-type]
-        with Library(path, Config(), _Kept(local)) as library:  # type: ignore[arg-type]
+    for name in questions(Library(path, Config(), _Kept(local))):
+        with Library(path, Config(), _Kept(local)) as library:
             try:
                 fits(questions(library)[name]())
             except AnvilError as error:

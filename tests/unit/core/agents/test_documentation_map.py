@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_linked_and_general_pages_come_first() -> None:
 @pytest.mark.parametrize("shape", ["flat", "wide", "deep", "mixed"])
 def test_the_map_is_small_and_reaches_every_page(count: int, shape: str) -> None:
     chance = random.Random(f"{count} {shape}")
-    folders = {
+    folders: dict[str, Callable[[int], str]] = {
         "flat": lambda n: "",
         "wide": lambda n: f"folder-{n % 500}/",
         "deep": lambda n: "".join(f"level{(n >> depth) % 3}/" for depth in range(n % 9)),

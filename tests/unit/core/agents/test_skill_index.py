@@ -45,10 +45,13 @@ def test_other_skills_stay_and_the_same_name_is_replaced() -> None:
     assert skill_index.files(MADE, after.decode())[skill_index.INDEX] == after
 
 
+NO_SKILLS: list[object] = [None, {}, [1], [{"name": 1}]]
+
+
 @pytest.mark.parametrize(
     "before",
     ["", "{", "[]", "{}", '{"$schema": "1", "skills": []}', '{"skills": []}', "[" * 100_000]
-    + [json.dumps({"$schema": skill_index.SCHEMA, "skills": skills}) for skills in (None, {}, [1], [{"name": 1}])],
+    + [json.dumps({"$schema": skill_index.SCHEMA, "skills": skills}) for skills in NO_SKILLS],
 )
 def test_a_list_in_another_form_is_refused(before: str) -> None:
     with pytest.raises(ConfigError, match=r"index\.json, which is not in the form"):

@@ -13,9 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.core.chunking.chunker import ChunkingOptions, chunks, recorded
+from anvil.core.chunking.chunker import chunks, recorded
 from anvil.core.chunking.splitter import parts
-from anvil.core.config.schema import FixedChunks
+from anvil.core.config.schema import ChunkingOptions, FixedChunks
 from anvil.core.markdown.parser import parse
 from anvil.models.documents import Chunk
 from tests.unit.core.markdown.test_parser import EXAMPLES, SPEC, any_text

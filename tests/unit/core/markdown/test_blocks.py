@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from markdown_it import MarkdownIt
@@ -38,8 +39,12 @@ def headings(text: str) -> list[tuple[int, int]]:
 
 
 def expected(text: str) -> list[tuple[int, int]]:
-    tokens = reference.parse(text)
-    return [(token.map[0], int(token.tag[1])) for token in tokens if token.type == "heading_open" and token.level == 0]
+    found = []
+    for token in reference.parse(text):
+        if token.type == "heading_open" and token.level == 0:
+            assert token.map is not None
+            found.append((token.map[0], int(token.tag[1])))
+    return found
 
 
 def test_headings_of_the_specification_and_its_examples() -> None:
@@ -129,7 +134,8 @@ def test_deep_in_another_stack_headings_are_found_all_the_same() -> None:
     def descend(depth: int) -> list[tuple[int, int]]:
         return descend(depth - 1) if depth else headings("> " * 30 + "x\n\n# h\n")
 
-    frame, used = sys._getframe(), 0
+    frame: FrameType | None = sys._getframe()
+    used = 0
     while frame is not None:
         frame, used = frame.f_back, used + 1
     assert descend(sys.getrecursionlimit() - used - 40) == [(2, 1)]

@@ -34,7 +34,8 @@ def expanded(text: str, page: str = "a/p.md", root: str = "docs", **files: str) 
 
 def added(text: str, made: includes.Expanded) -> list[str]:
     """The lines that were put in, having made sure that all others are the source, in their order."""
-    rest, taken = made.text.split("\n"), []
+    rest = made.text.split("\n")
+    taken: list[str] = []
     for after, count in reversed(made.inserted):
         earlier = sum(n for line, n in made.inserted if line < after)
         taken[:0] = rest[after + earlier : after + earlier + count]
@@ -221,7 +222,8 @@ def test_trees_of_git_read_no_page_when_nothing_changed(project: Path, monkeypat
 
 def test_links_and_ignored_files_are_not_included(project: Path, tmp_path: Path) -> None:
     (project / "src/app.py").unlink()
-    (project / "src/app.py").symlink_to(write(tmp_path / "elsewhere.py", "secret\n") or tmp_path / "elsewhere.py")
+    write(tmp_path / "elsewhere.py", "secret\n")
+    (project / "src/app.py").symlink_to(tmp_path / "elsewhere.py")
     read = open_tree.working_tree(project / "docs").read("first.md")
     assert isinstance(read, Document) and "secret" not in read.text
     (project / "src/app.py").unlink()
@@ -256,7 +258,7 @@ def test_answers_hold_the_code_and_lines_stay_those_of_the_file(project: Path) -
 
 def test_the_programs_see_changed_code(project: Path) -> None:
     index = project / "docs.anvil.db"
-    check = ["check", "--docs", "docs", "--index", index]
+    check: list[str | Path] = ["check", "--docs", "docs", "--index", index]
     program("build", "--docs", "docs", "--index", index, "--provider", "none", cwd=project)
     for tree in ([], ["--staged"], ["--ref", "HEAD"]):
         program(*check, *tree, cwd=project)
@@ -269,6 +271,6 @@ def test_the_programs_see_changed_code(project: Path) -> None:
     program(*check, "--staged", cwd=project)
     program(*check, cwd=project)
     program(*check, "--ref", "HEAD", cwd=project, code=1)
-    search = ["search", "--docs", "docs", "--index", index, "--provider", "none"]
+    search: list[str | Path] = ["search", "--docs", "docs", "--index", index, "--provider", "none"]
     line = int(program(*search, "quenchless", cwd=project).stdout.split("docs/first.md:")[1].split()[0])
     assert 4 <= line <= 9  # the section's lines in the file, however long the code is

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from anvil.core import iso_time
 from anvil.core.search.metadata_filter import (
     MAX_METADATA_BYTES,
+    Condition,
     Filter,
     checked_metadata,
     document_filter,
@@ -33,9 +34,9 @@ def test_a_filter_is_all_of_its_conditions() -> None:
     labels = {"metadata.team": "sea", "metadata.year": 2026, "metadata.ok": True}
     found = document_filter({"file_type": "pdf", "page": 3, **labels}, "papers")
     assert found == Filter(
-        (("library", "=", "papers"), ("file_type", "=", "pdf")),
-        (("team", "=", '"sea"'), ("year", "=", "2026"), ("ok", "=", "true")),
-        (("page", "=", 3),),
+        (Condition("library", "=", "papers"), Condition("file_type", "=", "pdf")),
+        (Condition("team", "=", '"sea"'), Condition("year", "=", "2026"), Condition("ok", "=", "true")),
+        (Condition("page", "=", 3),),
     )
     assert found.of_documents and not document_filter({"page": 1}).of_documents and document_filter(None) == Filter()
 
@@ -50,9 +51,12 @@ def test_ranges() -> None:
         }
     )
     assert found == Filter(
-        (("last_modified", ">=", "2026-02-01T00:00:00Z"), ("last_modified", "<", "2026-03-01T00:00:00Z")),
-        (("year", ">", 2020), ("team", "<=", "m")),
-        (("page", ">=", 2), ("page", "<", 5)),
+        (
+            Condition("last_modified", ">=", "2026-02-01T00:00:00Z"),
+            Condition("last_modified", "<", "2026-03-01T00:00:00Z"),
+        ),
+        (Condition("year", ">", 2020), Condition("team", "<=", "m")),
+        (Condition("page", ">=", 2), Condition("page", "<", 5)),
     )
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from anvil.interfaces.ci import summary
+from anvil.interfaces.ci.hosts import visible
 from anvil.interfaces.ci.summary import Contents, Size
 from anvil.models.documents import BuildReport, Changes
 from anvil.services.reports.content_health import Bar, ContentHealth, Pair, Spot
@@ -80,7 +81,7 @@ def test_a_code_span_is_one_cell_of_code(text: str) -> None:
     cells = [token.children or [] for token in tokens if token.type == "inline"]
     assert len(cells) == 4
     (span,) = cells[2]
-    assert span.type == "code_inline" and span.content.strip() == summary.visible(text).strip()
+    assert span.type == "code_inline" and span.content.strip() == visible(text).strip()
 
 
 def test_long_lists_are_cut() -> None:

@@ -111,13 +111,18 @@ def _one_marker(file: Path) -> None:
     write(file, f"# Rules\n\n{marked_text.markers('docs')[0]}\nold\n")
 
 
+def _folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "link": (_linked, "is a link"),
     "read-only": (lambda file: file.chmod(0o444), "is read-only"),
     "huge": (lambda file: write(file, "x" * (agent_files.MAX_FILE_BYTES + 1)), "leaves files of more than"),
     "one marker": (_one_marker, "one marker"),
     "not UTF-8": (lambda file: file.write_bytes("# Ünï".encode("utf-16")), "not UTF-8"),
-    "folder": (lambda file: (file.unlink(), file.mkdir()), "is a folder"),
+    "folder": (_folder, "is a folder"),
 }
 
 

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from anvil.backends.store.writer import SETTINGS
 from anvil.core.config.schema import ChunkingOptions, Config, SourceOptions
 from anvil.core.shards import Shard
 from anvil.errors import BuildError, FormatTooNew, SourceError
-from anvil.models.documents import BuildReport, Document, Scan, Skipped
+from anvil.models.documents import BuildReport, Document, Skipped
 from anvil.services.build import builder, merge
 from tests.conftest import PAGES, replacements, write
 from tests.support import repositories
@@ -38,7 +38,7 @@ class Counting:
     def __init__(self, inner: EmbeddingProvider, refuse: str = "", digest: str = "") -> None:
         self.inner = inner
         self.refuse = refuse
-        self.name, self.model, self.dimensions = inner.name, inner.model, inner.dimensions
+        self.name, self.model, self.server, self.dimensions = inner.name, inner.model, inner.server, inner.dimensions
         self.digest = digest or inner.digest
         self.max_tokens = inner.max_tokens
         self.texts: list[str] = []
@@ -487,31 +487,19 @@ class Counted(document_source.SourceWrapper):
         return super().read(path)
 
 
-class Restless:
+class Restless(document_source.SourceWrapper):
     """A folder in which a page changes while it is read for the first time."""
 
-    def __init__(self, inner: document_source.DocumentSource, page: Path, text: str) -> None:
-        self.inner, self.page, self.text = inner, page, text
-        self.name, self.root_path, self.problem = inner.name, inner.root_path, inner.problem
-        self.excluded_hashes = inner.excluded_hashes
-
-    def commit(self) -> str | None:
-        return self.inner.commit()
-
-    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        return self.inner.scan(indexed)
+    def __init__(self, inner: document_source.DocumentSource, page: Path, new_text: str) -> None:
+        super().__init__(inner)
+        self.page, self.new_text = page, new_text
 
     def read(self, path: str) -> Document | Skipped:
-        found = self.inner.read(path)
-        if self.text:
-            self.page.write_text(self.text, encoding="utf-8")
-            self.text = ""
+        found = super().read(path)
+        if self.new_text:
+            self.page.write_text(self.new_text, encoding="utf-8")
+            self.new_text = ""
         return found
-
-    def last_modified(
-        self, paths: Sequence[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
-        return self.inner.last_modified(paths, known, since)
 
 
 def test_a_change_during_the_first_build_is_picked_up(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
@@ -525,13 +513,13 @@ def test_a_change_during_the_first_build_is_picked_up(docs: Path, tmp_path: Path
 def test_a_file_that_vanishes_while_building_is_left_out(
     docs: Path, tmp_path: Path, keywords: EmbeddingProvider
 ) -> None:
-    class Vanishing(Restless):
+    class Vanishing(document_source.SourceWrapper):
         def read(self, path: str) -> Document | Skipped:
             if path == "install.md":
                 (docs / path).unlink(missing_ok=True)
-            return self.inner.read(path)
+            return super().read(path)
 
-    source = Vanishing(open_tree.working_tree(docs), docs, "")
+    source = Vanishing(open_tree.working_tree(docs))
     report = builder.build(source, tmp_path / "i.db", keywords, ChunkingOptions())
     assert report.pages == 3 and [s.path for s in report.skipped] == ["install.md"]
 

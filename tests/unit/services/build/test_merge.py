@@ -30,13 +30,15 @@ COUNT = 3
 MANY = {f"part-{n % 3}/page-{n}.md": f"# Page {n}\n\nThe {n}th word of the day, told at length.\n" for n in range(30)}
 
 
-def built(docs: Path, provider: EmbeddingProvider, folder: Path, count: int = COUNT, **options: int) -> list[Path]:
+def built(
+    docs: Path, provider: EmbeddingProvider, folder: Path, count: int = COUNT, options: ChunkingOptions | None = None
+) -> list[Path]:
     """The shards of a folder's pages, as files."""
     found = []
     for number in range(1, count + 1):
         found.append(folder / f"shard-{number}.db")
         source = open_tree.working_tree(docs)
-        builder.build(source, found[-1], provider, ChunkingOptions(**options), shard=Shard(number, count))
+        builder.build(source, found[-1], provider, options or ChunkingOptions(), shard=Shard(number, count))
     return found
 
 
@@ -100,7 +102,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(docs: Path, keywords: Embe
     shards = built(docs, keywords, tmp_path)
     other = tmp_path / "other"
     other.mkdir()
-    cut_otherwise = built(docs, keywords, other, min_chunk_size=100)
+    cut_otherwise = built(docs, keywords, other, options=ChunkingOptions(min_chunk_size=100))
     whole(docs, keywords, tmp_path / "whole.db")
     four = tmp_path / "four"
     four.mkdir()
@@ -148,8 +150,10 @@ def _relabel(index: Path, shard: str) -> None:
 # --- the two sides of a merge -----------------------------------------------------------------------------------
 
 
-def index_of(docs: Path, revision: str, index: Path, provider: EmbeddingProvider, **options: int) -> Path:
-    builder.build(open_tree.commit_tree(docs, revision), index, provider, ChunkingOptions(**options))
+def index_of(
+    docs: Path, revision: str, index: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None
+) -> Path:
+    builder.build(open_tree.commit_tree(docs, revision), index, provider, options or ChunkingOptions())
     return index
 
 
@@ -217,8 +221,9 @@ def test_pages_without_a_file_wait_for_the_site_when_all_is_cut_anew(
     ours = tmp_path / "left.db"
     builder.build(site.generated_site([*pages, tags], tree), ours, keywords, ChunkingOptions())
     base = index_of(docs, "base", tmp_path / "base.db", keywords)
-    for options, skipped in (({}, []), ({"min_chunk_size": 0, "max_chunk_size": 300}, ["tags.md"])):
-        theirs = index_of(docs, "right", tmp_path / "right.db", keywords, **options)
+    other_sizes = ChunkingOptions(min_chunk_size=0, max_chunk_size=300)
+    for options, skipped in ((ChunkingOptions(), []), (other_sizes, ["tags.md"])):
+        theirs = index_of(docs, "right", tmp_path / "right.db", keywords, options)
         report, _ = merge.reconcile(base, ours, theirs, repository, lambda meta: keywords)
         assert [each.path for each in report.skipped] == skipped
         with verify.open_checked(ours) as reader:

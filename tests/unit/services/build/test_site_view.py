@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.support.repositories import commit, isolated, root, run  # noqa: F401
 OPTIONS = ChunkingOptions(slugs="mkdocs")
 
 
-def page(path: str, text: str, **more: object) -> Document:
+def page(path: str, text: str, **more: Any) -> Document:
     return replace(Document(path, "", text, 0, "", url=f"https://x.test/{path}"), **more)
 
 
@@ -55,11 +56,11 @@ def test_nothing_is_written_when_the_same_is_handed_over(folder: Path, keywords:
     ids=lambda change: next(iter(change)),
 )
 def test_whatever_was_handed_over_anew_is_noticed(
-    folder: Path, keywords: EmbeddingProvider, change: dict[str, object]
+    folder: Path, keywords: EmbeddingProvider, change: dict[str, Any]
 ) -> None:
     pages = [page("a.md", "# A\n"), page("b.md", "# B\n")]
     built(folder, pages, keywords)
-    report = built(folder, [replace(pages[0], **change), pages[1]], keywords)  # type: ignore[arg-type]
+    report = built(folder, [replace(pages[0], **change), pages[1]], keywords)
     assert report.changes == Changes(changed=("a.md",))
 
 
@@ -68,7 +69,7 @@ def test_a_file_that_the_site_leaves_out_from_now_on_is_written_down(folder: Pat
     write(folder, {"later.md": "# Later\n"})
     assert built(folder, [page("a.md", "# A\n")], keywords).outcome == "built"
     with verify.open_checked(folder.parent / "index.db") as reader:
-        assert reader.excluded_hashes() == set(map(site.hash_path, ("b.md", "out.md", "later.md")))
+        assert reader.excluded_hashes() == frozenset(map(site.hash_path, ("b.md", "out.md", "later.md")))
     assert b"later" not in (folder.parent / "index.db").read_bytes(), "nor is its name told"
 
 
@@ -89,7 +90,7 @@ def test_pages_not_made_anew_stay_as_they_stand(folder: Path, keywords: Embeddin
     report = built(folder, [page("a.md", "# A\n\nedited\n")], keywords, unread)
     assert report.changes == Changes(changed=("a.md",)) and report.pages == 3
     with verify.open_checked(folder.parent / "index.db") as reader:
-        assert reader.excluded_hashes() == {site.hash_path("out.md")}
+        assert reader.excluded_hashes() == frozenset({site.hash_path("out.md")})
     assert built(folder, [page("a.md", "# A\n\nedited\n")], keywords, unread).outcome == "unchanged"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import anvil
+from anvil.backends import user_dirs
 from anvil.backends.packages import project_files
 from anvil.errors import ArtifactMissing, ConfigError
 from anvil.models.dependencies import LockedDocs
@@ -21,7 +22,7 @@ ENTRY = LockedDocs("pypi", "click", "8.1.7", "site", "https://click.dev/", "a" *
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(docs_cache.user_dirs, "cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(user_dirs, "cache", lambda: tmp_path / "cache")
 
 
 def test_each_entry_is_a_collection_of_its_version(tmp_path: Path) -> None:

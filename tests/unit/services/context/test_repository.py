@@ -140,7 +140,7 @@ def test_nothing_outside_the_directories_is_read(path: str, root: Path) -> None:
 def test_a_configuration_leads_nowhere_else(place: str) -> None:
     for options in ({"index_dir": place}, {"directories": ("specs", place)}):
         with pytest.raises(ConfigError, match="inside the repository"):
-            ContextOptions(**options)  # type: ignore[arg-type]
+            ContextOptions(**options)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
