@@ -20,7 +20,6 @@ from anvil.backends.config_files import index_file
 from anvil.core import index_url
 from anvil.core.config.schema import Config
 from anvil.errors import ArtifactError, ConfigError, NotFound, SourceError
-from anvil.models.doc_tests import Suite, TestReport
 from anvil.models.documents import (
     BuildReport,
     Changes,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from anvil.backends.question_log import QuestionLog
     from anvil.backends.sources.document_source import DocumentSource
     from anvil.models.agents import Skill
+    from anvil.models.doc_tests import Suite, TestReport
     from anvil.models.lint import LintReport
     from anvil.services.doc_tests.gaps import QuestionGroup
     from anvil.services.doc_tests.question_log import LoggedQuestion
@@ -363,6 +363,7 @@ class Anvil:
         ``baseline``: a branch, tag or commit, or another index, to compare with. ``mode``: instead of what the
         questions say. Raises :class:`AnvilError`.
         """
+        from anvil.models.doc_tests import Suite
         from anvil.services.doc_tests import testing
 
         questions = suite if isinstance(suite, Suite) else self.test_suite(suite)

@@ -12,6 +12,7 @@ import os
 import shutil
 from array import array
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from anvil.backends import safe_write
@@ -61,8 +62,7 @@ def copy(file: Path, path: Path) -> None:
         safe_write.clear(fresh)
         shutil.copyfile(file, fresh)
         verify.check(fresh, thorough=True)
-        with fresh.open("rb+") as copied:
-            os.fsync(copied.fileno())
+        _flush(fresh)
     except OSError as error:
         raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
     replace(fresh, path)
@@ -173,11 +173,11 @@ class Publication:
         path = self.path
         overwrite_guard.ensure_overwritable(path)  # again: another program may have written a file since
         try:
-            with self._check_errors():
-                self._text_check.result()
-                verify.check_written(self.fresh)
-            with self.fresh.open("rb+") as file:
-                os.fsync(file.fileno())
+            with ThreadPoolExecutor(1, "anvil-flush") as executor:  # the disk works while the file is checked
+                flushed = executor.submit(_flush, self.fresh)
+                with self._check_errors():
+                    verify.check_written(self.fresh, self._text_check)
+                flushed.result()
         except OSError as error:
             raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
         replace(self.fresh, path)
@@ -187,6 +187,11 @@ class Publication:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+
+
+def _flush(file: Path) -> None:
+    with file.open("rb+") as written:
+        os.fsync(written.fileno())
 
 
 def _assign_ids(writer: Writer) -> bool:

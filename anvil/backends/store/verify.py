@@ -145,14 +145,16 @@ def begin_text_check(path: Path) -> Future[None]:
     return checking
 
 
-def check_written(path: Path) -> None:
-    """Check what :func:`begin_text_check` leaves out of a file that this process has just written.
+def check_written(path: Path, text_check: Future[None]) -> None:
+    """Check what :func:`begin_text_check` leaves out of a file that this process has just written, and wait for that.
 
     Its checksum was computed from the rows in it, so it is not compared again.
     """
     with _damage(path), Reader(connections.open_artifact(path)) as reader:
+        digest, _ = connections.sha256(reader.connection)
         _check(reader, path, written=True)
-        verified_cache.remember(connections.sha256(reader.connection)[0])
+        text_check.result()
+        verified_cache.remember(digest)
 
 
 def _refusal(path: Path) -> Callable[[str], NoReturn]:

@@ -6,6 +6,7 @@ A command is a module of this package, imported when it is called.
 from __future__ import annotations
 
 import codecs
+import gc
 import importlib
 import io
 import os
@@ -96,7 +97,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             _configure_encoding(stream)
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    gc.freeze()  # else the interpreter looks for garbage among all objects before it ends: a tenth of a short build
+    sys.exit(code)
 
 
 def _configure_encoding(stream: io.TextIOWrapper) -> None:
