@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
@@ -27,7 +28,7 @@ from anvil.core.canonical_json import canonical
 from anvil.core.config.schema import SiteOptions, SourceOptions
 from anvil.core.git.objects import blob_id
 from anvil.core.pluralize import counted
-from anvil.core.site import addresses, pages, sitemap, sources
+from anvil.core.site import addresses, inventory, pages, sitemap, sources
 from anvil.core.site.pages import PageFacts, SitePage
 from anvil.errors import SourceError
 from anvil.models.documents import Document, Progress, Scan, Skipped, silent
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from anvil.core.markdown.rendered_anchors import Heading
 
 ENDINGS = (".html", ".htm", ".xhtml")
+INVENTORY = "objects.inv"
 MAX_ROUNDS = 3
 """Attempts to read a site that changes while it is read."""
 QUIET_S = 0.5
@@ -125,6 +127,7 @@ class SiteFolder:
         self._times: dict[str, str] = {}
         self._used_tree: DocumentSource | None = None
         self._excluded: frozenset[str] = frozenset()
+        self._aliases: dict[str, dict[str, str]] = {}
         self.notes: tuple[str, ...] = ()
         """Sentences for people on the last scan."""
 
@@ -211,7 +214,7 @@ class SiteFolder:
                 last_modified="",
                 title=page.facts.title or path,
                 url=page.url,
-                metadata=_metadata(page),
+                metadata=self._metadata(page),
                 headings=headings,
                 fingerprint=fingerprint,
             )
@@ -363,12 +366,13 @@ class SiteFolder:
                 "of the generator (static generation, SSR), and build the site again."
             )
         self._used_tree, mapped = self._mapped(chosen.pages, listing, blobs)
+        self._aliases = self._second_names(listing)
         by_path: dict[str, SitePage] = {}
         entries: dict[str, tuple[str, str]] = {}
         for page in chosen.pages:
             path = mapped.get(page.file, page.file)
             by_path[path] = page
-            values = [page.facts.digest, page.url, _metadata(page)]
+            values = [page.facts.digest, page.url, self._metadata(page)]
             fingerprint = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
             blob, included = staleness.parts(blobs.get(path, "")) if self._used_tree else ("", "")
             if blob or self._used_tree is not None:
@@ -445,6 +449,27 @@ class SiteFolder:
         uncovered = {path: "" for path in facts if path not in covered}
         return {**uncovered, **found}, ()
 
+    def _second_names(self, listing: _Listing) -> dict[str, dict[str, str]]:
+        """Key of a page's address -> second names of its sections, by the inventories of Sphinx."""
+        names: dict[str, dict[str, str]] = {}
+        for path in sorted(listing.others):
+            if path.rpartition("/")[2] == INVENTORY:
+                with suppress(OSError):  # deleted since it was listed; the next listing tells
+                    folder = path.removesuffix(INVENTORY)
+                    for page, found in inventory.aliases(self._bytes(path)).items():
+                        names[addresses.key(f"{folder}{page}")] = found
+        return names
+
+    def _metadata(self, page: SitePage) -> dict[str, object]:
+        optional = {
+            "version": page.version,
+            "language": page.language,
+            "description": page.facts.description or None,
+            "edit_url": page.facts.edit_url,
+            "aliases": self._aliases.get(addresses.key(page.file)),
+        }
+        return {"rendered": True, **{key: value for key, value in optional.items() if value is not None}}
+
     def _declared_versions(self, listing: _Listing) -> list[str]:
         if "versions.json" not in listing.others or listing.others["versions.json"][0] > MAX_DECLARED_BYTES:
             return []
@@ -518,7 +543,13 @@ def _lasting(files: Mapping[str, KnownFile], fresh: Collection[str]) -> dict[str
 def _is_about_pages(path: str) -> bool:
     name = path.rpartition("/")[2]
     is_sitemap = name.startswith("sitemap") and name.endswith(".xml")
-    return is_sitemap or path == "versions.json" or path.startswith("_sources/") or name.endswith(".md")
+    return (
+        is_sitemap
+        or path == "versions.json"
+        or name == INVENTORY
+        or path.startswith("_sources/")
+        or name.endswith(".md")
+    )
 
 
 def _is_covered(path: str, maps: Collection[str]) -> bool:
@@ -531,16 +562,6 @@ def _is_utf8(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _metadata(page: SitePage) -> dict[str, object]:
-    optional = {
-        "version": page.version,
-        "language": page.language,
-        "description": page.facts.description or None,
-        "edit_url": page.facts.edit_url,
-    }
-    return {"rendered": True, **{key: value for key, value in optional.items() if value is not None}}
 
 
 def _title(tree: DocumentSource, path: str) -> str:

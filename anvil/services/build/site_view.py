@@ -20,7 +20,7 @@ from anvil.core import staleness
 from anvil.core.site import sources
 from anvil.models.documents import Changes, Document, Scan, Skipped
 
-SITE_KEYS = ("edit_url", "language", "version")
+SITE_KEYS = ("aliases", "edit_url", "language", "version")
 """Metadata that a site adds and a page's file does not change."""
 
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
     from anvil.backends.embedding.provider import EmbeddingProvider
 
+MAX_NAMED_PAGES = 8
+"""Pages whose second names are read for a query that is a name."""
+
 
 class SearchableIndex(CandidateIndex, Protocol):
     """A :class:`CandidateIndex` of pages: it knows globs and paths, and its reader gives the texts of results."""
@@ -222,15 +225,20 @@ class Searcher:
         elif total:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # no vector exists yet: all chunks would be equal
-            results = self._named_first(ranking.rank(self.index, query, vector, selection, CANDIDATES), query)
+            results = ranking.rank(self.index, query, vector, selection, CANDIDATES)
+            name = lexicon.qualified_name(query)
+            if name is not None and results:
+                results, is_found = self._named_first(results, name)
+                anchor = name if is_found else self._anchor_of(name, results)
+                if anchor != name:
+                    again = ranking.rank(self.index, anchor, vector, selection, CANDIDATES)
+                    again, is_found = self._named_first(again, anchor)
+                    results = again if is_found else results
         return Candidates(results, total, vector, failure)
 
-    def _named_first(self, results: list[Ranked], query: str) -> list[Ranked]:
-        """The results, with the section first whose anchor is the name that the query consists of. In the documentation
+    def _named_first(self, results: list[Ranked], name: str) -> tuple[list[Ranked], bool]:
+        """The results, with the section first whose anchor is ``name``, and whether there is one. In the documentation
         of an API an anchor is the full name of a class or function."""
-        name = lexicon.qualified_name(query)
-        if name is None or not results:
-            return results
         stored = self.index.reader.chunks([result.row for result in results])
         chunks = [stored[result.row] for result in results]
         places = self.index.reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
@@ -241,7 +249,19 @@ class Searcher:
         }
         best = max(result.score for result in results)
         first = [result._replace(score=best) for result in results if result.row in named]
-        return first + [result for result in results if result.row not in named]
+        return first + [result for result in results if result.row not in named], bool(named)
+
+    def _anchor_of(self, name: str, results: Sequence[Ranked]) -> str:
+        """The anchor of the section that has ``name`` as its second name, in the pages of the best results; else
+        ``name``."""
+        stored = self.index.reader.chunks([result.row for result in results])
+        paths = dict.fromkeys(stored[result.row].metadata.file_path for result in results)
+        for path in list(paths)[:MAX_NAMED_PAGES]:
+            document = self.index.reader.document(path)
+            aliases = document.metadata.get("aliases") if document is not None else None
+            if isinstance(aliases, dict) and isinstance(aliases.get(name), str):
+                return str(aliases[name])
+        return name
 
     def hits(self, results: Sequence[Ranked], query: str, vector: NDArray[np.float32] | None) -> list[tuple[Hit, Span]]:
         """The results with their whole chunks, each with the section that fits best."""
@@ -251,6 +271,8 @@ class Searcher:
         places = reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
         chooser = self._section_chooser(query) if any(len(sections) > 1 for sections in places) else None
         name = lexicon.qualified_name(query)
+        if name is not None and not any(section.anchor == name for sections in places for section in sections):
+            name = self._anchor_of(name, results)
         hits = []
         for chunk, result, sections in zip(chunks, results, places, strict=True):
             section = sections[0] if sections else None

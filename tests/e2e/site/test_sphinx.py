@@ -153,6 +153,22 @@ def test_names_of_an_api_find_their_section_first(tmp_path: Path) -> None:
             assert (opened.search(name).results[0].metadata.url or "").endswith(f"api.html#{name}"), name
 
 
+def test_second_names_of_an_api_find_their_section_first(docs: Path) -> None:
+    """Those in objects.inv, such as the module in which a class is defined."""
+    described = "".join(
+        f".. py:class:: beacon.{name}\n   :canonical: beacon._lamps.{name}\n\n   {text}\n\n"
+        for name, text in (("Wick", "Burns the beacon._lamps way."), ("Lamp", "Shines."), ("Lens", "Bundles."))
+    )
+    write(docs, {"api.rst": f":orphan:\n\nAPI\n===\n\n{described}"})
+    build(docs)
+    with anvil.open(index=index_of(docs), provider="none") as opened:
+        for name in ("Wick", "Lamp", "Lens"):
+            for asked in (f"beacon.{name}", f"beacon._lamps.{name}", f"`beacon._lamps.{name}()`"):
+                hit = opened.search(asked).results[0]
+                assert (hit.metadata.url or "").endswith(f"api.html#beacon.{name}"), asked
+        assert opened.search("beacon._lamps.Candle").results
+
+
 def test_the_site_publishes_a_skill(docs: Path) -> None:
     code, said = build(docs, anvil_skill=True)
     assert not code, said
