@@ -1,5 +1,5 @@
-"""A cache of documentation maps, by the state of the documents that they were made of: an unchanged folder costs a look
-at its files, not a reading of its pages."""
+"""A cache of documentation maps, by the state of the documents that they were made of, and of what the map needs of
+each page: an unchanged folder costs a look at its files, an edited page a reading of that page."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from pathlib import Path
 from anvil.backends import safe_write, user_dirs
 
 MAX_FILES = 100
-"""Maps that are kept; the oldest are removed first."""
-MAX_BYTES = 100_000
-"""A larger file is no map."""
+"""Files that are kept; the oldest are removed first."""
+MAX_BYTES = 16_000_000
+"""A larger file is neither a map nor the data of pages."""
 
 
 def load(state: str) -> str | None:
     """The text that was kept for a state (hex digits); None without one."""
     try:
-        data = (folder() / state).read_bytes()
+        with open(folder() / state, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
         return data.decode() if len(data) <= MAX_BYTES else None
     except (OSError, UnicodeDecodeError):
         return None
@@ -26,6 +27,8 @@ def load(state: str) -> str | None:
 
 def save(state: str, text: str) -> None:
     """Keep a text for a state; where the folder cannot be written, it is made again next time."""
+    if len(text) > MAX_BYTES:
+        return
     with contextlib.suppress(OSError):
         folder().mkdir(parents=True, exist_ok=True)
         safe_write.write_file(folder() / state, text, flush=False)

@@ -10,15 +10,17 @@ import itertools
 import posixpath
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from anvil.core.agents.marked_text import markers
 from anvil.core.agents.summary import cut, first_sentence, quoted
 from anvil.core.lint.file_tree import FileTree
 from anvil.core.lint.page import LintPage
-from anvil.core.lint.site import Site, SiteRules
+from anvil.core.lint.site import ALIAS_KEYS, Site, SiteRules, is_inside
 from anvil.core.markdown import front_matter, parser, references
 from anvil.core.markdown.headings import UNTITLED
+from anvil.core.markdown.references import Link
 from anvil.core.pluralize import counted
 from anvil.models.agents import DocumentationMap
 from anvil.models.documents import Document
@@ -40,6 +42,7 @@ _INDEX_NAMES = frozenset({"index", "readme", "_index"})
 _LINK_RULES = SiteRules("vitepress", "vitepress")
 """Links with and without a page's ending, from the page and from the top. The map depends on pages alone, not on the
 configuration of a generator; a link that only that one resolves is not counted."""
+_NOTHING = references.read("")
 
 
 class SiteAccess(NamedTuple):
@@ -54,13 +57,16 @@ class SiteAccess(NamedTuple):
 
 
 class MapPage(NamedTuple):
-    """A page: the parts of its line, whether something was removed from them, and its links."""
+    """What the map needs of a page: its path in the map, its path in the documentation, the parts of its line, whether
+    something was removed from them, the targets of its links, and its further addresses. All are JSON values."""
 
     path: str
+    file_path: str
     title: str
     summary: str
     cleaned: bool
-    links: LintPage
+    targets: Sequence[str]
+    addresses: Mapping[str, Any]
 
 
 def page(document: Document) -> MapPage:
@@ -82,15 +88,32 @@ def page(document: Document) -> MapPage:
         sentence = sentence or "; ".join(headings)
     quoted_title, title_cleaned = quoted(title or "")
     summary, summary_cleaned = quoted(sentence)
-    links = LintPage(document.path, content, (), metadata)
-    return MapPage(document.path, quoted_title, summary, title_cleaned or summary_cleaned, links)
+    targets = dict.fromkeys(link.target for link in content.links if link.kind != "wiki" and is_inside(link.target))
+    addresses = {key: metadata[key] for key in ALIAS_KEYS if key in metadata}
+    cleaned = title_cleaned or summary_cleaned
+    return MapPage(document.path, document.path, quoted_title, summary, cleaned, list(targets), addresses)
+
+
+def stored(page: MapPage) -> list[Any]:
+    """A page as JSON values, without its path."""
+    return [page.title, page.summary, page.cleaned, page.targets, page.addresses]
+
+
+def restored(path: str, values: Any) -> MapPage:
+    """The page that :func:`stored` made values of. Raises TypeError or ValueError for others."""
+    title, summary, cleaned, targets, addresses = values
+    if not (isinstance(title, str) and isinstance(summary, str) and isinstance(addresses, dict)):
+        raise TypeError
+    if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
+        raise TypeError
+    return MapPage(path, path, quoted(title)[0], quoted(summary)[0], bool(cleaned), targets, addresses)
 
 
 def ranked(pages: Iterable[MapPage]) -> list[MapPage]:
     """The pages, most general and most linked first: a page that others link to counts more, a deeper one less."""
     by_path = {page.path: page for page in sorted(pages, key=lambda page: page.path)}
-    inbound = _inbound({path: page.links for path, page in by_path.items()})
-    return sorted(by_path.values(), key=lambda page: (-_weight(page.path, inbound[page.path]), page.path))
+    inbound = _inbound(by_path.values())
+    return sorted(by_path.values(), key=lambda page: (-_weight(page.path, inbound[page.file_path]), page.path))
 
 
 def _weight(path: str, inbound: int) -> float:
@@ -102,10 +125,11 @@ def _stem(path: str) -> str:
     return posixpath.splitext(posixpath.basename(path))[0]
 
 
-def _inbound(pages: Mapping[str, LintPage]) -> Counter[str]:
-    """Path -> the number of other pages that link to it."""
+def _inbound(pages: Iterable[MapPage]) -> Counter[str]:
+    """Path of a file -> the number of other pages that link to it."""
+    linked = {page.file_path: _linked(page) for page in sorted(pages, key=lambda page: page.file_path)}
     folders: dict[str, dict[str, bool]] = defaultdict(dict)
-    for path in pages:
+    for path in linked:
         is_folder = False
         while path:
             folder, name = posixpath.split(path)
@@ -113,13 +137,17 @@ def _inbound(pages: Mapping[str, LintPage]) -> Counter[str]:
                 break
             folders[folder][name] = is_folder
             path, is_folder = folder, True
-    site = Site(pages, _LINK_RULES, FileTree("", folders.get, lambda path: None))
+    site = Site(linked, _LINK_RULES, FileTree("", folders.get, lambda path: None))
     inbound: Counter[str] = Counter()
-    for path, page in pages.items():
-        links = {link.target: link for link in page.references.links if link.kind != "wiki"}
-        targets = (site.resolve(page, link) for link in links.values())
+    for path, page in linked.items():
+        targets = (site.resolve(page, link) for link in page.references.links)
         inbound.update({target.page for target in targets if target.kind == "page"} - {path})
     return inbound
+
+
+def _linked(page: MapPage) -> LintPage:
+    links = tuple(Link(1, target, "link", "") for target in page.targets)
+    return LintPage(page.file_path, replace(_NOTHING, links=links), (), page.addresses)
 
 
 def documentation_map(pages: Iterable[MapPage], docs: str, options: Sequence[str] = ()) -> DocumentationMap:

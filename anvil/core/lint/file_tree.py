@@ -40,9 +40,9 @@ class FileTree:
             return "folder"
         if path == ".." or path.startswith(("../", "/")):
             return None
-        folder, name = posixpath.split(path)
+        folder, _, name = path.rpartition("/")
         names = self.names(folder)
-        is_folder = names.get(unicodedata.normalize("NFC", name)) if names is not None else None
+        is_folder = names.get(name if name.isascii() else unicodedata.normalize("NFC", name)) if names else None
         return None if is_folder is None else "folder" if is_folder else "file"
 
     def names(self, folder: str) -> dict[str, bool] | None:

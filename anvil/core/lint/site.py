@@ -22,7 +22,10 @@ Generator = Literal["mkdocs", "docusaurus", "vitepress", "hugo", "github", "unkn
 MAX_TARGET_CHARS = 1000
 """A longer link is not examined."""
 PAGE_ENDINGS = (".md", ".mdx", ".markdown")
+ALIAS_KEYS = ("aliases", "redirect_from", "permalink")
+"""What front matter calls further addresses of a page."""
 _BASE = "https://site.invalid/"
+_INDEX_FILES = ("/index", "/README", "/_index")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _TEMPLATE = re.compile(r"[{}<>$\\`|]|%%|\[\[")
 _HUGO_REF = re.compile(r"\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?[\"`']?([^\"`'\s]+)[\"`']?\s*[>%]\}\}(#.*)?")
@@ -92,6 +95,7 @@ class Site:
         self._own: dict[str, str] = {}
         self._territory: set[str] = set()
         self._by_name: dict[str, list[str]] = {}
+        self._page_files: dict[str, Target | None] = {}
         for path, page in pages.items():
             self._by_name.setdefault(posixpath.basename(path).casefold(), []).append(path)
             address = self._address(path, page)
@@ -193,12 +197,13 @@ class Site:
 
     def _as_page_file(self, file: str, fragment: str) -> Target | None:
         """The page whose file is at ``file`` but for its ending, or that is the index of the folder ``file``."""
-        bare = file.removesuffix(".html").rstrip("/")
-        for ending in PAGE_ENDINGS:
-            for candidate in (f"{bare}{ending}", *(f"{bare}/{name}{ending}" for name in ("index", "README", "_index"))):
-                if target := self._at(posixpath.normpath(candidate), fragment):
-                    return target
-        return None
+        if file not in self._page_files:
+            bare = file.removesuffix(".html").rstrip("/")
+            names = [f"{bare}{inside}{ending}" for ending in PAGE_ENDINGS for inside in ("", *_INDEX_FILES)]
+            found = (self._at(posixpath.normpath(name), "") for name in names)
+            self._page_files[file] = next((target for target in found if target is not None), None)
+        target = self._page_files[file]
+        return target._replace(fragment=fragment) if target is not None and target.kind == "page" else target
 
     def _absolute(self, page: LintPage, path: str, fragment: str) -> Target:
         """A link that begins with ``/``; ``path`` without it."""
@@ -348,13 +353,18 @@ class Site:
         return Target("missing", "", fragment, f"no page is named {name!r}")
 
 
+def is_inside(target: str) -> bool:
+    """Whether a link may lead to a page or file of the documentation, as far as its text tells."""
+    return 0 < len(target) <= MAX_TARGET_CHARS and not _SCHEME.match(target)
+
+
 def _join(folder: str, path: str) -> str:
     return f"{folder}/{path}" if folder else path
 
 
 def _aliases(page: LintPage) -> Iterator[str]:
     """The additional addresses of a page, from its front matter."""
-    for key in ("aliases", "redirect_from", "permalink"):
+    for key in ALIAS_KEYS:
         value = page.metadata.get(key)
         for alias in value if isinstance(value, list) else [value]:
             if isinstance(alias, str) and alias.startswith("/"):

@@ -7,10 +7,11 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from anvil._version import __version__
 from anvil.backends import map_cache, safe_write
@@ -21,6 +22,9 @@ from anvil.core.agents import marked_text, skill
 from anvil.errors import AnvilError, BuildError, ConfigError
 from anvil.models.agents import AgentsReport, DocumentationMap, FileReport, StaleFiles
 from anvil.models.documents import Document
+
+if TYPE_CHECKING:
+    from anvil.core.agents.documentation_map import MapPage
 
 FIRST = "AGENTS.md"
 """Created if none of the files exists."""
@@ -71,14 +75,33 @@ class AgentFiles:
                 return DocumentationMap(**json.loads(cached))._replace(skipped=skipped)
         from anvil.core.agents import documentation_map
 
-        pages = []
-        for path in entries:
-            document = source.text(path)
-            if isinstance(document, Document):
-                pages.append(documentation_map.page(document))
-        new_map = documentation_map.documentation_map(pages, self.docs, self._options)
+        new_map = documentation_map.documentation_map(self._pages(source, entries), self.docs, self._options)
         map_cache.save(state, json.dumps(new_map._asdict()))
         return new_map._replace(skipped=skipped)
+
+    def _pages(self, source: DocumentSource, entries: Mapping[str, str]) -> list[MapPage]:
+        """What the map needs of each page; from the cache if the page did not change."""
+        from anvil.core.agents import documentation_map
+
+        key = hashlib.sha256("\0".join([__version__, str(MAP_VERSION), str(self._docs)]).encode(errors="replace"))
+        known: dict[str, Any] = {}
+        with suppress(ValueError):
+            known = json.loads(map_cache.load(key.hexdigest()) or "{}")
+        rows: dict[str, list[Any]] = {}
+        pages = []
+        for path, identity in entries.items():
+            page = None
+            with suppress(KeyError, TypeError, ValueError):
+                stored_identity, stored = known[path]
+                page = documentation_map.restored(path, stored) if stored_identity == identity else None
+            if page is None and isinstance(document := source.text(path), Document):
+                page = documentation_map.page(document)
+            if page is not None:
+                pages.append(page)
+                rows[path] = [identity, documentation_map.stored(page)]
+        if rows != known:
+            map_cache.save(key.hexdigest(), json.dumps(rows))
+        return pages
 
     def _state(self, entries: Iterable[tuple[str, str]]) -> str:
         inputs = [

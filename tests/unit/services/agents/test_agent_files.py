@@ -6,11 +6,14 @@ import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 import anvil
+from anvil.backends import map_cache
+from anvil.backends.sources.document_source import DocumentSource
 from anvil.core.agents import marked_text
 from anvil.errors import ConfigError
 from anvil.models.agents import AgentsReport, StaleFiles
@@ -232,3 +235,46 @@ def test_without_a_repository_the_files_are_next_to_the_folder(tmp_path: Path) -
     update(tmp_path / "project")
     assert os.listdir(tmp_path / "project") != ["docs"] and (tmp_path / "project/AGENTS.md").is_file()
     assert not (tmp_path / "AGENTS.md").exists()
+
+
+class Counted:
+    """A source that counts what is read of it."""
+
+    def __init__(self, source: DocumentSource) -> None:
+        self._source = source
+        self.read: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def text(self, path: str) -> Any:
+        self.read.append(path)
+        return self._source.text(path)
+
+
+def mapped(root: Path) -> tuple[str, list[str]]:
+    """The map, and the pages that were read for it."""
+    with anvil.open(root / "docs") as opened:
+        assert opened.tree is not None
+        source = Counted(opened.tree)
+        return AgentFiles(root / "docs", root).map(source).text, sorted(source.read)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"a.md": 1}', "null"])
+def test_after_an_edit_only_that_page_is_read_again(root: Path, damage: str) -> None:
+    pages = {
+        "a.md": "# A\n\n[b](b.md) [web](https://example.org)\n",
+        "b.md": "---\naliases: [/old]\n---\n# B\n\nWhat b is all about.\n",
+        "c/d.md": "# D\n\n[old](/old), <!-- x -->\n",
+    }
+    for path, content in pages.items():
+        write(root / "docs" / path, content)
+    before, read = mapped(root)
+    assert set(read) >= set(pages) and mapped(root) == (before, [])
+    write(root / "docs/c/d.md", "# Dee\n\n[a](../a.md)\n")
+    after, read = mapped(root)
+    assert read == ["c/d.md"] and "c/d.md | Dee" in after and before != after
+    for file in map_cache.folder().iterdir():
+        file.write_text(damage) if damage else file.unlink()
+    cold, read = mapped(root)
+    assert cold == after and set(read) >= set(pages)
