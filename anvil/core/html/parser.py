@@ -84,10 +84,10 @@ def parse(html: bytes | str) -> Tree:
 
 def _ensure_shallow(data: bytes, tags: int) -> None:
     bare = _without_raw(data.lower())
-    limits = ((_FORMATS, MAX_OPEN_FORMATS), (_DEEP, MAX_DEPTH))
-    for tag, limit in limits if tags >= _MIN_DEEP_TAGS else limits[:1]:
+    limits = ((_FORMATS, MAX_OPEN_FORMATS, "elements such as <b>"), (_DEEP, MAX_DEPTH, "elements"))
+    for tag, limit, kind in limits if tags >= _MIN_DEEP_TAGS else limits[:1]:
         if _depth(bare, tag) > limit and _depth(_without_empty(bare), tag) > limit:
-            raise Unreadable(f"its HTML has more than {limit:,} elements inside each other")
+            raise Unreadable(f"its HTML has more than {limit:,} {kind} inside each other")
 
 
 def _depth(data: bytes, tag: re.Pattern[bytes]) -> int:

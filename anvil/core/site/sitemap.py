@@ -14,14 +14,18 @@ MAX_BYTES = 50_000_000
 MAX_ADDRESSES = 1_000_000
 """Addresses that all sitemaps of a folder may name together."""
 MAX_ADDRESS_CHARS = 4_000
-_LOCATION = re.compile(rb"<loc>\s*(?:<!\[CDATA\[)?\s*([^<>\s][^<>]{0,4000}?)\s*(?:\]\]>)?\s*</loc>", re.I)
+_LOCATION = re.compile(
+    rb"<loc>(?:\s{0,200}<!\[CDATA\[([^<>]{0,4200}?)\]\]>\s{0,200}|([^<>]{0,4200}))</loc>", re.I
+)  # every repetition has a limit: a file of blanks takes no longer than another
 
 
 def locations(data: bytes) -> list[str]:
     """The addresses in a sitemap, or in an index of sitemaps."""
     found: list[str] = []
     for match in _LOCATION.finditer(data[:MAX_BYTES]):
-        found.append(html.unescape(match[1].decode("utf-8", "replace")))
+        address = html.unescape((match[1] or match[2] or b"").decode("utf-8", "replace")).strip()
+        if address and len(address) <= MAX_ADDRESS_CHARS:
+            found.append(address)
         if len(found) == MAX_ADDRESSES:
             break
     return found
