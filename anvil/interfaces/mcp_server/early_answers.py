@@ -23,9 +23,9 @@ from anvil.interfaces.mcp_server.threads import MAX_THREADS
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset, Tool
 
 QUIET_S = 1.0
-"""Time without a request after which the SDK is loaded, while requests are still answered here."""
-BUSY_S = 5.0
-"""The same while a call runs, which would be slowed down."""
+"""Time without a request or a running call after which the SDK is loaded. Requests are answered here meanwhile."""
+LATEST_S = 5.0
+"""Time after which it is loaded in any case: only the SDK sends notifications."""
 
 RequestId = int | str
 
@@ -40,7 +40,7 @@ class EarlyAnswers:
     """Answers requests from a thread inside the ``with`` block; calls that run then are answered after it, too.
 
     ``initialize``, the first line in ``pipe``, is answered already. ``opened`` and ``closed`` get the id of a request
-    before it leaves the pipe and after its answer is queued, from any thread.
+    before it leaves the pipe and after its answer is written, from any thread.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class EarlyAnswers:
         self._pipe, self._opened, self._closed = pipe, opened, closed
         self._lock = threading.Lock()
         self._calls = 0
-        self._active_at = time.monotonic()
+        self._began_at = self._active_at = time.monotonic()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="anvil-early", daemon=True)
 
@@ -71,7 +71,8 @@ class EarlyAnswers:
         """Wait until the SDK is to be loaded: a line needs it, or there was no request for some time."""
         while not self._ended.is_set():
             with self._lock:
-                left = self._active_at + (BUSY_S if self._calls else QUIET_S) - time.monotonic()
+                latest = self._began_at + LATEST_S
+                left = (latest if self._calls else min(self._active_at + QUIET_S, latest)) - time.monotonic()
             if left <= 0:
                 return
             self._ended.wait(min(left, 0.5))  # in steps: on Windows a signal does not end a wait
@@ -113,11 +114,15 @@ class EarlyAnswers:
         return True
 
     def _send(self, request: _Request, result: dict[str, Any]) -> None:
-        self._pipe.put(text({"jsonrpc": "2.0", "id": request.id, "result": result}).encode())
-        self._closed(request.id)
-        with self._lock:
-            self._calls -= 1
-            self._active_at = time.monotonic()
+        """Queue an answer. The call ends when the client has it: one that does not read must not fill the memory."""
+
+        def written() -> None:
+            self._closed(request.id)
+            with self._lock:
+                self._calls -= 1
+                self._active_at = time.monotonic()
+
+        self._pipe.put(text({"jsonrpc": "2.0", "id": request.id, "result": result}).encode(), written)
 
 
 def _called(tool: Tool, served: RunningToolset, arguments: dict[str, Any]) -> dict[str, Any]:

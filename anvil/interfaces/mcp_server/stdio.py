@@ -84,7 +84,7 @@ class _Streams:
         self._open_requests.add(request_id)
 
     def closed(self, request_id: int | str) -> None:
-        """Its answer is in the pipe. From any thread."""
+        """Its answer is written. From any thread."""
         self._open_requests.discard(request_id)
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended

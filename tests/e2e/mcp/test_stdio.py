@@ -22,7 +22,7 @@ from mcp.types import jsonrpc_message_adapter
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 import anvil
-from anvil.interfaces.mcp_server import initialize
+from anvil.interfaces.mcp_server import early_answers, initialize
 from anvil.interfaces.mcp_server.app import App
 from anvil.interfaces.mcp_server.early_answers import EarlyAnswers
 from anvil.interfaces.mcp_server.progress import ProgressReporter
@@ -294,6 +294,62 @@ def early(docs: Path, line: str) -> Any:
             return None
     finally:
         os.close(receiving)
+
+
+def test_a_client_that_asks_on_and_on_gets_the_sdk(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early_answers, "LATEST_S", 0.3)
+    with StubbornClient(docs) as client, client.early() as answers:
+        asking = threading.Thread(target=client.ask_for, args=(1.5,))
+        asking.start()
+        began = time.monotonic()
+        answers.wait()
+        assert 0.2 < time.monotonic() - began < 1.2 and asking.is_alive()
+        asking.join()
+    assert client.answered > 3
+
+
+def test_a_client_that_does_not_read_fills_no_memory(docs: Path) -> None:
+    with StubbornClient(docs) as client, client.early() as answers:
+        for _ in range(2000):  # more answers than the pipe holds
+            client.ask()
+        answers.wait()
+        assert len(client.opened) < 1000 and client.pipe.unread()
+
+
+class StubbornClient:
+    """A client in this process, after its handshake, that asks for the list of tools."""
+
+    def __init__(self, docs: Path) -> None:
+        reading, self._sending = os.pipe()
+        self._receiving, writing = os.pipe()
+        self.pipe = StdioPipe(reading, writing)
+        self.opened: list[Any] = []
+        self.answered = 0
+        self._target = anvil.open(docs, provider="none")
+        os.write(self._sending, b"{}\n" + json.dumps(INITIALIZED).encode() + b"\n")
+
+    def early(self) -> EarlyAnswers:
+        return EarlyAnswers([RunningToolset(TOOLSET, self._target)], self.pipe, self.opened.append, lambda _: None)
+
+    def ask(self) -> None:
+        os.write(self._sending, b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n')
+
+    def ask_for(self, seconds: float) -> None:
+        """Ask and read the answers, again and again."""
+        end = time.monotonic() + seconds
+        with os.fdopen(os.dup(self._receiving), "rb") as answers:
+            while time.monotonic() < end:
+                self.ask()
+                assert json.loads(answers.readline())["id"] == 1
+                self.answered += 1
+
+    def __enter__(self) -> StubbornClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._sending)
+        os.close(self._receiving)
+        self._target.close()
 
 
 def test_many_calls_at_once_are_each_answered_once(docs: Path) -> None:
