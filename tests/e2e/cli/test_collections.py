@@ -96,9 +96,3 @@ def test_the_status_has_a_block_for_each(project: Path) -> None:
     assert "bakery@2  Bakery" in lines
     found = printed("status", "--json")
     assert [each["name"] for each in found["collections"]] == ["docs", "handbook", "bakery"]
-
-
-def test_the_playground_shows_one(project: Path) -> None:
-    assert "The playground shows one collection. Name it with --collection: docs, handbook, bakery@2." in complaint(
-        "ui", "--no-browser"
-    )
