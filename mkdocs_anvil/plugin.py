@@ -232,7 +232,9 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             return []
         from mkdocs_anvil import previous
 
-        files, warnings = previous.usable(self.config.previous, self._folder, self._opened.provider.digest)
+        files, warnings = previous.usable(
+            self.config.previous, self._folder, self._opened.provider.digest, self._opened.config.fetch
+        )
         for warning in warnings:
             log.warning(warning)
         return files

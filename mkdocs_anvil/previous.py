@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from anvil.backends.fetch.attestations import rule_of
 from anvil.backends.fetch.fetch_index import fetch
+from anvil.backends.fetch.http_client import Limits
 from anvil.core import index_url
+from anvil.core.config.schema import FetchOptions
 from anvil.core.index_url import LocalPath
 from anvil.errors import AnvilError
 
 
-def usable(sources: Sequence[str], folder: Path, model_digest: str) -> tuple[list[Path], list[str]]:
+def usable(
+    sources: Sequence[str], folder: Path, model_digest: str, options: FetchOptions
+) -> tuple[list[Path], list[str]]:
     """The indexes at ``sources`` as local files, and a warning for each one that cannot be used.
 
-    Relative paths start at ``folder``, which has ``mkdocs.yml``.
+    Relative paths start at ``folder``, which has ``mkdocs.yml``. ``options``: whether a published index must have an
+    attestation, as for ``anvil pull``; a file of this machine needs none.
     """
+    limits, attested = Limits(size=options.max_bytes), rule_of(options, folder)
     files: list[Path] = []
     warnings: list[str] = []
     for source in sources:
         try:
             address = index_url.parse(source)
-            fetched = fetch(folder / address.path if isinstance(address, LocalPath) else source, head=folder)
+            if isinstance(address, LocalPath):
+                fetched = fetch(folder / address.path)
+            else:
+                rule = attested if attested.required else None
+                fetched = fetch(source, head=folder, limits=limits, attested=rule)
         except AnvilError as error:
             warnings.append(f"The previous index is not used: {error}")
             continue

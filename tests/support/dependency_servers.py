@@ -39,9 +39,9 @@ def repository(folder: Path, files: Mapping[str, str | bytes], tag: str = "v1.0.
 
 
 @contextmanager
-def git_server(root: Path, password: str | None = None) -> Iterator[str]:
+def git_server(root: Path, password: str | None = None, sent: list[int] | None = None) -> Iterator[str]:
     """The repositories below ``root``, over smart HTTP by git's own CGI program; the address. ``password``: of the user
-    ``reader``, without which the server answers 401."""
+    ``reader``, without which the server answers 401. ``sent`` gets the bytes of each answer."""
     program = Path(repositories.run(root, "--exec-path"), "git-http-backend")
     expected = None
     if password is not None:
@@ -80,6 +80,8 @@ def git_server(root: Path, password: str | None = None) -> Iterator[str]:
             }
             done = subprocess.run([program], input=body, capture_output=True, env=environment, check=False)
             head, _, data = done.stdout.partition(b"\r\n\r\n")
+            if sent is not None:
+                sent.append(len(done.stdout))
             fields = [line.partition(": ") for line in head.decode().split("\r\n") if line]
             status = next((int(value.split()[0]) for name, _, value in fields if name == "Status"), 200)
             self.send_response(status)

@@ -75,6 +75,7 @@ class RemoteRepository:
         self.folder = Path()
         self._commit = ""
         self._absent: set[str] = set()
+        self._advice = "Its server cannot send a part of a repository, so all files came. Raise the limit."
 
     def __enter__(self) -> RemoteRepository:
         temporary = tempfile.TemporaryDirectory(prefix="anvil-git-", ignore_cleanup_errors=True)
@@ -106,14 +107,19 @@ class RemoteRepository:
                     raise
         here = self._run("rev-parse", "refs/anvil^{commit}").decode("ascii").strip()
         if here != commit:
-            raise FetchError(
-                f"The tag {tag} of {self.shown} is now the commit {here[:12]}, not {commit[:12]}. "
-                "Run 'anvil deps update' to take it, after you have seen why it moved."
-            )
+            raise self.moved(tag or "", here, commit)
         self._run("update-ref", "--no-deref", "HEAD", commit)
         self._commit = commit
         missing = self._run("rev-list", "--objects", "--missing=print", "--no-object-names", "HEAD").decode("ascii")
         self._absent = {line[1:] for line in missing.splitlines() if line.startswith("?")}
+        self._advice = "Raise the limit, or name a smaller folder with --folder."
+
+    def moved(self, tag: str, here: str, commit: str) -> FetchError:
+        """The error for a tag that leads to another commit than the one that is wanted."""
+        return FetchError(
+            f"The tag {tag} of {self.shown} is now the commit {here[:12]}, not {commit[:12]}. "
+            "Run 'anvil deps update' to take it, after you have seen why it moved."
+        )
 
     def tree(self) -> dict[str, Entry]:
         """All files of the commit, by path."""
@@ -196,8 +202,7 @@ class RemoteRepository:
             size = _size(self.folder)
             if size > self._max_bytes:
                 raise FetchError(
-                    f"{self.shown} sends more than {self._max_bytes:,} bytes (deps.max_fetch_bytes). "
-                    "Raise the limit, or name a smaller folder with --folder."
+                    f"{self.shown} sends more than {self._max_bytes:,} bytes (deps.max_fetch_bytes). {self._advice}"
                 )
             if size != before:
                 changed = now

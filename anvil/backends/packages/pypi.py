@@ -39,7 +39,11 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Py
     """A version in the index. Raises :class:`NotFound` when the index does not have it."""
     page = urllib.parse.urljoin(registry.url, f"{name}/")
     text, kind, place = get(http, page, f"package {name}", _ACCEPT)
-    files = _of_json(text, place) if "json" in kind else _of_html(text, place)
+    files = list(_of_json(text, place) if "json" in kind else _of_html(text, place))
+    if not files:  # such as the page of a login
+        raise NotFound(
+            f"{urllib.parse.urlsplit(place).netloc} lists no file of {name}. Check that it is a package index."
+        )
     wheels = []
     has_version = False
     for archive, has_metadata in files:

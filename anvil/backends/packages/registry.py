@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from anvil.backends.fetch.http_policy import DependencyPolicy, host_of
 from anvil.core import index_url
 from anvil.core.config.layers import variable
 from anvil.core.config.schema import DepsOptions
-from anvil.errors import ConfigError, FetchError, NotFound
+from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
 from anvil.models.dependencies import Ecosystem
 
 VARIABLES: Mapping[Ecosystem, tuple[str, ...]] = {
@@ -93,6 +94,10 @@ def get(http: HttpClient, url: str, what: str, accept: str) -> tuple[str, str, s
             raise NotFound(f"{reply.host} has no {what}.")
         if reply.status in (401, 403):
             raise FetchError(f"{reply.host} does not show {what} (status {reply.status}). Check the credentials.")
+        if reply.status == 429:
+            seconds = reply.headers.get("retry-after", "")
+            when = f"in {seconds} s" if re.fullmatch(r"\d{1,5}", seconds) else "later"
+            raise Unreachable(f"{reply.host} limits the number of requests. Try again {when}.")
         if reply.status != 200:
             raise FetchError(f"{reply.host} answered with status {reply.status} when asked for {what}.")
         return reply.text(), reply.headers.get("content-type", ""), reply.url

@@ -110,8 +110,8 @@ def _entry(row: Any, number: int) -> LockedDocs:
     for key, is_valid in checks.items():
         if not is_valid and not (key in _OPTIONAL and values[key] is None):
             raise ValueError(f"{key!r} of entry {number} is missing or wrong")
-    if values["source"] == "repository" and None in (values["commit"], values["folder"]):
-        raise ValueError(f"entry {number} has no commit or no folder, which a repository needs")
+    if values["source"] == "repository" and None in (values["tag"], values["commit"], values["folder"]):
+        raise ValueError(f"entry {number} has no tag, no commit or no folder, which a repository needs")
     named = row.get("named", [])
     if not isinstance(named, list) or any(each not in NAMED for each in named):
         raise ValueError(f"'named' of entry {number} is wrong")

@@ -23,6 +23,14 @@ def is_version(version: object) -> bool:
     return isinstance(version, str) and bool(_VERSION.fullmatch(version))
 
 
+def is_other_version(stated: str, version: str) -> bool:
+    """Whether an index that says that it is of ``stated`` is not of ``version``. ``v1.2`` is 1.2.0, too: a publisher
+    may leave out the last numbers. ``latest`` and other words say nothing."""
+    here, there = (re.findall(r"\d+|[a-z]+", each.lower().removeprefix("v")) for each in (stated, version))
+    width = min(len(here), len(there)) if here and here[0].isdigit() else 0
+    return here[:width] != there[:width]
+
+
 def normalized(ecosystem: Ecosystem, name: str) -> str:
     """The name as the registry compares it: ``Foo_Bar`` is ``foo-bar`` on PyPI."""
     return re.sub(r"[-_.]+", "-", name).lower() if ecosystem == "pypi" else name

@@ -53,7 +53,9 @@ def command(ctx: click.Context, config: str | None, everything: bool, as_json: b
     width = max(map(len, names), default=0)
     for name, row in zip(names, shown, strict=True):
         state = (
-            f"in anvil.lock, from its {row.locked.source}" if row.locked else row.documentation or "not installed here"
+            f"in anvil.lock, from its {row.locked.source}{'' if row.is_here else ', not on this machine'}"
+            if row.locked
+            else row.documentation or "not installed here"
         )
         output.say(f"{name:<{width}}  {row.ecosystem:<4}  {state}")
     hidden = len(listed) - len(shown)
@@ -61,6 +63,8 @@ def command(ctx: click.Context, config: str | None, everything: bool, as_json: b
     output.say(
         f"{counted(len(shown), 'package')}, {sum(row.locked is not None for row in shown):,} in anvil.lock.{more}"
     )
+    if any(row.is_here is False for row in shown):
+        output.say("To fetch what is not on this machine, run: anvil deps sync")
 
 
 @command.command("add", epilog="Example: anvil deps add fastapi react@18.3.1")

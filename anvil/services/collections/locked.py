@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,15 @@ if TYPE_CHECKING:
     from anvil.models.dependencies import LockedDocs
 
 
-def locked_collections(base: Path, options: FetchOptions | None = None) -> tuple[Collection, ...]:
+def locked_collections(
+    base: Path, options: FetchOptions | None = None, taken: Container[str] = ()
+) -> tuple[Collection, ...]:
     """The documentation of a project's dependencies, as ``anvil.lock`` in ``base`` names it; empty without the file.
 
     Nothing is fetched: an entry that is not in the cache leads to a file that does not exist, until ``anvil deps sync``
     puts it there. So does one whose attestation ``options`` demand, if it was not verified. A name that is in both
-    ecosystems has the ecosystem in front for npm.
+    ecosystems has the ecosystem in front for npm. So has one of ``taken``, in both: a package must not stand for the
+    project's own documentation because it has the same name.
     """
     if not (base / LOCK_NAME).is_file():
         return ()
@@ -30,8 +34,8 @@ def locked_collections(base: Path, options: FetchOptions | None = None) -> tuple
     labels = {(entry.name, entry.version) for entry in entries if entry.ecosystem == "pypi"}
     return tuple(
         Collection(
-            name=f"npm-{entry.name}"
-            if entry.ecosystem == "npm" and (entry.name, entry.version) in labels
+            name=f"{entry.ecosystem}-{entry.name}"
+            if entry.name in taken or (entry.ecosystem == "npm" and (entry.name, entry.version) in labels)
             else entry.name,
             missing=f"The documentation of {entry.name} {entry.version} is not on this machine. Run 'anvil deps sync'.",
             index=str(_path(cache, entry, options or FetchOptions(), base)),

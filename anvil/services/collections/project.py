@@ -19,11 +19,14 @@ def project_collections(config: Config, base: Path) -> tuple[Collection, ...]:
     """All collections of a project: its own documentation, those of the configuration, and those of ``anvil.lock``.
 
     Those with a folder come first: they are the project's own, which go before others where results are equal. A
-    collection of the configuration replaces one of the lock file with the same name and version.
+    collection of the configuration replaces one of the lock file with the same name and version. Where it has no
+    version, or is the project's own, the package of that name gets another name, so that it does not hide it.
     """
     configured = config.collections
-    names = {collection.label for collection in configured}
-    found = (*configured, *(locked for locked in locked_collections(base, config.fetch) if locked.label not in names))
+    labels = {collection.label for collection in configured}
+    names = {OWN_NAME, *(each.name for each in configured if each.docs is not None or each.version is None)}
+    locked = locked_collections(base, config.fetch, names)
+    found = (*configured, *(each for each in locked if each.label not in labels))
     return tuple(sorted((*_own(config, base, found), *found), key=lambda collection: collection.docs is None))
 
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import tempfile
+import time
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from anvil._version import __version__
 from anvil.backends import attestation
 from anvil.backends.fetch import attestations, fetch_index, git_server
 from anvil.backends.fetch.cache import Cache
 from anvil.backends.fetch.http_client import HttpClient, Limits
+from anvil.backends.fetch.http_policy import host_of
 from anvil.backends.fetch.result import UNPUBLISHED
 from anvil.backends.git.remote import RemoteRepository
 from anvil.backends.packages import archive, npm, pypi, registry
@@ -30,9 +33,19 @@ from anvil.core import manifest
 from anvil.core.attestations import INSTALL, SUFFIX
 from anvil.core.config.schema import ChunkingOptions, Config, Slugs
 from anvil.core.dependencies import anvil_lock, carried, tags
+from anvil.core.dependencies.names import is_other_version
 from anvil.core.dependencies.project_urls import ProjectUrls, github_slug, versioned
 from anvil.core.pluralize import counted
-from anvil.errors import AnvilError, ArtifactError, ArtifactRejected, BuildError, ConfigError, FetchError, NotFound
+from anvil.errors import (
+    AnvilError,
+    ArtifactError,
+    ArtifactRejected,
+    BuildError,
+    ConfigError,
+    FetchError,
+    NotFound,
+    Unreachable,
+)
 from anvil.models.attestations import AttestationRule
 from anvil.models.dependencies import Attempt, Dependency, LockedDocs
 from anvil.models.documents import Progress, silent
@@ -46,6 +59,9 @@ if TYPE_CHECKING:
 NAMES_NO_REPOSITORY = "its metadata names no repository"
 MAX_INSTALLED_BYTES = 200_000_000
 """Bytes of an index that an installed package carries."""
+SLOW_FAILURE_S = 4.0
+"""A host that takes longer than this to fail is not asked again in the same run: forty packages must not wait forty
+times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +130,8 @@ class DocsFinder:
         self._notes: list[str] = []
         self._doubts: list[str] = []
         """What could not be found out about who built the index."""
+        self._unreachable: list[Attempt] = []
+        self._slow_hosts: set[str] = set()
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
@@ -139,7 +157,7 @@ class DocsFinder:
         Raises :class:`DocsNotFound`.
         """
         assert dependency.version is not None
-        self._attempts, self._notes, self._doubts = [], [], []
+        self._forget()
         question = docs_cache.question(
             dependency.ecosystem,
             dependency.name,
@@ -162,9 +180,16 @@ class DocsFinder:
             docs = next(search, None)
         if docs is None:
             raise DocsNotFound(self._failure(dependency), tuple(self._attempts))
+        if self._unreachable:
+            self._notes += [f"Its {each.source} could not be asked. {_sentence(each)}" for each in self._unreachable]
+            self._notes.append(f"To ask again, run: anvil deps add {dependency.name} --refresh")
         if not self._doubts:  # else the next search may find out more, or say it again
             docs_cache.remember(self.cache, question, docs)
         return self._found(docs)
+
+    def _forget(self) -> None:
+        """Begin with another package."""
+        self._attempts, self._notes, self._doubts, self._unreachable = [], [], [], []
 
     def _search(self, dependency: Dependency, version: str, place: Place) -> Generator[LockedDocs, None, None]:
         """The documentation, source by source: the next one is tried when the caller asks for more."""
@@ -202,7 +227,7 @@ class DocsFinder:
     def _from_registry(self, dependency: Dependency, version: str, page: str) -> _Package | None:
         ours = self._registries[dependency.ecosystem]
         try:
-            with HttpClient(registry.limits(), ours.authorization, self._policy) as http:
+            with self._host(page), HttpClient(registry.limits(), ours.authorization, self._policy) as http:
                 if dependency.ecosystem == "npm":
                     of_npm = npm.release(http, ours, dependency.name, version)
                     found = _Package(of_npm.urls, page, None, of_npm.archive)
@@ -210,7 +235,7 @@ class DocsFinder:
                     of_python = pypi.release(http, ours, dependency.name, version)
                     found = _Package(of_python.urls, page, None, of_python.archive)
         except (FetchError, NotFound) as error:
-            self._tried("metadata", page, str(error))
+            self._failed("metadata", page, error)
             return None
         self._tried("metadata", page, "in the registry", True)
         return found
@@ -223,22 +248,34 @@ class DocsFinder:
             yield from self._carried(base, package, lambda: self._rule(package.github))
 
     def _carried(
-        self, docs: LockedDocs, package: _Package, attested: Callable[[], AttestationRule | None]
+        self,
+        docs: LockedDocs,
+        package: _Package,
+        attested: Callable[[], AttestationRule | None],
+        kind: Literal["index", "pages"] | None = None,
     ) -> Iterator[LockedDocs]:
-        """The documentation in the files of a package, at most one. ``attested``: asked where that is an index."""
+        """The documentation in the files of a package: its index, or pages where that cannot be used.
+
+        ``attested``: asked where there is an index. ``kind``: what an entry of ``anvil.lock`` is, and nothing else is
+        taken.
+        """
         with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
             read, names = self._files(package, Path(folder))
             there = carried.find(names)
-            if there.index is not None:
-                yield self._index_of_package(docs, read, names, there.index, attested())
-            elif there.pages:
+            if there.index is not None and kind != "pages":
+                with self._attempt("package", package.page) if kind is None else contextlib.nullcontext():
+                    yield self._index_of_package(docs, read, names, there.index, attested())
+                    return
+            if kind == "index":
+                raise NotFound(f"{package.page} carries no index any more")
+            if there.pages:
                 pages = read(there.pages)
                 yield self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
             elif there.llms is not None:
                 text = read([there.llms])[there.llms].decode("utf-8-sig", "replace")
                 pages = {name: content.encode() for name, content in carried.sections(text)}
                 yield self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
-            else:
+            elif there.index is None:
                 self._tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
 
     def _index_of_package(
@@ -261,7 +298,7 @@ class DocsFinder:
         built_by = examined.attestation.repository if examined.attestation is not None else None
         with self._workplace() as file:
             file.write_bytes(index)
-            return self._kept(file, replace(docs, attested_by=built_by), f"carries {path}")
+            return self._of_version(self._kept(file, replace(docs, attested_by=built_by), f"carries {path}"))
 
     def _files(self, package: _Package, folder: Path) -> tuple[Callable[..., dict[str, bytes]], list[str]]:
         """A function that reads files of the package, and the paths of all."""
@@ -293,8 +330,7 @@ class DocsFinder:
                 if not self._has_manifest(url):
                     continue
                 found = self._fetched(url, replace(docs, url=url), "is published", self._rule(package.github))
-                with verify.open_checked(docs_cache.find(self.cache, found) or Path()) as reader:
-                    stated = reader.meta().get("version")
+                stated = self._stated_version(found)
                 if stated == version or (is_versioned and stated is None):
                     yield found
                     return
@@ -302,26 +338,28 @@ class DocsFinder:
             self._tried("site", site, "publishes no index of this version")
 
     def _has_manifest(self, url: str) -> bool:
-        with HttpClient(Limits(connect=5, answer=10, whole=20), policy=self._policy) as http, http.get(url) as reply:
+        limits = Limits(connect=5, answer=10, whole=20)
+        with self._host(url), HttpClient(limits, policy=self._policy) as http, http.get(url) as reply:
             return reply.status == 200 and manifest.found(reply.text(), url, any_page=True) is not None
 
     def _from_release(self, docs: LockedDocs, slug: str) -> Iterator[LockedDocs]:
         url = f"github:{slug}#release:{docs.tag}"
         with self._attempt("release", url):
             docs = replace(docs, source="release", url=url, commit=None, folder=None)
-            yield self._fetched(url, docs, "has an index", self._rule(slug))
+            yield self._of_version(self._fetched(url, docs, "has an index", self._rule(slug)))
 
     def _fetched(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
-        result = fetch_index.fetch(
-            url,
-            cache=self.cache,
-            limits=Limits(size=self._config.fetch.max_bytes),
-            progress=self._progress,
-            policy=self._policy,
-            attested=attested,
-        )
-        if result.from_cache:
-            raise FetchError(result.from_cache)
+        with self._host(url):
+            result = fetch_index.fetch(
+                url,
+                cache=self.cache,
+                limits=Limits(size=self._config.fetch.max_bytes),
+                progress=self._progress,
+                policy=self._policy,
+                attested=attested,
+            )
+            if result.from_cache:
+                raise Unreachable(result.from_cache)
         self._doubts += [note for note in result.notes if note != UNPUBLISHED]
         built_by = result.attestation.repository if result.attestation is not None else None
         with self._workplace() as file:
@@ -360,7 +398,8 @@ class DocsFinder:
     @contextmanager
     def _remote(self, url: str) -> Iterator[RemoteRepository]:
         options = self._options
-        address, protocols, settings = git_server.checked(url, self._policy, options.allow_private_urls)
+        with self._host(url):
+            address, protocols, settings = git_server.checked(url, self._policy, options.allow_private_urls)
         with RemoteRepository(address, protocols, settings, options.max_fetch_bytes, self._progress) as remote:
             yield remote
 
@@ -402,23 +441,27 @@ class DocsFinder:
         Raises :class:`FetchError`, :class:`NotFound`, and :class:`ArtifactRejected` for an index that is not the one
         of the entry.
         """
-        self._attempts, self._notes, self._doubts = [], [], []
+        self._forget()
         here = docs_cache.find(self.cache, entry)
         if here is not None and self._is_attested(entry):
             return here
         wanted = replace(entry, digest="", sha256="", anvil_version=None, attested_by=None)
         if entry.source == "repository":
             with self._remote(entry.url) as remote:
+                repository_docs.ensure_tagged(remote, entry)
                 docs = self._built_from(remote, wanted, entry.folder)
         elif entry.source == "package":
             dependency = Dependency(entry.ecosystem, entry.name, entry.version)
             package = self._package(dependency, entry.version)
-            if package is None:
-                raise NotFound(self._failure(dependency))
-            docs_or_none = next(self._carried(wanted, package, lambda: self._rule_of_lock(entry)), None)
-            if docs_or_none is None:
-                raise NotFound(self._failure(dependency))
-            docs = docs_or_none
+            kind: Literal["index", "pages"] = "index" if entry.anvil_version is None else "pages"
+            found = (
+                None
+                if package is None
+                else next(self._carried(wanted, package, lambda: self._rule_of_lock(entry), kind), None)
+            )
+            if found is None:
+                raise NotFound(f"{entry.shown} cannot be fetched. {_sentence(self._attempts[-1])}")
+            docs = found
         else:
             docs = self._fetched(entry.url, wanted, "is published", self._rule_of_lock(entry))
         self._ensure_same(entry, docs)
@@ -477,13 +520,45 @@ class DocsFinder:
         with tempfile.TemporaryDirectory(prefix="new-", dir=self.cache.folder) as folder:
             yield Path(folder, "index.db")
 
+    def _stated_version(self, docs: LockedDocs) -> str | None:
+        """The version that a cached index says it is of."""
+        with verify.open_checked(docs_cache.find(self.cache, docs) or Path()) as reader:
+            return reader.meta().get("version")
+
+    def _of_version(self, docs: LockedDocs) -> LockedDocs:
+        """The entry, unless its index says that it is of another version: publishers can forget to build it again."""
+        stated = self._stated_version(docs)
+        if stated is not None and is_other_version(stated, docs.version):
+            self._attempts.pop()  # it was recorded as found
+            raise NotFound(f"its index is of version {stated}")
+        return docs
+
     @contextmanager
     def _attempt(self, source: str, place: str) -> Iterator[None]:
         """Record why a source has nothing, and go on with the next."""
         try:
             yield
         except AnvilError as error:
-            self._tried(source, place, str(error))
+            self._failed(source, place, error)
+
+    @contextmanager
+    def _host(self, url: str) -> Iterator[None]:
+        """Requests to the host of an address. See :data:`SLOW_FAILURE_S`."""
+        host = host_of(url) or url.partition(":")[0]
+        if host in self._slow_hosts:
+            raise Unreachable(f"{host} did not answer a moment ago, and is not asked again in this run.")
+        began = time.monotonic()
+        try:
+            yield
+        except Unreachable:
+            if time.monotonic() - began > SLOW_FAILURE_S:
+                self._slow_hosts.add(host)
+            raise
+
+    def _failed(self, source: str, place: str, error: AnvilError) -> None:
+        self._tried(source, place, str(error))
+        if isinstance(error, Unreachable):
+            self._unreachable.append(self._attempts[-1])
 
     def _tried(self, source: str, place: str, outcome: str, found: bool = False) -> None:
         sentence = outcome if found else f"{outcome.rstrip('.')}."
@@ -498,14 +573,23 @@ class DocsFinder:
         return FoundDocs(docs, path, pages, tuple(self._attempts), tuple(dict.fromkeys((*self._notes, *self._doubts))))
 
     def _failure(self, dependency: Dependency) -> str:
-        """The message when no source has documentation: why the last one has none."""
+        """The message when no source has documentation: why the last one has none, and which could not be asked."""
         last = next((each for each in reversed(self._attempts) if not each.found), None)
-        why = f" {last.outcome[0].upper()}{last.outcome[1:]}" if last else ""
+        if last is not None and last in self._unreachable:
+            return f"The documentation of {dependency.shown} cannot be searched for now. {_sentence(last)}"
+        why = f" {_sentence(last)}" if last else ""
+        why += "".join(f" Its {each.source} could not be asked: {each.outcome}" for each in self._unreachable)
         advice = f" Name its repository: anvil deps add {dependency.name} --repository URL"
         is_of_repository = (
             last is not None and last.source == "repository" and not last.outcome.startswith(NAMES_NO_REPOSITORY)
         )
         return f"No documentation of {dependency.shown} was found.{why}{'' if is_of_repository else advice}"
+
+
+def _sentence(attempt: Attempt) -> str:
+    """The outcome with a capital letter, unless it begins with the name of a host."""
+    outcome = attempt.outcome
+    return outcome[0].upper() + outcome[1:] if re.match(r"[a-z]+ (?!cannot be reached)", outcome) else outcome
 
 
 def _read_installed(files: dict[str, Path], wanted: list[str]) -> dict[str, bytes]:

@@ -37,10 +37,11 @@ def add(finder: DocsFinder, base: Path, wanted: Sequence[str], place: Place, ref
     for dependency in dict.fromkeys(chosen):
         report = _found(finder, dependency, place, refresh)
         if report.docs is not None:
-            is_same = report.docs in entries
-            entries = [each for each in entries if each.key != report.docs.key] + [report.docs]
+            before = next((each for each in entries if each.key == report.docs.key), None)
+            entries = [each for each in entries if each != before] + [report.docs]
             project_files.write_lock(base, entries)
-            report = replace(report, outcome="current" if is_same else "added")
+            report = replace(report, outcome="current" if before == report.docs else "updated" if before else "added")
+            report = _with_replacement(report, before)
         reports.append(report)
     return reports
 
@@ -48,7 +49,8 @@ def add(finder: DocsFinder, base: Path, wanted: Sequence[str], place: Place, ref
 def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[DocsReport]:
     """Search the documentation of the versions that the project uses now. ``wanted``: names; all when it is empty.
 
-    An entry whose package the project does not use any more stays as it is, and its report says so.
+    An entry whose package the project does not use any more stays as it is, and its report says so. One of a version
+    that is not used any more is removed where the versions that are used have entries.
     """
     entries = read_entries(base)
     chosen = _named(entries, wanted)
@@ -56,13 +58,19 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
     reports: list[DocsReport] = []
     for entry in chosen:
         version = _current(known, entry, entries)
+        if version != entry.version and any(each.key == (entry.ecosystem, entry.name, version) for each in entries):
+            entries = [each for each in entries if each != entry]
+            project_files.write_lock(base, entries)
+            note = f"The project uses {version} only, which anvil.lock has."
+            reports.append(replace(report_on("removed", entry), notes=(note,)))
+            continue
         dependency = Dependency(entry.ecosystem, entry.name, version or entry.version)
         report = _found(finder, dependency, _place(entry, dependency.version == entry.version), refresh=bool(wanted))
         if report.docs is not None:
             is_same = report.docs == entry
             entries = [each for each in entries if each.key not in (entry.key, report.docs.key)] + [report.docs]
             project_files.write_lock(base, entries)
-            report = replace(report, outcome="current" if is_same else "updated")
+            report = _with_replacement(replace(report, outcome="current" if is_same else "updated"), entry)
             if version is None:
                 note = f"No lockfile has {entry.name} any more. To remove it: anvil deps remove {entry.name}"
                 report = replace(report, notes=(*report.notes, note))
@@ -129,6 +137,30 @@ def _place(entry: LockedDocs, is_same_version: bool) -> Place:
         tag=entry.tag if "tag" in entry.named and is_same_version else None,
         folder=entry.folder if "folder" in entry.named else None,
     )
+
+
+def _with_replacement(report: DocsReport, before: LockedDocs | None) -> DocsReport:
+    """The report, with a note where an entry of the same version has other documentation now. Releases do not change,
+    so somebody should look."""
+    docs = report.docs
+    if (
+        docs is None
+        or before is None
+        or docs.key != before.key
+        or (docs.digest, docs.url) == (before.digest, before.url)
+    ):
+        return report
+    if (docs.source, docs.url) != (before.source, before.url):
+        what = f"It was from {before.source} {before.url} before"
+    elif docs.commit != before.commit and docs.tag == before.tag:
+        what = (
+            f"The tag {docs.tag} was the commit {(before.commit or 'none')[:12]}, and is {(docs.commit or 'none')[:12]}"
+        )
+    elif docs.anvil_version != before.anvil_version or docs.folder != before.folder:
+        return report  # the same pages, read in another way
+    else:
+        what = f"Its publisher replaced it: the digest was {before.digest[:12]}, and is {docs.digest[:12]}"
+    return replace(report, notes=(*report.notes, f"The same version has other documentation now. {what}."))
 
 
 def _found(finder: DocsFinder, dependency: Dependency, place: Place, refresh: bool) -> DocsReport:

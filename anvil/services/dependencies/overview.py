@@ -11,13 +11,13 @@ from anvil.backends.packages.pypi import PythonEnvironment
 from anvil.core.dependencies import carried
 from anvil.core.dependencies.project_urls import ProjectUrls
 from anvil.models.dependencies import Dependency, Ecosystem, LockedDocs
-from anvil.services.dependencies import inventory
+from anvil.services.dependencies import docs_cache, inventory
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyState:
-    """``locked``: its entry in ``anvil.lock``, None without one. ``documentation``: what is known of its documentation
-    from the installed package; None when it is not installed here."""
+    """``locked``: its entry in ``anvil.lock``, None without one. ``is_here``: whether that index is on this machine.
+    ``documentation``: what is known of it from the installed package; None when it is not installed here."""
 
     ecosystem: Ecosystem
     name: str
@@ -26,6 +26,7 @@ class DependencyState:
     origin: str
     locked: LockedDocs | None
     documentation: str | None
+    is_here: bool | None = None
 
 
 def overview(base: Path) -> list[DependencyState]:
@@ -38,7 +39,7 @@ def overview(base: Path) -> list[DependencyState]:
         for each in known
     ]
     rows += [  # of versions that the project does not use any more
-        DependencyState(entry.ecosystem, entry.name, entry.version, False, "anvil.lock", entry, None)
+        DependencyState(entry.ecosystem, entry.name, entry.version, False, "anvil.lock", entry, None, _is_here(entry))
         for entry in entries.values()
     ]
     return sorted(rows, key=lambda row: (not row.direct, row.ecosystem, row.name, row.version or ""))
@@ -55,7 +56,13 @@ def _state(
         origin=dependency.origin,
         locked=locked,
         documentation=None if locked is not None else _documentation(dependency, base, environment),
+        is_here=None if locked is None else _is_here(locked),
     )
+
+
+def _is_here(entry: LockedDocs) -> bool:
+    """Whether the index of an entry is in the cache. Its bytes are not read."""
+    return docs_cache.path(docs_cache.cache(), entry).is_file()
 
 
 def _documentation(dependency: Dependency, base: Path, environment: PythonEnvironment | None) -> str | None:

@@ -19,7 +19,8 @@ from anvil.core.file_selection import Selection, is_private
 from anvil.core.git.objects import Entry
 from anvil.core.markdown import includes
 from anvil.core.pluralize import counted
-from anvil.errors import NotFound, SourceError
+from anvil.errors import FetchError, NotFound, SourceError
+from anvil.models.dependencies import LockedDocs
 
 MAX_CONFIG_BYTES = 500_000
 MAX_ROUNDS = 4
@@ -41,6 +42,22 @@ def no_tag(remote: RemoteRepository, there: Collection[str], name: str, wanted: 
     near = tags.closest(list(there), name, wanted)
     hint = f"The closest are {', '.join(near)}. Name one with --tag." if near else "It has no tags."
     return f"There is no tag for {wanted} in {remote.shown}. {hint}"
+
+
+def ensure_tagged(remote: RemoteRepository, entry: LockedDocs) -> None:
+    """Raise :class:`FetchError` unless the tag of an entry of ``anvil.lock`` still leads to its commit.
+
+    The commit alone proves little: hosts such as GitHub also send commits of a repository's forks by their ids, so an
+    edited lock could name the commit of anybody under the address of a known project.
+    """
+    there = remote.tags().get(entry.tag or "")
+    if there is None:
+        raise FetchError(
+            f"{remote.shown} does not have the tag {entry.tag} any more, which anvil.lock names. "
+            f"To search again, run: anvil deps update {entry.name}"
+        )
+    if there != entry.commit:
+        raise remote.moved(entry.tag or "", there, entry.commit or "")
 
 
 def read(

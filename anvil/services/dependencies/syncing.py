@@ -31,7 +31,10 @@ def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) 
                 try:
                     fetched[entry] = report_on("fetched", entry, _pages(finder.obtain(entry)))
                 except AnvilError as error:
-                    fetched[entry] = failed(entry.ecosystem, entry.name, entry.version, str(error), finder.attempts)
+                    problem = str(error)
+                    if entry.shown not in problem:
+                        problem = f"{entry.shown} cannot be had. {problem}"
+                    fetched[entry] = failed(entry.ecosystem, entry.name, entry.version, problem, finder.attempts)
     return [
         fetched[entry] if path is None else report_on("current", entry, _pages(path)) for entry, path in found.items()
     ]

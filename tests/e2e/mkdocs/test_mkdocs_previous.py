@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -11,16 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PAGES
+import anvil
+from anvil.core.config.schema import FetchOptions
+from tests.conftest import PAGES, write
 from tests.support import mkdocs_sites as sites
+from tests.support.sigstore import Sigstore
 
 pytest.importorskip("mkdocs")
+previous = pytest.importorskip("mkdocs_anvil.previous")
 LOCAL = {"embedding": {"provider": "local"}}
 
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
+
+
+@pytest.fixture(autouse=True)
+def no_other_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's cache of vectors would make ``previous`` unnecessary, and these tests with it."""
+    monkeypatch.setenv("ANVIL_EMBEDDING_CACHE", "false")
 
 
 @pytest.fixture
@@ -55,6 +66,35 @@ def test_vectors_come_from_the_deployed_site_or_a_file(tmp_path: Path, deployed:
         fresh(site, previous)
         assert "4 pages, 0 passages embedded" in sites.build(site, "--strict")
         assert (site / "site/anvil/index.db").read_bytes() == first
+    fresh(site, url)
+    (site / "anvil.toml").write_text("[fetch]\nrequire_attestation = true\n", encoding="utf-8")
+    said = sites.build(site)
+    assert "The previous index is not used" in said and "must have an attestation" in said
+    assert " 0 passages embedded" not in said
+
+
+def test_a_published_one_must_be_attested_where_that_is_required(
+    tmp_path: Path, deployed: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, url = deployed
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write(tmp_path / "docs", {"index.md": "# Home\n\nText.\n"})
+    index = folder / "index.db"
+    with anvil.open(tmp_path / "docs", index, provider="none") as opened:
+        opened.index()
+        model = opened.provider.digest
+    sigstore = Sigstore()
+    root = str(sigstore.write_root(tmp_path))
+    options = FetchOptions(require_attestation=True, attested_by="acme/docs", trusted_root=root)
+    address = f"{url}index.db"
+    assert previous.usable([address], tmp_path, model, FetchOptions())[1] == []
+    files, (warning,) = previous.usable([address], tmp_path, model, options)
+    assert files == [] and "it has no attestation" in warning
+    write(folder, {"index.db.sigstore.json": json.dumps(sigstore.bundle(index.read_bytes(), "mallory/docs"))})
+    assert "built by mallory/docs, not by acme/docs" in previous.usable([address], tmp_path, model, options)[1][0]
+    write(folder, {"index.db.sigstore.json": json.dumps(sigstore.bundle(index.read_bytes(), "acme/docs"))})
+    files, warnings = previous.usable([address, str(index)], tmp_path, model, options)  # a file is one's own
+    assert len(files) == 2 and warnings == []
 
 
 def test_one_that_is_of_no_use_is_named_and_the_index_built_all_the_same(

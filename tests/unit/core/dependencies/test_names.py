@@ -52,3 +52,20 @@ def test_names_that_mean_nothing_or_too_much(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as error:
         names.matching(KNOWN, text)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("stated", "version", "is_other"),
+    [
+        ("1.2.0", "1.2.0", False),
+        ("v1.2", "1.2.0", False),
+        ("1.2.0", "1.2", False),
+        ("1.2.0-rc.1", "1.2.0rc1", False),
+        ("1.2.0+abc", "1.2.0", False),
+        ("1.2.0", "1.20", True),
+        ("0.9", "1.0", True),
+        ("latest", "1.0", False),
+    ],
+)
+def test_an_index_of_another_version(stated: str, version: str, is_other: bool) -> None:
+    assert names.is_other_version(stated, version) is is_other

@@ -35,8 +35,14 @@ def test_each_entry_is_a_collection_of_its_version(tmp_path: Path) -> None:
     assert found["npm-click@8.1.7"] == str(tmp_path / "cache/deps/objects" / f"{'c' * 64}.db")
 
 
+def test_a_name_that_is_taken_has_its_ecosystem_in_front(tmp_path: Path) -> None:
+    project_files.write_lock(tmp_path, [ENTRY, replace(ENTRY, ecosystem="npm"), replace(ENTRY, name="docs")])
+    labels = {each.label for each in locked_collections(tmp_path, taken={"click", "docs"})}
+    assert labels == {"pypi-click@8.1.7", "npm-click@8.1.7", "pypi-docs@8.1.7"}
+
+
 def test_an_index_that_was_built_here_may_have_other_bytes(tmp_path: Path) -> None:
-    built = replace(ENTRY, source="repository", commit="d" * 40, folder="docs", anvil_version="0.1.0")
+    built = replace(ENTRY, source="repository", tag="v8", commit="d" * 40, folder="docs", anvil_version="0.1.0")
     project_files.write_lock(tmp_path, [built])
     docs_cache.cache().note(docs_cache.name(built), "e" * 64)
     (collection,) = locked_collections(tmp_path)

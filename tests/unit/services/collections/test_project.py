@@ -47,7 +47,7 @@ def test_a_project_without_docs_has_only_its_collections(tmp_path: Path) -> None
 
 def test_the_configuration_goes_over_the_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     locked = (Collection("fastapi", index="/cache/1.db", version="0.139"), Collection("uv", index="/cache/2.db"))
-    monkeypatch.setattr(project, "locked_collections", lambda base, options: locked)
+    monkeypatch.setattr(project, "locked_collections", lambda base, options, taken: locked)
     found = project_collections(configure({"collections": FOR_FASTAPI}), tmp_path)
     assert [(each.label, each.index) for each in found] == [
         ("fastapi@0.139", "https://example.org/"),
