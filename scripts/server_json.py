@@ -39,7 +39,7 @@ INDEX = {
     "Default: .anvil/index.db in the folder, built when it is not there.",
     "format": "string",
 }
-ENVIRONMENT = [
+ENVIRONMENT: list[dict[str, Any]] = [
     {
         "name": "ANVIL_EMBEDDING_PROVIDER",
         "description": "What makes the vectors: the bundled model, OpenAI's API (with the extra 'openai'), or nothing.",

@@ -117,12 +117,20 @@ def test_a_lock_holds_the_wheels_of_both_platforms_or_is_none() -> None:
 # --- its health ------------------------------------------------------------------------------------------------------
 
 
+class HealthServer(HTTPServer):
+    """A server that is as well as it is told to be."""
+
+    status = 200
+
+
 class Answering(BaseHTTPRequestHandler):
     """Says how it is with the status that its server was given."""
 
+    server: HealthServer
+
     def do_GET(self) -> None:
         assert self.path == "/health"
-        self.send_response(self.server.status)  # type: ignore[attr-defined]
+        self.send_response(self.server.status)
         self.end_headers()
         self.wfile.write(b'{"status": "..."}')
 
@@ -131,16 +139,16 @@ class Answering(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[HTTPServer]:
-    with HTTPServer(("127.0.0.1", 0), Answering) as found:
+def server() -> Iterator[HealthServer]:
+    with HealthServer(("127.0.0.1", 0), Answering) as found:
         Thread(target=found.serve_forever, args=(0.02,), daemon=True).start()
         yield found
         found.shutdown()
 
 
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1), (401, 1)])
-def test_health_is_what_the_server_says(server: HTTPServer, status: int, code: int) -> None:
-    server.status = status  # type: ignore[attr-defined]
+def test_health_is_what_the_server_says(server: HealthServer, status: int, code: int) -> None:
+    server.status = status
     line = [sys.executable, "-I", str(DOCKER / "health.py"), str(server.server_port)]
     done = subprocess.run(line, capture_output=True, text=True, check=False, env=PROXY)
     assert (done.returncode, done.stdout, done.stderr) == (code, '{"status": "..."}\n', "")

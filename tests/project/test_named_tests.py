@@ -40,8 +40,10 @@ def exists(name: str) -> bool:
     files = list(ROOT.glob(path.rstrip("/")))
     if not function:
         return bool(files)
-    (file,) = files or [None]
-    return file is not None and any(
+    if not files:
+        return False
+    (file,) = files
+    return any(
         isinstance(node, ast.FunctionDef) and node.name == function
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
     )

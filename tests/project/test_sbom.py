@@ -55,7 +55,8 @@ def told(wheel: Path) -> dict[str, Any]:
     found = sbom.text(sbom.bill(wheel, distributions()))
     errors = JsonStrictValidator(SchemaVersion.V1_6).validate_str(found)
     assert errors is None, errors
-    return json.loads(found)  # type: ignore[no-any-return]
+    bill: dict[str, Any] = json.loads(found)
+    return bill
 
 
 def test_it_names_what_the_package_needs_and_nothing_of_the_tests(told: dict[str, Any], wheel: Path) -> None:
@@ -100,7 +101,13 @@ def test_the_same_environment_gives_the_same_bytes(tmp_path: Path, wheel: Path, 
         (about / "METADATA").write_text(package.read_text("METADATA") or "", encoding="utf-8")
     files = [tmp_path / "one.json", tmp_path / "two.json"]
     for file in files:
-        script = [sys.executable, project.ROOT / "scripts" / "sbom.py", wheel, tmp_path / "environment", file]
+        script: list[str | Path] = [
+            sys.executable,
+            project.ROOT / "scripts" / "sbom.py",
+            wheel,
+            tmp_path / "environment",
+            file,
+        ]
         subprocess.run(script, check=True, capture_output=True)
     assert files[0].read_bytes() == files[1].read_bytes()
     found = json.loads(files[0].read_bytes())

@@ -130,7 +130,7 @@ def command_line(name: str) -> list[str]:
     return [sys.executable, "-I", "-S", client, _server_of(name).address, name]
 
 
-class _ForkingPopen(subprocess.Popen):  # type: ignore[type-arg]
+class _ForkingPopen(subprocess.Popen[Any]):
     """``subprocess.Popen`` that starts a known program by its fork server."""
 
     def _execute_child(self, *values: Any) -> None:

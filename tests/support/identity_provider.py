@@ -42,7 +42,7 @@ class Provider:
             entries.append({**json.loads(kind.to_jwk(key.public_key())), "kid": key_id, "use": "sig"})
         return {"keys": entries}
 
-    def token(self, audience: str, scope: str = "", *, key: Any = None, key_id: str = "", **claims: Any) -> str:
+    def token(self, audience: str, scope: str | None = "", *, key: Any = None, key_id: str = "", **claims: Any) -> str:
         """An access token for an audience."""
         known_id, known = next(iter(self.keys.items()))
         content = {"iss": self.issuer, "aud": audience, "sub": "agent", "exp": time.time() + 300, "scope": scope}

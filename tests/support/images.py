@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 KEPT = 3600
 """Seconds after its last use, then a layer is removed."""
@@ -130,16 +131,16 @@ class Builder:
         if step.word in ("ENV", "LABEL"):
             pairs = dict(each.split("=", 1) for each in shlex.split(rest))
             key = "environment" if step.word == "ENV" else "labels"
-            return replace(image, settings=replace(said, **{key: {**getattr(said, key), **pairs}}))
+            return _with(image, key, {**getattr(said, key), **pairs})
         if step.word in ("USER", "WORKDIR"):
-            return replace(image, settings=replace(said, **{"user" if step.word == "USER" else "folder": rest}))
+            return _with(image, "user" if step.word == "USER" else "folder", rest)
         if step.word == "EXPOSE":
-            return replace(image, settings=replace(said, ports=tuple(rest.split())))
+            return _with(image, "ports", tuple(rest.split()))
         if step.word == "HEALTHCHECK":
             step = Step(step.word, rest.split("CMD ", 1)[1])
         key = {"ENTRYPOINT": "entrypoint", "CMD": "command", "HEALTHCHECK": "health"}[step.word]  # KeyError: learn it
         words = step.words()
-        return replace(image, settings=replace(said, **{key: tuple(words or ["/bin/sh", "-c", step.rest])}))
+        return _with(image, key, tuple(words or ["/bin/sh", "-c", step.rest]))
 
     def _copied(self, image: Image, words: list[str]) -> Image:
         target = words.pop()
@@ -193,6 +194,12 @@ class Builder:
         for layer in self._cache.iterdir():
             if layer.is_dir() and layer.stat().st_mtime < time.time() - KEPT:
                 shutil.rmtree(layer)
+
+
+def _with(image: Image, setting: str, value: Any) -> Image:
+    """The image with one other setting."""
+    changes: dict[str, Any] = {setting: value}
+    return replace(image, settings=replace(image.settings, **changes))
 
 
 def _in_root(variables: Mapping[str, str], line: str) -> str:

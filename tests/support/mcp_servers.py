@@ -18,6 +18,7 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.sse import sse_client
+from mcp.types import Implementation
 
 from anvil.interfaces.mcp_server.tools.toolset import ServeOptions
 
@@ -49,6 +50,18 @@ class Speaker:
     heard: list[Any] = field(default_factory=list)
     reporter: Any = None
     """What tells of progress, of a server in memory."""
+
+    @property
+    def server_info(self) -> Implementation:
+        """How the server named itself."""
+        assert self.client.server_info is not None
+        return self.client.server_info
+
+    @property
+    def instructions(self) -> str:
+        """What the server told the model about itself."""
+        assert self.client.instructions is not None
+        return self.client.instructions
 
     def do(self, name: str, *arguments: Any, **named: Any) -> Any:
         """Call a method of the client and wait."""

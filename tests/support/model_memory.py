@@ -30,7 +30,8 @@ class _Remembering(_Session):
             if isinstance(vector, str):
                 return vector
             self._seen[key] = vector
-        return self._seen[key].copy()
+        remembered: Vector = self._seen[key].copy()
+        return remembered
 
 
 _loaded: dict[str, _Remembering] = {}

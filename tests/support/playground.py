@@ -137,15 +137,20 @@ class Visitor:
         """How many pixels the page is wider than its window."""
         return float(self.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
+    def _log(self, kind: str) -> list[dict[str, Any]]:
+        """The entries of one of the browser's logs since the last call."""
+        entries: list[dict[str, Any]] = self.driver.execute("getLog", {"type": kind})["value"]
+        return entries
+
     def requests(self) -> list[str]:
         """The addresses requested by the page since the last call, also those that failed."""
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        events = [json.loads(entry["message"])["message"] for entry in self._log("performance")]
         asked = [each["params"] for each in events if each["method"] == "Network.requestWillBeSent"]
         return [each["request"]["url"] for each in asked if each["request"]["url"] != "about:blank"]
 
     def complaints(self) -> list[str]:
         """The console's messages since the last call: errors, warnings, violations of the policy."""
-        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        return [entry["message"] for entry in self._log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
     def picture(self, file: Path, quality: int = 82) -> None:
         """The window as it looks, as WebP or PNG."""

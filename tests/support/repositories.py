@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def isolation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Hide this machine's settings from git and libgit2 (which searches its home once, when loaded)."""
     import pygit2
     from pygit2.enums import ConfigLevel
@@ -35,6 +34,10 @@ def isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     yield
     for level, path in before.items():
         pygit2.settings.search_path[level] = path
+
+
+isolated = pytest.fixture(autouse=True)(isolation)
+"""The fixture for every test of a module that imports it. ``pytest.fixture(isolation)`` is there where asked for."""
 
 
 def run(where: Path, *arguments: str, at: int | None = None) -> str:

@@ -108,7 +108,7 @@ def test_only_tokens_for_this_server_are_accepted(index: Path, provider: Provide
         "signed by another key": provider.token(RESOURCE, "docs:read", key=other_key),
         "signed by an unknown key": provider.token(RESOURCE, "docs:read", key=other_key, key_id="unknown"),
         "signed by the public key as a secret": jwt.encode({"iss": provider.issuer, "aud": RESOURCE}, public, "HS256"),
-        "not signed": jwt.encode({"iss": provider.issuer, "aud": RESOURCE, "exp": now + 300}, None, "none"),
+        "not signed": jwt.encode({"iss": provider.issuer, "aud": RESOURCE, "exp": now + 300}, "", "none"),
         "no token at all": "s3cret",
         "too long": "a" * (provider_door.MAX_TOKEN_CHARS + 1),
     }
@@ -123,7 +123,7 @@ def test_a_token_without_the_scope_is_told_which(index: Path, provider: Provider
     lacking, as_list, trailing = searched(
         variables(index, provider),
         provider.token(RESOURCE, "other"),
-        provider.token(RESOURCE, scope=None, scp=["docs:read"]),  # type: ignore[arg-type]
+        provider.token(RESOURCE, scope=None, scp=["docs:read"]),
         provider.token(f"{RESOURCE}/", "docs:read other"),
     )
     assert lacking.status_code == 403

@@ -12,7 +12,7 @@ from tests.support import repositories
 from tests.support.in_process import complaint, printed, program
 from tests.support.repositories import commit, run
 
-isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
+isolated = pytest.fixture(repositories.isolation)  # here only where asked for
 INDEX = "docs.anvil.db"
 
 

@@ -53,7 +53,7 @@ COMMANDS = [
     "library",
 ]
 REPOSITORY = Path(__file__).resolve().parents[3]
-isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
+isolated = pytest.fixture(repositories.isolation)  # here only where asked for
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ def test_quiet_is_quiet_and_json_is_json(work: Path) -> None:
 def test_build_reuses_previous_vectors(docs: Path, tmp_path: Path) -> None:
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     first = in_process.printed("build", "--docs", docs, "--index", old)
-    previous = ["--previous", tmp_path / "gone.db", "--previous", old]
+    previous: list[str | Path] = ["--previous", tmp_path / "gone.db", "--previous", old]
     report = in_process.printed("build", "--docs", docs, "--index", new, *previous)
     assert first["embedded"] > 0 and (report["embedded"], report["reused"]) == (0, first["windows"])
     assert len(report["reasons"]) == 1 and "gone.db" in report["reasons"][0]

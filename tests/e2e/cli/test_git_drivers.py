@@ -21,7 +21,7 @@ from tests.support.commits import call, program_folder
 from tests.support.programs import complaint, program
 from tests.support.repositories import commit, run
 
-isolated = pytest.fixture(repositories.isolated.__wrapped__, autouse=True)  # type: ignore[attr-defined]
+isolated = pytest.fixture(repositories.isolation, autouse=True)
 INDEX = "docs.anvil.db"
 LINE = f"/{INDEX} -text diff=anvil merge=anvil"
 NEW = {
@@ -117,8 +117,8 @@ def assert_right(work: Path, tmp_path: Path) -> None:
         assert found.meta()["needs_reembed"] == "0"
         if wanted.has_vectors():
             assert found.window_keys() == wanted.window_keys()
-            for ours, theirs in zip(found.matrix(), wanted.matrix(), strict=True):
-                assert np.array_equal(ours, theirs)
+            (rows, vectors), (wanted_rows, wanted_vectors) = found.matrix(), wanted.matrix()
+            assert np.array_equal(rows, wanted_rows) and np.array_equal(vectors, wanted_vectors)
 
 
 # --- merging ---------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,7 @@ def test_findings_are_printed_page_by_page_and_decide_the_exit_code(root: Path) 
 
 def test_a_hook_names_the_program_of_its_environment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRE_COMMIT", "1")
-    monkeypatch.setattr(installation.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     write(root / "docs/a.md", "# A\n")
     command = installation.line([*installation.typed(), "build"])
     assert command != "anvil build"

@@ -19,7 +19,7 @@ from tests.support.commits import HOOKS, call, configuration, install_hooks, pre
 from tests.support.in_process import program
 from tests.support.repositories import run
 
-isolated = pytest.fixture(repositories.isolated.__wrapped__, autouse=True)  # type: ignore[attr-defined]
+isolated = pytest.fixture(repositories.isolation, autouse=True)
 INDEX = "docs.anvil.db"
 CONFIG = f'docs = "docs"\nindex = "{INDEX}"\n[embedding]\nprovider = "none"\n'
 
@@ -209,11 +209,10 @@ def test_the_command_for_a_missing_index_works(tmp_path: Path) -> None:
     run(work, "init", "-q", "-b", "main")
     run(work, "add", "-A")
     install_hooks(work)
-    keywords = {"ANVIL_EMBEDDING_PROVIDER": "none"}
-    said = call(work, "git", "commit", "-m", "first", code=1, **keywords)
+    said = call(work, "git", "commit", "-m", "first", code=1, ANVIL_EMBEDDING_PROVIDER="none")
     assert 'index = "docs.anvil.db" in anvil.toml' in said
-    call(work, "sh", "-c", said.split("this one: ")[1].splitlines()[0], **keywords)
-    call(work, "git", "commit", "-m", "first", **keywords)
+    call(work, "sh", "-c", said.split("this one: ")[1].splitlines()[0], ANVIL_EMBEDDING_PROVIDER="none")
+    call(work, "git", "commit", "-m", "first", ANVIL_EMBEDDING_PROVIDER="none")
     assert "docs/.anvil/index.db" in run(work, "ls-files")
 
 

@@ -79,7 +79,7 @@ def test_a_session_with_every_tool(speaker: Speaker, root: Path) -> None:
         schema = tools[name].output_schema
         rows = schema["properties"]["result"]["items"] if name in LISTS else schema
         assert list(rows["properties"]) == [each.name for each in dataclasses.fields(kind)]
-    assert speaker.client.server_info.title == "Anvil context"
+    assert speaker.server_info.title == "Anvil context"
     assert speaker.client.server_capabilities.resources is None
 
     context = speaker.ok("context.get")
@@ -209,8 +209,8 @@ def test_docs_and_context_in_one_process(way: str, root: Path) -> None:
         names = [tool.name for tool in speaker.do("list_tools").tools]
         assert names[:6] == ["search_docs", "get_page", "get_section", "grep_docs", "list_pages", "get_status"]
         assert names[6:] == list(TOOLS)
-        assert "search_docs" in speaker.client.instructions and "context.get" in speaker.client.instructions
-        assert speaker.client.server_info.title == "Anvil"
+        assert "search_docs" in speaker.instructions and "context.get" in speaker.instructions
+        assert speaker.server_info.title == "Anvil"
         assert [each.title for each in speaker.do("list_resources").resources][-1] == "Installing"
         assert speaker.ok("search_docs", query="certificate")["results"]
         assert speaker.ok("search.query", query="certificate") == []

@@ -31,7 +31,11 @@ from tests.support.repositories import isolated
 __all__ = ["isolated"]
 
 PAGE = "# Beacons\n\nA beacon sends a signal. Set `beacon.interval` to the seconds between two signals.\n"
-DOCS = {"docs/index.md": PAGE, "docs/guide/setup.md": "# Setup\n\nRun `beacon init`.\n", "src/big.bin": b"\0" * 300_000}
+DOCS: dict[str, str | bytes] = {
+    "docs/index.md": PAGE,
+    "docs/guide/setup.md": "# Setup\n\nRun `beacon init`.\n",
+    "src/big.bin": b"\0" * 300_000,
+}
 
 
 @pytest.fixture(autouse=True)

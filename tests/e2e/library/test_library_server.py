@@ -251,8 +251,8 @@ def test_each_status_of_an_upload(tmp_path: Path) -> None:
         for metadata in ("[1]", "{", '"text"', json.dumps({"a": "x" * 20_000})):
             status, answer = curl(process, tmp_path / "a.md", "-F", f"metadata={metadata}")
             assert status == 400 and "metadata" in answer["error"], metadata
-        for flags in ((), ("-H", "Transfer-Encoding: chunked")):  # its length known, and not
-            status, answer = curl(process, tmp_path / "big.md", *flags)
+        for header in ([], ["-H", "Transfer-Encoding: chunked"]):  # its length known, and not
+            status, answer = curl(process, tmp_path / "big.md", *header)
             assert status == 413 and "larger than 2,000,000 bytes" in answer["error"]
         status, answer = curl(process, tmp_path / "a.exe")
         assert status == 422 and "are not read" in answer["error"]

@@ -88,7 +88,7 @@ def test_closing_stdin_during_the_first_build_ends_the_server_in_two_seconds(
 ) -> None:
     text = "".join(f"## Part {part}\n\n" + "The boiler makes steam. " * 40 + "\n\n" for part in range(20))
     docs = write(tmp_path / "docs", {f"{page}.md": f"# Page {page}\n\n{text}" for page in range(60)})
-    seconds = []
+    seconds: list[float] = []
     while len(seconds) < 3 and min(seconds, default=9.0) > 2:  # other work on the machine makes some attempts slow
         seconds.append(_seconds_to_end(docs, open_requests))
         assert not list(docs.glob(".anvil/*.db"))  # it was ended in its first build

@@ -72,7 +72,7 @@ def everything(speaker: Speaker) -> list[Any]:
         plain(speaker.do("list_resources")),
         plain(speaker.do("list_resource_templates")),
         plain(speaker.do("read_resource", "anvil://page/install.md")),
-        speaker.client.instructions,
+        speaker.instructions,
         *(plain(speaker.call(tool, **arguments)) for tool, arguments in calls),
         *(speaker.call(tool, **arguments).content[0].text for tool, arguments in calls[1:4]),
     ]
@@ -105,7 +105,7 @@ def test_the_tools_take_a_collection_and_a_version(several: Path) -> None:
             assert list(tools[name].input_schema["properties"])[-2:] == ["collection", "version"]
         assert not tools["get_status"].input_schema["properties"]
         assert len(json.dumps(json.loads(result.model_dump_json(by_alias=True, exclude_none=True)))) < 6500
-        assert "docs (this project's own), bakery (1.10 or 1.9)" in speaker.client.instructions
+        assert "docs (this project's own), bakery (1.10 or 1.9)" in speaker.instructions
 
 
 def test_results_say_where_they_are_from(several: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_client_starts_it_and_asks(installed: Path, tmp_path: Path) -> None:
     with open(os.devnull, "w") as nothing:
         server = stdio_client(command(installed, docs=str(docs)), errlog=nothing)
         with mcp_servers.connected(server, read_timeout_seconds=300) as client:
-            assert client.client.server_info.version == anvil.__version__
+            assert client.server_info.version == anvil.__version__
             found = client.ok("search_docs", query="warning before a certificate expires")
             assert found["results"][0]["metadata"]["file_path"] == "guides/checks.md"
             assert client.ok("get_status")["embedding"]["provider"] == "none"  # the anvil.toml of the folder

@@ -18,11 +18,13 @@ import pytest
 
 import anvil
 from anvil.errors import NotFound
+from anvil.models.documents import Mode
 from tests.conftest import PAGES, write
 
 FULL = os.environ.get("ANVIL_SOAK")
 CALLS = 10_000 if FULL else 600
 THREADS = 8
+MODES: tuple[Mode, ...] = ("hybrid", "keyword", "semantic")
 PLACES = 12
 """Pages that the writer works on; each is at one of two paths, or nowhere."""
 
@@ -99,8 +101,8 @@ def ask(found: anvil.Anvil, shelf: Shelf, chance: random.Random) -> None:
             text = None
         assert text in shelf.may_hold(path, since), (path, text and text[:80])
     elif kind in (2, 3):
-        mode = chance.choice(["hybrid", "keyword", "semantic"])
-        result = found.search(f"wombat of place {chance.randrange(PLACES)}", mode=mode, max_chars=100_000)  # type: ignore[arg-type]
+        mode = chance.choice(MODES)
+        result = found.search(f"wombat of place {chance.randrange(PLACES)}", mode=mode, max_chars=100_000)
         for hit in result.results:
             if hit.metadata.file_path.startswith("mov"):
                 texts = shelf.may_hold(hit.metadata.file_path, since)

@@ -206,7 +206,7 @@ def test_early_answers_are_those_of_the_sdk(docs: Path, version: str) -> None:
     pipe = Pipe(docs, "--log-level", "debug", PYTHONPROFILEIMPORTTIME="1")
     pipe.send(INITIALIZE | {"params": {**INITIALIZE["params"], "protocolVersion": version}}, INITIALIZED)
     pipe.answer(0)
-    requests = [
+    requests: list[dict[str, Any]] = [
         {"method": "tools/list"},
         *({"method": "tools/call", "params": params} for params in EARLY_CALLS),
     ]

@@ -110,11 +110,12 @@ def test_the_tool_list_is_short(speaker: Speaker) -> None:
 
 
 def test_it_introduces_itself(speaker: Speaker) -> None:
-    assert speaker.client.server_info.name == "anvil"
-    assert speaker.client.server_info.version == anvil.__version__
-    assert speaker.client.server_info.website_url == "https://anvil-docs.github.io/anvil/"
-    assert speaker.client.server_info.description and speaker.client.server_info.icons[0].mime_type == "image/svg+xml"
-    instructions = speaker.client.instructions
+    assert speaker.server_info.name == "anvil"
+    assert speaker.server_info.version == anvil.__version__
+    assert speaker.server_info.website_url == "https://anvil-docs.github.io/anvil/"
+    icons = speaker.server_info.icons
+    assert speaker.server_info.description and icons is not None and icons[0].mime_type == "image/svg+xml"
+    instructions = speaker.instructions
     assert "search_docs" in instructions and instructions.count(". ") <= 5 and len(instructions) < 1400
 
 

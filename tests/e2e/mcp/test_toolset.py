@@ -161,7 +161,7 @@ def test_routes_and_health_over_http(shelf: Shelf) -> None:
     def client(*surfaces: Toolset) -> TestClient:
         app = App([RunningToolset(each, shelf) for each in surfaces], ProgressReporter())
         guarded = application(app, Access(token="t0ken"), StopRequest())
-        return TestClient(guarded, base_url="http://localhost")  # type: ignore[arg-type]
+        return TestClient(guarded, base_url="http://localhost")
 
     with client(VALUES) as one:
         assert one.get("/count").status_code == 401

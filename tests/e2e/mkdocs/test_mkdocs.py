@@ -150,6 +150,7 @@ def test_a_server_beside_the_folder_reads_an_edited_page_from_its_file(tmp_path:
         assert "walrus" in opened.get_page("index.md").chunks[0].content
         with opened._live.query() as copy:
             after = copy.reader.document("guide/a.md")
+    assert after is not None
     assert (after.title, after.nav_path, after.url) == (before.title, before.nav_path, before.url)
     assert after.metadata == {"owner": "you", "edit_url": edit, "rendered": False}
 
@@ -333,7 +334,10 @@ def test_llms_txt_and_markdown_beside_the_pages(tmp_path: Path) -> None:
         nav=[{"Start": "index.md"}, {"Guide": ["guide/b.md", "guide/a.md"]}],
     )
     sites.build(site, "--strict")
-    read = lambda path: (site / "site" / path).read_text(encoding="utf-8")  # noqa: E731
+
+    def read(path: str) -> str:
+        return (site / "site" / path).read_text(encoding="utf-8")
+
     assert (
         read("llms.txt")
         == f"""\
@@ -458,7 +462,7 @@ def test_an_index_folder_that_cannot_be_made_is_told(site: Path) -> None:
 
 
 def test_a_page_whose_html_cannot_be_converted_is_indexed_as_markdown(tmp_path: Path) -> None:
-    hook = "def on_page_content(html, **_):\n    return '<div>' * 5000 + html + '</div>' * 5000\n"
+    hook = "def on_page_content(html, **_):\n    return '<div>' * 20_000 + html + '</div>' * 20_000\n"
     site = sites.make(tmp_path, {"index.md": "# Home\n\nWalrus.\n"}, hook, {"rendered": ["**"]})
     assert "index.md is indexed as Markdown" in sites.build(site)
     assert "Walrus." in sites.text(site, "index.md")

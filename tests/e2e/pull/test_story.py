@@ -41,12 +41,12 @@ def build_in_ci(checkout: Path, services: Path, github: GitHub) -> dict[str, str
         github.artifact(run(checkout, "rev-parse", "HEAD"), packed(files), name=given["name"])
         return told
 
-    folders = [services / name for name in ("temp", "caches", "artifacts")]
-    for folder in folders:
+    temp, caches, artifacts = (services / name for name in ("temp", "caches", "artifacts"))
+    for folder in (temp, caches, artifacts):
         folder.mkdir(parents=True)
     stands = {**STANDS, "actions/upload-artifact": to_github}
     installed = program_folder(services / "installed/bin").parent
-    job = Job(checkout, *folders, environment=OFFLINE, stands=stands, installed=installed)
+    job = Job(checkout, temp, caches, artifacts, environment=OFFLINE, stands=stands, installed=installed)
     done = job.use(ROOT, docs="docs", artifact_name="docs-index")
     assert done.succeeded, done.log
     return done.outputs

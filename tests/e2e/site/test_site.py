@@ -134,7 +134,9 @@ def test_versions_and_languages_are_kept_apart(tmp_path: Path) -> None:
     write(site, {"2.0/de/index.html": page("Start", "<p>Anfang.</p>", address="2.0/de/", lang="de")})
     build(site)
     with anvil.open(index=site / "anvil/index.db") as opened, opened._location.open() as reader:
-        metadata = {path: reader.document(path).metadata for path in reader.identities()}
+        metadata = {
+            path: document.metadata for path in reader.identities() if (document := reader.document(path)) is not None
+        }
         assert metadata["1.2/guide/index.html"]["version"] == "1.2" and len(metadata) == 7
         assert metadata["2.0/de/index.html"]["language"] == "de"
         hits = opened.search("guide", file_filter="1.2/**").results
@@ -154,7 +156,7 @@ def test_versions_and_languages_are_kept_apart(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_reported_with_its_reason(tmp_path: Path) -> None:
-    files = {
+    files: dict[str, str | bytes] = {
         "moved.html": page("Moved", "", head='<meta http-equiv="refresh" content="0; url=guide/">'),
         "hidden.html": page("Hidden", "<p>x</p>", head='<meta name="robots" content="noindex, follow">'),
         "copy.html": page("Copy", "<p>x</p>", address="guide/install/"),
@@ -262,11 +264,12 @@ def test_a_site_that_changes_while_it_is_read_is_read_again(tmp_path: Path) -> N
 
 def test_an_index_that_a_generator_deletes_while_it_is_written_is_written_again(tmp_path: Path) -> None:
     site = html_sites.site(tmp_path / "site")
-    emptied = []
+    emptied: list[str] = []
 
     def empty(stage: str, done: int, total: int) -> None:
         if stage == "writing" and done and not emptied:
-            emptied.append(shutil.rmtree(site))
+            emptied.append(stage)
+            shutil.rmtree(site)
             html_sites.site(site)
 
     with anvil.open(site=site, provider="none", progress=empty) as opened:

@@ -6,6 +6,7 @@ import io
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sphinx.application import Sphinx
@@ -120,7 +121,7 @@ def test_it_can_be_switched_off(docs: Path) -> None:
 
 def test_an_index_that_cannot_be_built_is_a_warning(docs: Path) -> None:
     """``-W`` makes it a failure, ``suppress_warnings`` hides it, and ``anvil_on_error`` ends the build."""
-    values = {"anvil_provider": "no-such-provider"}
+    values: dict[str, Any] = {"anvil_provider": "no-such-provider"}
     code, output = build(docs, **values)
     assert code == 0 and "anvil: The site has no index" in output and "no-such-provider" in output
     assert (docs.parent / "html/lamp.html").is_file()

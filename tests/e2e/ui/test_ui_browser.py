@@ -289,7 +289,7 @@ def test_pages_are_chosen_from_a_tree_and_read_by_section(visitor: Visitor, home
     assert 0 < top < 860
     visitor.go(f"{home}#page=nothing.md")
     assert "No page found" in visitor.text(".reading .trouble")
-    visitor.driver.get_log("browser")  # a page that is not there is a 404, which the console tells
+    visitor.complaints()  # a page that is not there is a 404, which the console tells
 
 
 def test_documents_that_mean_harm_do_none(visitor: Visitor, home: str) -> None:

@@ -62,7 +62,12 @@ def test_html_becomes_markdown_as_it_is_read() -> None:
 
 def test_html_that_stayed_the_same_is_read_once() -> None:
     seen: list[str] = []
-    remembered = rendering.Remembered(lambda html: seen.append(html) or len(seen))  # type: ignore[func-returns-value]
+
+    def make(html: str) -> int:
+        seen.append(html)
+        return len(seen)
+
+    remembered = rendering.Remembered(make)
     found = [remembered.of(*each) for each in [("a", "x"), ("a", "x"), ("b", "x"), ("a", "y"), ("a", "x")]]
     assert found == [1, 1, 2, 3, 4]
 

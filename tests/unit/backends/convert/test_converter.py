@@ -153,7 +153,7 @@ def test_macros_are_left_out(converter: Converter, tmp_path: Path) -> None:
 
 
 def test_an_archive_is_read_as_its_files_are(converter: Converter, tmp_path: Path) -> None:
-    for name, make in {
+    makers: dict[str, Callable[[Path], object]] = {
         "a.docx": lambda path: documents.docx(path, "Report", "from word"),
         "a.xlsx": lambda path: documents.xlsx(path, [["boat", "length"], ["from excel", "12"]]),
         "a.pptx": lambda path: documents.pptx(path, [("One", "from slides")]),
@@ -165,8 +165,9 @@ def test_an_archive_is_read_as_its_files_are(converter: Converter, tmp_path: Pat
         "a.json": lambda path: path.write_text('{"from": "a program"}'),
         "a.csv": lambda path: path.write_text("x,y\nfrom cells,2\n"),
         "a.md": lambda path: path.write_text("# A\n\nfrom marks\n"),
-    }.items():
-        make(tmp_path / name)  # type: ignore[no-untyped-call]
+    }
+    for name, make in makers.items():
+        make(tmp_path / name)
     inner = documents.archive(tmp_path / "inner.zip", {"b.txt": b"from inside"})
     files = {path.name: path.read_bytes() for path in sorted(tmp_path.glob("a.*"))}
     text = converted(converter, documents.archive(tmp_path / "all.zip", {**files, "in/b.zip": inner.read_bytes()}))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from anvil.backends.git.repository import blob_id
+from anvil.backends.git.repository import Repository, blob_id
 from anvil.backends.sources import open_tree, working_tree
 from anvil.backends.sources.document_source import DocumentSource
 from anvil.core.config.schema import SourceOptions
@@ -198,8 +198,13 @@ def test_what_an_index_holds_needs_no_look(root: Path, monkeypatch: pytest.Monke
     commit(root, "binary", at=1_700_000_100)
     staged = open_tree.staged_tree(root / "docs")
     read: list[str] = []
-    original = staged._git.read_blob  # type: ignore[attr-defined]
-    monkeypatch.setattr(staged._git, "read_blob", lambda blob: read.append(blob) or original(blob))  # type: ignore[attr-defined, func-returns-value]
+    original = Repository.read_blob
+
+    def reading(repository: Repository, blob: str) -> bytes:
+        read.append(blob)
+        return original(repository, blob)
+
+    monkeypatch.setattr(Repository, "read_blob", reading)
     assert list(staged.scan({"a.md": blob_id(b"# A\n")}).entries) == ["a.md"]
     assert read == [blob_id(b"\0")]
     assert list(staged.scan({"a.md": blob_id(b"# A\n")}).entries) == ["a.md"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,11 +49,14 @@ def test_a_process_that_dies_costs_nothing(
     alone = list(site_readers.read_all(tmp_path, files, RULES))
     send = ChildProcess.send
 
-    def killed(self: ChildProcess, message: object) -> None:
+    ended: list[ChildProcess] = []
+
+    def killed(self: ChildProcess, message: Mapping[str, Any]) -> None:
+        ended.append(self)
         self.kill()
-        send(self, message)  # type: ignore[arg-type]
+        send(self, message)
 
     monkeypatch.setattr(site_readers, "MIN_FILES", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(ChildProcess, "send", killed)
-    assert list(site_readers.read_all(tmp_path, files, RULES)) == alone
+    assert list(site_readers.read_all(tmp_path, files, RULES)) == alone and ended

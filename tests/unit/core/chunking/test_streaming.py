@@ -31,8 +31,8 @@ LINES = st.lists(
 ).map("\n".join)
 
 
-def cut(text: str, size: int, **options: int) -> tuple[IncrementalChunker, list[Chunk]]:
-    cutter = IncrementalChunker(ChunkingOptions(**{"max_chunk_size": 400, "min_chunk_size": 50, **options}))  # type: ignore[arg-type]
+def cut(text: str, size: int) -> tuple[IncrementalChunker, list[Chunk]]:
+    cutter = IncrementalChunker(ChunkingOptions(max_chunk_size=400, min_chunk_size=50))
     return cutter, [chunk for piece in sliced(text, size) for chunk in cutter.cut(piece)]
 
 

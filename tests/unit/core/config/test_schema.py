@@ -7,6 +7,7 @@ import math
 import re
 import typing
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,9 @@ from anvil.core.config.schema import Collection, Config
 from anvil.errors import ConfigError
 
 
-def refusal(*layers: object, origin: str = "anvil.toml") -> str:
+def refusal(*layers: Any, origin: str = "anvil.toml") -> str:
     with pytest.raises(ConfigError) as error:
-        configure(*layers, origin=origin)  # type: ignore[arg-type]
+        configure(*layers, origin=origin)
     return str(error.value)
 
 

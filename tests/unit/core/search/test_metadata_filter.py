@@ -103,7 +103,9 @@ def test_times_in_any_spelling(text: str, first: str | None, beyond: str | None)
 @given(st.datetimes(timezones=st.timezones(), min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1)))
 def test_what_python_writes_is_read(moment: datetime) -> None:
     stored = moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
-    if moment.utcoffset().total_seconds() % 60 == 0:  # type: ignore[union-attr]
+    offset = moment.utcoffset()
+    assert offset is not None
+    if offset.total_seconds() % 60 == 0:
         assert iso_time.span(moment.isoformat())[0] == stored
 
 

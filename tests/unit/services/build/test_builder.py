@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ from tests.conftest import PAGES, replacements, write
 from tests.support import repositories
 from tests.support.repositories import commit, run
 
-isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
+isolated = pytest.fixture(repositories.isolation)  # here only where asked for
 
 
 class Counting:
@@ -63,10 +64,10 @@ class Counting:
 
 
 def make(
-    docs: Path, index: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None, **more: object
+    docs: Path, index: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None, **more: Any
 ) -> BuildReport:
     source = open_tree.working_tree(docs, SourceOptions())
-    return builder.build(source, index, provider, options or ChunkingOptions(), **more)  # type: ignore[arg-type]
+    return builder.build(source, index, provider, options or ChunkingOptions(), **more)
 
 
 def sha(path: Path) -> str:

@@ -24,7 +24,7 @@ from tests.conftest import PAGES, replacements, write
 from tests.support import repositories
 from tests.support.repositories import commit, run
 
-isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
+isolated = pytest.fixture(repositories.isolation)  # here only where asked for
 
 COUNT = 3
 MANY = {f"part-{n % 3}/page-{n}.md": f"# Page {n}\n\nThe {n}th word of the day, told at length.\n" for n in range(30)}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.core.config.schema import ArtifactTypes
-from anvil.services.context.classify import KINDS, id_of, kind_of
+from anvil.services.context.classify import KINDS, Kind, id_of, kind_of
 
 PATHS = {
     "specs/001-mcp-server-and-ingestion/spec.md": ("spec", "spec-001-mcp-server-and-ingestion"),
@@ -71,7 +71,7 @@ paths = st.builds(lambda folder, name, end: re.sub("/+", "/", folder + name + en
 
 
 @given(st.lists(paths, unique=True, max_size=30), st.sampled_from(KINDS))
-def test_ids_are_unique_and_their_own(found: list[str], kind: str) -> None:
-    ids = {path: id_of(path, kind) for path in found}  # type: ignore[arg-type]
+def test_ids_are_unique_and_their_own(found: list[str], kind: Kind) -> None:
+    ids = {path: id_of(path, kind) for path in found}
     assert len(set(ids.values())) == len(found)
     assert all("/" not in id_ and not re.search(r"\s", id_) for id_ in ids.values())

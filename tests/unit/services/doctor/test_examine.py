@@ -28,7 +28,7 @@ from tests.support import fork_server, repositories
 from tests.support.programs import environment
 from tests.support.repositories import commit, run
 
-isolated = pytest.fixture(autouse=True)(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]
+isolated = pytest.fixture(autouse=True)(repositories.isolation)
 INDEX = "docs/.anvil/index.db"
 KEYWORDS = 'docs = "docs"\n[embedding]\nprovider = "none"\n'
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -201,7 +201,7 @@ def test_what_cannot_be_taken_in(library: Library, tmp_path: Path, monkeypatch: 
             library.ingest_file(str(path))
     for arguments in ({"library": " "}, {"metadata": [1]}, {"metadata": {"a": "x" * 20_000}}):
         with pytest.raises(ConfigError):
-            library.ingest_content("x", "a.md", **arguments)  # type: ignore[arg-type]
+            library.ingest_content("x", "a.md", **arguments)
     with pytest.raises(ConfigError, match="path must be printable"):
         library.ingest_file("a\0b.md")
     assert rows(library)["documents"] == 0
@@ -214,7 +214,7 @@ def test_what_is_empty_is_an_error(
     monkeypatch.chdir(tmp_path)  # what would be taken in for a blank name
     (tmp_path / "here.md").write_text("text")
     taken = library.ingest_content("text", "notes.md")
-    for told, call in [
+    refused: list[tuple[str, Callable[[], object]]] = [
         ("folder is empty", lambda: library.ingest_folder(blank)),
         ("path is empty", lambda: library.ingest_file(blank)),
         ("source is empty", lambda: library.ingest_content("text", blank)),
@@ -225,7 +225,8 @@ def test_what_is_empty_is_an_error(
         ("library must be a name", lambda: library.list_documents(blank)),
         ("query parameter is required", lambda: library.search(blank)),
         ("library.index is empty", lambda: anvil.open_library(blank)),
-    ]:
+    ]
+    for told, call in refused:
         with pytest.raises(ConfigError, match=told):
             call()
     check = library.server_info(blank).path_check
@@ -260,7 +261,9 @@ def test_a_file_over_the_limit(tmp_path: Path) -> None:
             library.ingest_content("x" * 11, "a.md")
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_kept(library: Library, tmp_path: Path) -> None:
+def test_a_file_that_changes_while_it_is_read_is_not_kept(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.md"
     path.write_text("old")
     pieces = library.converter.parts
@@ -270,7 +273,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(library: Library, tmp_
         path.write_text("new text")
         return iter(found)
 
-    library.converter.parts = slow  # type: ignore[method-assign]
+    monkeypatch.setattr(library.converter, "parts", slow)
     with pytest.raises(DocumentRejected, match="changed while it was read"):
         library.ingest_file(str(path))
     assert rows(library)["documents"] == 0
@@ -335,11 +338,11 @@ def test_filter_by_page_and_time(shelf: Library) -> None:
     wanted = {"last_modified": found.last_modified, "file_type": "pdf"}
     assert len(shelf.search("lamp", 100, filter=wanted).results) == 4
     assert shelf.search("lamp", 100, filter={"page": 3}, library="odd").results == ()
-    found = shelf.search("lamp", 100, filter={"page": {"gte": 2, "lt": 4}}).results
-    assert sorted((each.page, each.chunk_index) for each in found) == [(2, 1), (3, 2)]
-    found = shelf.search("lamp", 100, filter={"chunk_index": {"gt": 1}}).results
-    assert sorted(each.page for each in found) == [3, 4]
-    doc_id = found[0].doc_id
+    hits = shelf.search("lamp", 100, filter={"page": {"gte": 2, "lt": 4}}).results
+    assert {(each.page, each.chunk_index) for each in hits} == {(2, 1), (3, 2)} and len(hits) == 2
+    hits = shelf.search("lamp", 100, filter={"chunk_index": {"gt": 1}}).results
+    assert {each.page for each in hits} == {3, 4} and len(hits) == 2
+    doc_id = hits[0].doc_id
     assert {each.doc_id for each in shelf.search("lamp", 100, filter={"doc_id": doc_id}).results} == {doc_id}
 
 
@@ -443,7 +446,7 @@ class Counting:
 
 @pytest.fixture
 def meaning(tmp_path: Path, local: EmbeddingProvider) -> Iterator[Library]:
-    with Library(tmp_path / "library.db", Config(), Counting(local)) as made:  # type: ignore[arg-type]
+    with Library(tmp_path / "library.db", Config(), Counting(local)) as made:
         yield made
 
 
@@ -519,7 +522,7 @@ def test_another_model_is_named_and_the_library_stays_readable(meaning: Library,
 def test_an_empty_library_takes_the_model_at_hand(tmp_path: Path, local: EmbeddingProvider) -> None:
     with opened(tmp_path / "library.db") as none:
         assert none.list_documents().total == 0
-    with Library(tmp_path / "library.db", Config(), Counting(local)) as made:  # type: ignore[arg-type]
+    with Library(tmp_path / "library.db", Config(), Counting(local)) as made:
         assert made.ingest_content(GUIDE, "a.md").status == "indexed"
         assert is_semantic(made)
 
@@ -566,7 +569,7 @@ def test_no_vectors_of_a_model_that_was_changed_meanwhile(meaning: Library, loca
             with meaning._write() as own:
                 keeping = threads.submit(own.store, stage, ready.info, ready.head)
                 assert waiting.wait(30)
-            other.change_model(settings(Namesake(local), meaning.config.chunking))  # type: ignore[arg-type]
+            other.change_model(settings(Namesake(local), meaning.config.chunking))
         with pytest.raises(ConfigError, match="model was changed by another process"):
             keeping.result(30)
     assert rows(meaning) == {"documents": 0, "chunks": 0, "holdings": 0, "labels": 0, "windows": 0}
@@ -574,7 +577,7 @@ def test_no_vectors_of_a_model_that_was_changed_meanwhile(meaning: Library, loca
 
 def test_no_model_is_adopted_once_there_is_a_document(meaning: Library, local: EmbeddingProvider) -> None:
     ready, waiting = staged(meaning, "a.md"), threading.Event()
-    with Library(meaning.path, Config(), Namesake(local)) as late, ThreadPoolExecutor() as threads:  # type: ignore[arg-type]
+    with Library(meaning.path, Config(), Namesake(local)) as late, ThreadPoolExecutor() as threads:
         with ready.staged as stage, another_writer(late, waiting) as other:
             taking = threads.submit(late.ingest_content, "text", "b.md")
             assert waiting.wait(30)
@@ -590,7 +593,7 @@ def test_new_vectors_are_all_there_or_none(meaning: Library, local: EmbeddingPro
             raise ProviderError("no credit")
 
     meaning.ingest_content(GUIDE, "a.md")
-    with Library(meaning.path, Config(), Breaking(local)) as other:  # type: ignore[arg-type]
+    with Library(meaning.path, Config(), Breaking(local)) as other:
         with pytest.raises(ProviderError):
             other.reembed()
         with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2"):
@@ -622,7 +625,9 @@ def test_a_folder_with_one_corrupt_file(library: Library, tmp_path: Path) -> Non
     assert (again.total_files, again.replaced, again.skipped, again.failed) == (3, 1, 1, 1)
 
 
-def test_a_file_at_which_anvil_fails_stops_no_other(library: Library, tmp_path: Path) -> None:
+def test_a_file_at_which_anvil_fails_stops_no_other(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     for number in range(9):
@@ -634,7 +639,7 @@ def test_a_file_at_which_anvil_fails_stops_no_other(library: Library, tmp_path: 
             raise ValueError("year 11476 is out of range\nand more")
         return pieces(path, *more)
 
-    library.converter.parts = failing  # type: ignore[method-assign]
+    monkeypatch.setattr(library.converter, "parts", failing)
     report = library.ingest_folder(str(folder))
     assert (report.indexed, report.failed) == (8, 1) and Path(report.errors[0].file).name == "4.md"
     assert "(ValueError: year 11476 is out of range)" in report.errors[0].error and "\n" not in report.errors[0].error
@@ -644,7 +649,7 @@ def test_a_file_at_which_anvil_fails_stops_no_other(library: Library, tmp_path: 
 
     with pytest.raises(RuntimeError, match="nobody listens"):
         library.ingest_folder(str(folder), progress=broken)
-    library.converter.parts = pieces  # type: ignore[method-assign]
+    monkeypatch.setattr(library.converter, "parts", pieces)
     assert library.ingest_file(str(folder / "4.md")).status == "indexed", "the library goes on"
 
 
@@ -906,7 +911,7 @@ def test_a_failing_provider_keeps_the_text(tmp_path: Path, local: EmbeddingProvi
             found = self.inner.embed(texts)
             return Embedded(found.vectors, {0: "no credit"})
 
-    with Library(tmp_path / "l.db", Config(), Failing(local)) as library:  # type: ignore[arg-type]
+    with Library(tmp_path / "l.db", Config(), Failing(local)) as library:
         taken = library.ingest_content("# A\n\nThe keeper sleeps.\n", "a.md")
         assert taken.chunk_count == 1 and "1 passage could not be embedded" in taken.notes[0]
         assert sources(library, "keeper") == ["a.md"]

@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ from tests.support import repositories
 from tests.support.programs import environment
 from tests.support.repositories import commit, run
 
-isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
+isolated = pytest.fixture(repositories.isolation)  # here only where asked for
 
 
 @pytest.fixture(autouse=True)
@@ -51,10 +52,10 @@ class Held:
         self.seen: list[str] = []
         self.error: ProviderError | None = None
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)
 
-    def embed(self, texts: list[str]) -> Embedded:
+    def embed(self, texts: Sequence[str]) -> Embedded:
         if not self.gate.wait(60):
             raise AssertionError("nobody opened the gate")
         if self.error:
@@ -296,28 +297,27 @@ def test_one_text_that_fails_loses_no_other_and_is_tried_again(
 ) -> None:
     monkeypatch.setattr("anvil.services.live.vector_worker.RETRY_S", 0.3)
 
-    def embed(texts: list[str]) -> Embedded:
+    def embed(texts: Sequence[str]) -> Embedded:
         found = held.real.embed(texts)
         return Embedded(found.vectors, {place: "too odd" for place, text in enumerate(texts) if "page 7 " in text})
 
-    held.embed = embed  # type: ignore[method-assign]
-    write(built, many(30))
-    result = serving.search("zebra of page 8", mode="semantic")
-    assert result.results[0].metadata.file_path == "many/8.md"
-    until(lambda: serving.get_status().index.pending_vectors == 1)
-    until(lambda: "too odd" in serving.search("zebra").freshness.notes[0])
-    del held.embed  # type: ignore[method-assign]
+    with monkeypatch.context() as patched:
+        patched.setattr(held, "embed", embed)
+        write(built, many(30))
+        result = serving.search("zebra of page 8", mode="semantic")
+        assert result.results[0].metadata.file_path == "many/8.md"
+        until(lambda: serving.get_status().index.pending_vectors == 1)
+        until(lambda: "too odd" in serving.search("zebra").freshness.notes[0])
     until(lambda: serving.get_status().index.pending_vectors == 0)
 
 
-def test_vectors_that_a_build_could_not_make_are_made(docs: Path, held: Held) -> None:
-    def embed(texts: list[str]) -> Embedded:
+def test_vectors_that_a_build_could_not_make_are_made(docs: Path, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    def embed(texts: Sequence[str]) -> Embedded:
         return Embedded(held.real.embed(texts).vectors, {0: "too odd"})
 
-    held.embed = embed  # type: ignore[method-assign]
-    with anvil.open(docs) as found:
+    with monkeypatch.context() as patched, anvil.open(docs) as found:
+        patched.setattr(held, "embed", embed)
         assert found.index().failed
-    del held.embed  # type: ignore[method-assign]
     with anvil.open(docs, background=True) as found:
         found.search("alerts")
         until(lambda: found.get_status().index.pending_vectors == 0)
@@ -455,7 +455,11 @@ def test_a_page_not_read_yet_is_not_said_to_be_unknown(docs: Path, held: Held, m
     monkeypatch.setattr("anvil.services.live.live_index.FIRST_READING_S", 0)
     gate = threading.Event()
     with anvil.open(docs, background=True) as found:
-        found.start(lambda stage, done, total: gate.wait(30) and None)
+
+        def wait(stage: str, done: int, total: int) -> None:
+            gate.wait(30)
+
+        found.start(wait)
         until(lambda: found.list_pages().total_pages)
         listing = found.list_pages()
         assert listing.total_pages < len(PAGES) and "being built" in " ".join(listing.notes or ())
@@ -535,8 +539,8 @@ def test_servers_on_one_folder_share_the_first_build(docs: Path, held: Held) -> 
         two.start()
         until(lambda: two.list_pages().total_pages == 44)
         held.gate.set()
-        for each in (one, two):
-            until(lambda each=each: not each.search("zebra").freshness.notes)  # type: ignore[misc]
+        until(lambda: not one.search("zebra").freshness.notes)
+        until(lambda: not two.search("zebra").freshness.notes)
         assert one.get_status().index.artifact == two.get_status().index.artifact
         chunks = two.get_status().index.total_chunks  # each is short enough to be one window
         assert chunks <= held.texts <= chunks + 2 * MAX_CANDIDATES, "one build, and the candidates of two searches"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.unit.backends.embedding.test_openai import KEY, Server, error, server
 
 __all__ = ["server"]  # a fixture: pytest finds it by name
 
-isolated = pytest.fixture(repositories.isolated.__wrapped__)  # type: ignore[attr-defined]  # here only where asked for
+isolated = pytest.fixture(repositories.isolation)  # here only where asked for
 
 FIRST = PAGES["install.md"]
 SECOND = "# Install\n\nAsk the quagga, which is an animal that has stripes in front only.\n"
@@ -61,7 +62,7 @@ def test_a_model_that_fails_keeps_no_text_back(failing: anvil.Anvil, built: Path
     assert "quagga" in text(failing) and "quagga" in text(failing)
     assert failing.headings("install.md") == ("Install",)
     for mode in ("keyword", "hybrid"):
-        result = failing.search("quagga", mode=mode)  # type: ignore[arg-type]
+        result = failing.search("quagga", mode=mode)
         assert result.results[0].metadata.file_path == "install.md"
         assert result.freshness.pending_vectors == 1
         why = [note for note in result.freshness.notes if "could not be made" in note]
@@ -160,7 +161,12 @@ def test_an_answer_asks_for_no_times_while_the_commit_stands(
         assert found.source is not None
         asked: list[object] = []
         real = found.source.last_modified
-        monkeypatch.setattr(found.source, "last_modified", lambda *given: (asked.append(given), real(*given))[1])
+
+        def last_modified(*given: Any) -> dict[str, str]:
+            asked.append(given)
+            return real(*given)
+
+        monkeypatch.setattr(found.source, "last_modified", last_modified)
         for _ in range(3):
             found.list_pages()
         assert asked == []

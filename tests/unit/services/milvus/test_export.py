@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -114,7 +115,8 @@ def test_the_same_file_is_written_anew_where_some_of_it_is_gone(tmp_path: Path, 
     for kind, lost in (("pages", "drop_collection"), ("windows", "delete"), ("parts", "delete")):
         name = f"{made}_{kind}"
         rows = [int(row["id"]) for row in client.ask("query", name, filter="", output_fields=["id"], limit=1000)]
-        client.ask(lost, name, **({"ids": [max(rows)]} if lost == "delete" else {}))
+        which: dict[str, Any] = {"ids": [max(rows)]} if lost == "delete" else {}
+        client.ask(lost, name, **which)
         assert export(index, client).outcome == "exported", f"{lost} {name}"
         assert len(client.ask("query", name, filter="", output_fields=["id"], limit=1000)) == len(rows)
     assert export(index, client).outcome == "unchanged" and writer.generations(client) == {made}

@@ -14,6 +14,7 @@ import anvil
 from anvil.backends.embedding.provider import Embedded
 from anvil.backends.milvus.client import Client
 from anvil.backends.sources.open_tree import working_tree
+from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import quantized
 from anvil.core import index_url
 from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, SourceError, Unreachable
@@ -22,6 +23,7 @@ from anvil.services.build import site_view
 from anvil.services.build.indexer import cut
 from anvil.services.live.working_copy import ChunkVectors, WorkingCopy
 from anvil.services.milvus import export as exporting
+from anvil.services.milvus.overlay import LayeredReader
 from anvil.services.milvus.working_copy import MilvusCollection
 from tests.conftest import PAGES, write
 from tests.support.milvus import Words, built, hasty, lite_server, pages  # noqa: F401
@@ -145,14 +147,22 @@ def test_a_page_that_comes_has_no_id_of_another(exported: Path, copies: tuple[Wo
     assert len(set(ids)) == len(ids)
 
 
+def overlay(copy: WorkingCopy) -> Reader | None:
+    """What is in memory above the export."""
+    assert isinstance(copy.reader, LayeredReader)
+    return copy.reader.above
+
+
 def test_only_what_moved_on_is_in_memory(exported: Path, copies: tuple[WorkingCopy, WorkingCopy]) -> None:
     copy = copies[1]
     copy.refresh()
-    assert copy.reader.above is None  # type: ignore[attr-defined]
+    assert overlay(copy) is None
     write(exported / "docs", {"quokka.md": "# Quokka\n\nIt smiles.\n"})
     copy.refresh()
-    assert [d.file_path for d in copy.reader.above.documents()] == ["quokka.md"]  # type: ignore[attr-defined]
-    assert site_view.compared(copy._artifact, working_tree(exported / "docs")).added == ("quokka.md",)  # type: ignore[arg-type]
+    above, artifact = overlay(copy), copy._artifact
+    assert above is not None and [d.file_path for d in above.documents()] == ["quokka.md"]
+    assert artifact is not None
+    assert site_view.compared(artifact, working_tree(exported / "docs")).added == ("quokka.md",)
 
 
 def test_a_server_makes_the_vectors_behind_the_answers(exported: Path) -> None:
@@ -196,7 +206,8 @@ def test_the_api_answers_from_milvus_alone(
         assert opened.get_section("guides/alerts.md", "Alerts > E-mail").content.startswith("## E-mail")
         assert len(opened.list_pages().pages) == 10 and len(opened.list_pages("guides").pages) >= 2
         status = opened.get_status()
-        assert status.index.db_path == status.index.artifact.origin == opened.origin  # type: ignore[union-attr]
+        assert status.index.artifact is not None
+        assert status.index.db_path == status.index.artifact.origin == opened.origin
         with pytest.raises(NotFound, match=r"install\.md"):
             opened.get_page("instal.md")
         with pytest.raises(ConfigError, match="index file"):

@@ -38,7 +38,7 @@ def test_good_pages_have_nothing_to_mend(docs: Path, local: EmbeddingProvider) -
     found = looked_over(docs, local)
     assert (found.pages, found.sections, found.chunks, found.pending_vectors) == (4, 13, 13, 0)
     assert found.windows >= 13 and found.characters > 3000
-    assert found.long_sections == found.duplicates == found.near_duplicates == ()
+    assert (found.long_sections, found.duplicates, found.near_duplicates) == ((), (), ())
     assert found.without_headings == found.empty_pages == ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from anvil.services.reports import diff
 from anvil.services.reports.diff import Difference, PageChange, SectionChange
 from tests.conftest import PAGES, write
 
+Comparison = Callable[..., tuple[Difference, Difference]]
+
 
 @pytest.fixture
-def compare(docs: Path, tmp_path: Path, keywords: EmbeddingProvider):  # type: ignore[no-untyped-def]
+def compare(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> Comparison:
     """Compares the index of the four pages with one built after a change."""
     build(working_tree(docs), tmp_path / "old.db", keywords, ChunkingOptions())
 
@@ -31,13 +34,13 @@ def compare(docs: Path, tmp_path: Path, keywords: EmbeddingProvider):  # type: i
     return compared
 
 
-def test_equal_indexes_do_not_differ(compare) -> None:  # type: ignore[no-untyped-def]
+def test_equal_indexes_do_not_differ(compare: Comparison) -> None:
     found, back = compare()
     assert found == back == Difference((), ())
     assert diff.rendered(found) == "0 pages differ.\n"
 
 
-def test_pages_and_sections_come_go_and_change(docs: Path, compare) -> None:  # type: ignore[no-untyped-def]
+def test_pages_and_sections_come_go_and_change(docs: Path, compare: Comparison) -> None:
     (docs / "install.md").unlink()
     checks = PAGES["guides/checks.md"].replace("status 200", "status 204").replace("## Disk space", "## Volumes")
     write(docs, {"guides/checks.md": checks, "new.md": "# New\n\nText.\n\n## Part\n\nMore.\n"})
@@ -76,14 +79,14 @@ def test_pages_and_sections_come_go_and_change(docs: Path, compare) -> None:  # 
     )
 
 
-def test_front_matter_alone_is_a_change_without_sections(docs: Path, compare) -> None:  # type: ignore[no-untyped-def]
+def test_front_matter_alone_is_a_change_without_sections(docs: Path, compare: Comparison) -> None:
     write(docs, {"install.md": PAGES["install.md"].replace("tags: [start]", "tags: [begin]")})
     found, _ = compare()
     assert found.pages == (PageChange("changed", "install.md", ()),)
     assert diff.rendered(found) == "~ install.md\n1 page differs.\n"
 
 
-def test_settings_that_differ_are_named(compare, local: EmbeddingProvider) -> None:  # type: ignore[no-untyped-def]
+def test_settings_that_differ_are_named(compare: Comparison, local: EmbeddingProvider) -> None:
     found, _ = compare(local, ChunkingOptions(max_chunk_size=500))
     assert found.pages == ()
     changed = {key: (old, new) for key, old, new in found.settings}

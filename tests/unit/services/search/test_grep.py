@@ -10,6 +10,7 @@ import pytest
 import anvil
 from anvil.api import Anvil
 from anvil.errors import NotFound
+from anvil.models.documents import GrepMatch
 from anvil.services.search import grep
 from tests.conftest import write
 
@@ -40,8 +41,9 @@ def test_lines_are_those_of_the_file_with_the_breadcrumb_of_their_section(opened
         (8, "The option --token names it.", "API"),
         (12, "E42: the token is wrong", "API > Errors"),
     ]
+    assert opened.folder is not None
     for match in result.matches:
-        source = (opened.folder / match.file_path).read_text(encoding="utf-8").splitlines()  # type: ignore[operator]
+        source = (opened.folder / match.file_path).read_text(encoding="utf-8").splitlines()
         assert source[match.line - 1] == match.text
         assert match.text in opened.get_section(match.file_path, match.heading_path).content
     assert (result.total_matches, result.total_pages, result.next_offset, result.notes) == (3, 1, None, None)
@@ -89,7 +91,8 @@ def test_the_lines_around_a_match(opened: Anvil) -> None:
 
 def test_the_answer_goes_on_where_it_stopped(opened: Anvil) -> None:
     everything = opened.grep("token")
-    parts, offset = [], 0
+    parts: list[GrepMatch] = []
+    offset = 0
     while True:
         part = opened.grep("token", max_matches=2, offset=offset)
         assert (part.total_matches, part.total_pages) == (everything.total_matches, everything.total_pages)

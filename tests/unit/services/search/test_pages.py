@@ -310,7 +310,7 @@ def test_what_fits_several_or_none_is_refused_and_the_closest_named(handbook: Re
         "Handbook > Operation [part 1/99]": "The handbook > Handbook > Operation",
         "(rot)": "The handbook",
     }.items():
-        message = refusal(lambda wanted=wanted: pages.get_section(handbook, "handbook.md", wanted))
+        message = refusal(partial(pages.get_section, handbook, "handbook.md", wanted))
         assert message.startswith(f"No section found at heading: {wanted} in handbook.md. Use get_page")
         assert f"Closest: {near}" in message and "(root)" not in message
     assert pages.breadcrumb(handbook, "handbook.md", "nothing like it") == "nothing like it"

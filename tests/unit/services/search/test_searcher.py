@@ -10,14 +10,14 @@ from contextlib import ExitStack
 from dataclasses import asdict, astuple
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from anvil.backends.embedding.provider import EmbeddingProvider
+from anvil.backends.embedding.provider import EmbeddingProvider, Vector
 from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store import verify
+from anvil.backends.store.reader import Reader
 from anvil.core.config.schema import ChunkingOptions
 from anvil.core.search import snippets
 from anvil.core.search.confidence import UNLIKELY
@@ -291,7 +291,7 @@ MEGABYTE = {
 def test_a_megabyte_of_question_is_answered_in_a_moment(lighthouse: Searcher, kind: str) -> None:
     for mode in ("hybrid", "keyword"):
         started = time.process_time()
-        found = ask(lighthouse, MEGABYTE[kind], mode=mode)  # type: ignore[arg-type]
+        found = ask(lighthouse, MEGABYTE[kind], mode=mode)
         assert time.process_time() - started < 3, mode
         if kind == "words":
             assert places(found)[0] == "guides/alerts.md#Alerts > Silence at night"
@@ -342,7 +342,7 @@ def test_a_rare_word_does_not_cost_the_results_of_a_common_one(opened: Opener, k
     pages["zebra.md"] = "# Zebra\n\nA zebra is striped.\n"
     searcher = opened(pages, keywords)
     for mode in ("hybrid", "keyword"):
-        found = ask(searcher, "zebra index", 20, mode=mode)  # type: ignore[arg-type]
+        found = ask(searcher, "zebra index", 20, mode=mode)
         assert paths(found)[0] == "zebra.md" and len(found.hits) == 20
 
 
@@ -415,10 +415,12 @@ def test_a_semantic_score_is_the_cosine(lighthouse: Searcher, local: EmbeddingPr
     found = ask(lighthouse, query, 20, mode="semantic")
     assert len(found.hits) == found.total_chunks
     owners = {hit.metadata.heading_path: hit.score for hit in found.hits}
-    for row, heading, title, content in lighthouse.index.reader.connection.execute(
+    reader = lighthouse.index.reader
+    assert isinstance(reader, Reader)
+    for row, heading, title, content in reader.connection.execute(
         "SELECT id, heading_path, title, content FROM chunks"
     ):
-        windows = lighthouse.index.reader.windows_of(row)
+        windows = reader.windows_of(row)
         assert len(windows) == 1, "one window each, so that its text is known"
         from anvil.core.chunking.windows import window_header, window_text
 
@@ -601,7 +603,7 @@ def test_another_model_never_answers_for_the_first(
 
 def test_a_question_that_cannot_be_embedded_is_answered_by_words(opened: Opener, local: EmbeddingProvider) -> None:
     class Failing(Counting):
-        def embed_query(self, text: str) -> np.ndarray:  # type: ignore[type-arg]
+        def embed_query(self, text: str) -> Vector:
             raise ModelError("The model is not well.")
 
     searcher = opened(PAGES, local, Failing(local))
@@ -650,6 +652,8 @@ def test_more_chunks_than_are_remembered_change_no_score(
     searcher = opened(pages, keywords)
     before = [ask(searcher, query, 20) for query in ("common", "word7", "common word9")]
     monkeypatch.setattr("anvil.services.search.ranking.MAX_TEXTS", 5)
-    fresh = Searcher(FileIndex(searcher.index.reader), keywords)
+    reader = searcher.index.reader
+    assert isinstance(reader, Reader)
+    fresh = Searcher(FileIndex(reader), keywords)
     assert [ask(fresh, query, 20) for query in ("common", "word7", "common word9")] == before
     assert re.search("word7 alone", before[1].hits[0].content)
