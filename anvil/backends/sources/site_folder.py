@@ -156,8 +156,8 @@ class SiteFolder:
                 blobs = self._tree.scan().entries if self._tree else _NO_BLOBS
                 if not listing.young and listing.is_same(self._listing) and blobs is self._blobs:
                     return self._scan
-                facts = self._read_all(listing)
-                if self._list().is_same(listing):
+                facts, is_read = self._read_all(listing)
+                if not is_read or self._list().is_same(listing):
                     self._cache.save(_lasting(self._files, listing.fresh))
                     self._choose(listing, facts, blobs)
                     self._listing, self._blobs = listing, blobs
@@ -273,8 +273,10 @@ class SiteFolder:
     def _bytes(self, path: str) -> bytes:
         return (self.folder / path).read_bytes()
 
-    def _read_all(self, listing: _Listing) -> dict[str, PageFacts]:
-        """The facts about all files. Those whose signature or bytes are not in the cache are parsed."""
+    def _read_all(self, listing: _Listing) -> tuple[dict[str, PageFacts], bool]:
+        """The facts about all files, and whether a file was read. Those whose signature or bytes are not in the cache
+        are parsed."""
+        is_read = False
         facts: dict[str, PageFacts] = {}
         unknown: list[tuple[str, str | None]] = []
         before, self._files = self._files, {}
@@ -282,6 +284,7 @@ class SiteFolder:
         for path in sorted(listing.html):
             file = before.get(path)
             if file is None or not _is_current(file, path, by_name.get(path), listing):
+                is_read = True
                 file = None if self._cache.is_empty else self._hashed(path, by_name.get(path), listing)
             known = self._cache.get(file.digest) if file is not None else None
             if file is None or known is None:
@@ -301,7 +304,7 @@ class SiteFolder:
                     self._files[answer.path] = _known_file(answer, answer.path, listing)
                     self._store(answer.path, answer.text)
             self._progress("reading the site", len(unknown), len(unknown))
-        return facts
+        return facts, is_read or bool(unknown)
 
     def _hashed(self, path: str, twin: str | None, listing: _Listing) -> KnownFile | None:
         from anvil.backends.sources import site_readers
