@@ -8,6 +8,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,8 @@ def github(monkeypatch: pytest.MonkeyPatch, upstream: Path) -> Iterator[GitHub]:
     """The API of GitHub for the repository of ``beacon``, which git fetches from this machine."""
     checked = git_addresses.checked
 
-    def here(url: str, *more: object) -> object:
-        return checked(upstream.as_uri() if url == REPOSITORY else url, *more)  # type: ignore[arg-type]
+    def here(url: str, *more: Any) -> object:
+        return checked(upstream.as_uri() if url == REPOSITORY else url, *more)
 
     monkeypatch.setattr(git_addresses, "checked", here)
     with serving() as api, serving() as storage:

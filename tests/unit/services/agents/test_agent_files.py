@@ -6,17 +6,17 @@ import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 import anvil
 from anvil.backends import map_cache
-from anvil.backends.sources.document_source import DocumentSource
+from anvil.backends.sources.document_source import DocumentSource, SourceWrapper
 from anvil.core.agents import marked_text
 from anvil.errors import ConfigError
 from anvil.models.agents import AgentsReport, StaleFiles
+from anvil.models.documents import Document, Skipped
 from anvil.services.agents import agent_files
 from anvil.services.agents.agent_files import AgentFiles
 from tests.support.repositories import isolated, root, run, write
@@ -237,19 +237,20 @@ def test_without_a_repository_the_files_are_next_to_the_folder(tmp_path: Path) -
     assert not (tmp_path / "AGENTS.md").exists()
 
 
-class Counted:
-    """A source that counts what is read of it."""
+class Counted(SourceWrapper):
+    """A source that notes which pages are read of it."""
 
     def __init__(self, source: DocumentSource) -> None:
-        self._source = source
-        self.read: list[str] = []
+        super().__init__(source)
+        self.paths: list[str] = []
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._source, name)
+    def text(self, path: str) -> Document | Skipped:
+        self.paths.append(path)
+        return super().text(path)
 
-    def text(self, path: str) -> Any:
-        self.read.append(path)
-        return self._source.text(path)
+    def read(self, path: str) -> Document | Skipped:
+        self.paths.append(path)
+        return super().read(path)
 
 
 def mapped(root: Path) -> tuple[str, list[str]]:
@@ -257,7 +258,7 @@ def mapped(root: Path) -> tuple[str, list[str]]:
     with anvil.open(root / "docs") as opened:
         assert opened.tree is not None
         source = Counted(opened.tree)
-        return AgentFiles(root / "docs", root).map(source).text, sorted(source.read)  # type: ignore[arg-type]
+        return AgentFiles(root / "docs", root).map(source).text, sorted(source.paths)
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"a.md": 1}', "null"])
