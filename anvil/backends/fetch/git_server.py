@@ -30,9 +30,11 @@ def checked(url: str, policy: HttpPolicy, allow_local: bool) -> tuple[str, tuple
     if parts.scheme == "ssh" and parts.hostname:
         policy.resolve(parts.hostname, port, RESOLVE_TIMEOUT_S)  # raises for a host that is not allowed
         return url, ("ssh",), {}
+    if not parts.scheme:
+        raise FetchError(f"{url[:100]} is not the address of a repository. Write https://HOST/PATH.")
     if parts.scheme not in ("https", "http"):
         reason = ALLOW_DEPENDENCIES if parts.scheme == "file" else "Use https or ssh."
-        raise FetchError(f"A repository at {parts.scheme or url[:100]}: is not fetched. {reason}")
+        raise FetchError(f"A repository at {parts.scheme}: is not fetched. {reason}")
     final = _redirected(url, policy)
     parts = urllib.parse.urlsplit(final)
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]

@@ -32,6 +32,16 @@ MAX_TAGS = 200_000
 _TAG_LINE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\trefs/tags/([^\x00-\x20\x7f]+?)(\^\{\})?")
 _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """Variables of a hook that would lead git to another repository."""
+_UNREACHABLE = (
+    "could not resolve host",
+    "failed to connect",
+    "timed out",
+    "connection refused",
+    "no route to host",
+    "network is unreachable",
+)
+_BROKEN_OFF = ("early eof", "transfer closed", "hung up", "rpc failed", "returned error: 5", "returned error: 429")
+"""Words of git's messages, in the order in which they are looked for: a failed connection is also one that hung up."""
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -213,8 +223,10 @@ class RemoteRepository:
     def _error(self, text: str) -> FetchError:
         """What git's message means. It may contain the URL, so it is not passed on as it is."""
         lowered = text.lower()
-        if "could not resolve host" in lowered or "failed to connect" in lowered or "timed out" in lowered:
+        if any(sign in lowered for sign in _UNREACHABLE):
             return Unreachable(f"{self.shown} cannot be reached. Check the network.")
+        if any(sign in lowered for sign in _BROKEN_OFF):
+            return Unreachable(f"{self.shown} broke off, or has an error. Try again later.")
         if "authentication failed" in lowered or "could not read username" in lowered or "permission denied" in lowered:
             return FetchError(f"{self.shown} needs credentials. Give them to git (git credential, or an SSH key).")
         if "not allowed" in lowered and "transport" in lowered:

@@ -31,6 +31,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _URL = re.compile(r"(?:https?|ssh|file|github):[^\x00-\x20\x7f]{1,1000}")
 _TAG = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 _PATH = re.compile(r"(?!/)[^\x00-\x1f\x7f]{1,500}")
 _KEYS = (
     "name",
@@ -68,6 +69,11 @@ def parse(text: str, place: str) -> list[LockedDocs]:
     try:
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
+        if _CONFLICT.search(text):
+            raise ConfigError(
+                f"{place} has merge conflicts. Keep one of the sides, and run 'anvil deps update', which takes the "
+                "versions of your lockfile."
+            )
         table = tomllib.loads(text)
         version = table.get("version")
         if type(version) is not int or version < 1:

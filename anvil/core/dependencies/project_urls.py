@@ -105,6 +105,19 @@ def repository_at(address: str) -> str | None:
     return f"{where}/{'/'.join(path)}" if named else None
 
 
+def named_by_user(text: str) -> str:
+    """The address for git of what a user calls a repository: ``OWNER/REPO`` at GitHub, a page of a git host, or
+    ``git@HOST:PATH``, which stays SSH because a user means it. Anything else is an address already."""
+    text = text.strip()
+    if match := re.fullmatch(r"(git@[\w.-]+):([^/].*)", text):
+        return f"ssh://{match[1]}/{match[2]}"
+    if text.startswith(HOSTS):
+        text = f"https://{text}"
+    is_short = _SHORT.fullmatch(text) and text[0].isalnum()
+    is_page = text.startswith(tuple(f"https://{host}/" for host in HOSTS))
+    return (repository_at(text) if is_short or is_page else None) or text
+
+
 def github_slug(repository: str) -> str | None:
     """``owner/name`` of a repository at GitHub."""
     match = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", repository)

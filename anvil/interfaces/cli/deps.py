@@ -69,7 +69,11 @@ def command(ctx: click.Context, config: str | None, everything: bool, as_json: b
 
 @command.command("add", epilog="Example: anvil deps add fastapi react@18.3.1")
 @options.config
-@click.option("--repository", metavar="URL", help="The git repository, where the package does not name it.")
+@click.option(
+    "--repository",
+    metavar="URL",
+    help="The git repository, where the package does not name it; OWNER/REPO is one at GitHub.",
+)
 @click.option("--tag", metavar="TAG", help="The tag of the version, where it is an unusual one.")
 @click.option("--folder", metavar="FOLDER", help="The documentation folder in the repository.")
 @click.option("--refresh", is_flag=True, help="Search again, also when it was found before.")
@@ -92,10 +96,11 @@ def add(
 
     NAME is a package of a lockfile, or NAME==VERSION. Exit code 0: done, 1: some have no documentation, 2: could not.
     """
+    from anvil.core.dependencies.project_urls import named_by_user
     from anvil.services.dependencies import locking
     from anvil.services.dependencies.finder import Place
 
-    place = Place(repository, tag, folder)
+    place = Place(repository and named_by_user(repository), tag, folder)
     if place != Place() and len(names) > 1:
         raise click.UsageError("--repository, --tag and --folder are for one package. Name one.")
     with _finder(config, quiet) as (finder, base):

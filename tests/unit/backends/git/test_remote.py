@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from anvil.backends.git import remote
 from anvil.backends.git.remote import RemoteRepository
-from anvil.errors import FetchError, GitError
+from anvil.errors import FetchError, GitError, Unreachable
 from tests.support import repositories
 from tests.support.dependency_servers import git_server, repository
+from tests.support.index_server import Answer, serving
 from tests.support.repositories import isolated
 
 __all__ = ["isolated"]
@@ -85,6 +87,29 @@ def test_a_server_that_stalls_is_given_up(upstream: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("GIT_SSH_COMMAND", str(script))
     with RemoteRepository("ssh://127.0.0.1/x", ["ssh"]) as there, pytest.raises(FetchError, match="sent nothing for"):
         there.tags()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the program is a shell script")
+def test_a_connection_that_fails_is_no_wrong_address(
+    upstream: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "ssh"
+    script.write_text("#!/bin/sh\necho 'ssh: connect to host x port 22: Connection refused' >&2\nexit 255\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(script))
+    with RemoteRepository("ssh://127.0.0.1/x", ["ssh"]) as there, pytest.raises(Unreachable, match="cannot be reached"):
+        there.tags()
+    with serving() as server:
+        server.answers["/x/info/refs"] = Answer(b"", 503)
+        with (
+            RemoteRepository(f"{server.url}/x", ["http"]) as there,
+            pytest.raises(Unreachable, match="Try again later"),
+        ):
+            there.tags()
+        kind = {"Content-Type": "application/x-git-upload-pack-advertisement"}
+        server.answers["/x/info/refs"] = Answer(b"001e# service=git-upload-pack\n0000", headers=kind, cuts=[20])
+        with RemoteRepository(f"{server.url}/x", ["http"]) as there, pytest.raises(Unreachable, match="broke off"):
+            there.tags()
 
 
 def test_without_git(monkeypatch: pytest.MonkeyPatch) -> None:

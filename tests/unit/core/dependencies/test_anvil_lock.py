@@ -86,3 +86,9 @@ def test_an_entry_twice_and_a_long_file(monkeypatch: pytest.MonkeyPatch) -> None
 def test_any_text_is_entries_or_one_error(text: str) -> None:
     with contextlib.suppress(ConfigError):
         assert isinstance(anvil_lock.parse(text, "x"), list)
+
+
+def test_a_merge_conflict_is_named() -> None:
+    text = "version = 1\n<<<<<<< HEAD\n[[docs]]\n=======\n>>>>>>> theirs\n"
+    with pytest.raises(ConfigError, match=r"has merge conflicts\. Keep one of the sides"):
+        anvil_lock.parse(text, "anvil.lock")

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.core.dependencies.project_urls import ProjectUrls, github_slug, of_npm, of_python, repository_at, versioned
+from anvil.core.dependencies.project_urls import (
+    ProjectUrls,
+    github_slug,
+    named_by_user,
+    of_npm,
+    of_python,
+    repository_at,
+    versioned,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +74,23 @@ def test_addresses_of_a_version() -> None:
 def test_github() -> None:
     assert github_slug("https://github.com/acme/lib.git") == "acme/lib"
     assert github_slug("https://gitlab.com/acme/lib") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("fastapi/fastapi", "https://github.com/fastapi/fastapi"),
+        ("gitlab:a/b", "https://gitlab.com/a/b"),
+        ("github.com/a/b", "https://github.com/a/b"),
+        ("https://github.com/a/b/tree/main/docs", "https://github.com/a/b"),
+        ("git@git.acme.dev:team/lib.git", "ssh://git@git.acme.dev/team/lib.git"),
+        ("ssh://git@github.com/a/b", "ssh://git@github.com/a/b"),
+        ("https://git.acme.dev/team/lib", "https://git.acme.dev/team/lib"),
+        ("file:///srv/git/lib", "file:///srv/git/lib"),
+        ("/srv/git/lib", "/srv/git/lib"),
+        ("-u/x", "-u/x"),
+        ("https://[broken", "https://[broken"),
+    ],
+)
+def test_what_a_user_calls_a_repository(text: str, address: str) -> None:
+    assert named_by_user(text) == address
