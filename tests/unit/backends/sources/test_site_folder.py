@@ -136,8 +136,9 @@ def test_texts_of_all_pages_are_read_together_if_many_are_asked_for(
 
 
 @pytest.fixture
-def emptied(folder: Path) -> Iterator[SiteFolder]:
+def emptied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SiteFolder]:
     """A site that was read, and is built again: the folder is empty, and its pages come one by one."""
+    monkeypatch.setattr(site_folder, "QUIET_S", 1.5)  # a busy machine may stop the generator for a while
     source = SiteFolder(folder, SiteOptions())
     source.scan()
     shutil.rmtree(folder)
@@ -145,7 +146,7 @@ def emptied(folder: Path) -> Iterator[SiteFolder]:
 
     def build() -> None:
         for number in range(20):
-            time.sleep(0.05)
+            time.sleep(0.02)
             write(folder, {f"new/{number}.html": page(f"New {number}", "<p>Text.</p>")})
 
     generator = threading.Thread(target=build)
