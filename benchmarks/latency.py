@@ -125,6 +125,8 @@ def synthesised(index: Path, base: Path, pages: list[RealPage], count: int) -> N
 def put_copy(writer: Writer, real: RealPage, copy: int, random_: random.Random, noise: np.random.Generator) -> int:
     """Store one copy of a page, its sentences shuffled; how many chunks it has."""
     contents = shuffled([chunk.content for chunk in real.page.chunks], random_)
+    lost = sum(len(chunk.content) for chunk in real.page.chunks) - sum(map(len, contents))
+    contents[-1:] = [last + "\n" * lost for last in contents[-1:]]  # blank lines; sections end where they ended
     text = "".join(contents)
     path = f"copy-{copy}/{real.path}"
     blob_id = hashlib.sha1(path.encode()).hexdigest()
@@ -134,8 +136,7 @@ def put_copy(writer: Writer, real: RealPage, copy: int, random_: random.Random, 
         Chunk(number, chunk.heading_path, chunk.heading_level, content, start, start + len(content), 1, 1, "")
         for number, (chunk, content, start) in enumerate(zip(real.page.chunks, contents, starts, strict=False))
     ]
-    sections = tuple(section._replace(end=min(section.end, len(text))) for section in real.sections)
-    document_id = writer.put(document, ParsedPage(text, 1, None, {}, sections, (), ()), chunks)
+    document_id = writer.put(document, ParsedPage(text, 1, None, {}, real.sections, (), ()), chunks)
     rows = dict(
         writer.connection.execute(
             "SELECT ordinal, id FROM chunks WHERE id BETWEEN ? AND ?", row_ids.chunk_range(document_id)

@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,8 +39,10 @@ def run(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     codes: Collection[int] = (0,),
+    limit_s: float | None = None,
 ) -> Run:
-    """Run a process to its end; SystemExit with its messages when it exits with none of ``codes``.
+    """Run a process to its end; SystemExit with its messages when it exits with none of ``codes``, or is killed because
+    it did not end within ``limit_s`` seconds.
 
     The peak is the kernel's own count for this one child (``wait4``), which never falls below what the benchmark
     itself holds at that moment: benchmarks that ask for it keep small.
@@ -53,14 +56,27 @@ def run(
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
         )
+        overdue = threading.Event()
+
+        def end() -> None:
+            overdue.set()
+            process.kill()
+
+        timer = threading.Timer(limit_s or threading.TIMEOUT_MAX, end)
+        timer.daemon = True
+        timer.start()
         _, status, usage = os.wait4(process.pid, 0)
+        timer.cancel()
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         messages.seek(0)
-        if process.returncode not in codes:
+        if overdue.is_set() or process.returncode not in codes:
+            ended = (
+                f"did not end in {limit_s:.0f} s and was killed" if overdue.is_set() else f"gave {process.returncode}"
+            )
             said = messages.read().decode(errors="replace")
-            raise SystemExit(f"{' '.join(command)} gave {process.returncode}:\n{said}")
+            raise SystemExit(f"{' '.join(command)} {ended}:\n{said}")
         unit = 1 if sys.platform == "darwin" else 1024
         printed = output.read().decode(errors="replace")
         return Run(seconds, usage.ru_maxrss * unit, printed, usage.ru_utime + usage.ru_stime)

@@ -19,7 +19,7 @@ TOKEN = "a-token-of-32-characters-or-more-for-tests"
 
 @dataclass(frozen=True)
 class RayCluster:
-    """A head node with two processors."""
+    """A head node."""
 
     address: str
     """``ray://HOST:PORT`` of Ray Client."""
@@ -78,8 +78,8 @@ def alive(pid: int) -> bool:
 
 
 @contextlib.contextmanager
-def ray_cluster() -> Iterator[RayCluster]:
-    """A cluster for the time of a ``with``."""
+def ray_cluster(processors: int = 2) -> Iterator[RayCluster]:
+    """A cluster for the time of a ``with``. It has ended after it, however the ``with`` ends."""
     short = tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True)  # for names of sockets
     with short as folder, contextlib.ExitStack() as ending:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -90,6 +90,7 @@ def ray_cluster() -> Iterator[RayCluster]:
             RAY_USAGE_STATS_ENABLED="0",
             PYTHONPATH=str(Path(__file__).parents[2]),
             GRPC_ENABLE_FORK_SUPPORT="0",  # else forks die now and then
+            RAY_worker_niceness="0",  # Ray's 15 gives a worker a 30th of a processor that another process wants
         )
         log = Path(folder, "start.log")
         for _ in range(3):  # a node gives itself 30 seconds to come up, whatever else the machine does; not to be set
@@ -103,7 +104,7 @@ def ray_cluster() -> Iterator[RayCluster]:
                 "--block",
                 f"--port={port}",
                 f"--ray-client-server-port={client}",
-                "--num-cpus=2",
+                f"--num-cpus={processors}",
                 "--include-dashboard=false",
                 "--no-monitor",
                 "--include-log-monitor=false",
