@@ -14,7 +14,7 @@ OPENING = """\
 # Hooks
 
 The hooks that this repository offers to [pre-commit](https://pre-commit.com). How to use them:
-[Commit it](../guides/git.md).
+[pre-commit hooks](../guides/pre-commit.md).
 """
 USUAL = {"pass_filenames": True, "always_run": False, "require_serial": False}
 """What pre-commit takes when a hook does not say; shown when a hook differs from it."""
