@@ -38,6 +38,8 @@ _BUILD_FILES = (
 )
 """Files that say how a site is built."""
 _NAMED = re.compile(r"(?<![\w./-])zensical(?![\w/-])")
+_RUN = re.compile(r"(?<![\w./-])zensical\s+(?:build|serve)\b")
+_MKDOCS_RUN = re.compile(r"(?<![\w./-])(?:mkdocs\s+(?:build|gh-deploy)|mike\s+deploy)\b")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _SITE_BUILD = re.compile(r"\banvil(?:-docs)?\b.*\s--site\b|anvil-docs/anvil@[\s\S]*?\n\s+site:")
 
@@ -62,8 +64,8 @@ class UnrunPlugin(NamedTuple):
 def find(docs: Path) -> UnrunPlugin | None:
     """The plugin that does not run, of the project that a documentation folder belongs to.
 
-    None where there is no such plugin, where nothing shows that Zensical builds the site, and where a build of the
-    index after the site is configured.
+    None where there is no such plugin, where nothing shows that Zensical builds the site, where MkDocs still does, and
+    where a build of the index after the site is configured.
     """
     folder = _project(docs)
     if folder is None:
@@ -126,6 +128,8 @@ def _evidence(folder: Path, texts: Mapping[str, str]) -> str | None:
     """What shows that Zensical builds the site of a folder."""
     if (folder / CONFIG).is_file():
         return f"there is {CONFIG}"
+    if any(map(_MKDOCS_RUN.search, texts.values())) and not any(map(_RUN.search, texts.values())):
+        return None  # the package is there to be tried, or for tests
     named = next((path for path, text in texts.items() if _NAMED.search(text)), None)
     if named is not None:
         return f"{named} names it"

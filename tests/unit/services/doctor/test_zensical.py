@@ -36,6 +36,7 @@ NO_VECTORS = '[embedding]\nprovider = "none"\n'
             ".github/workflows/docs.yml names it",
         ),
         (".readthedocs.yaml", "build:\n  commands: [zensical build]\n", ".readthedocs.yaml names it"),
+        ("Makefile", "old:\n\tmkdocs build\nsite:\n\tzensical build\n", "Makefile names it"),
     ],
 )
 def test_what_shows_that_zensical_builds_the_site(project: Path, file: str, text: str, evidence: str) -> None:
@@ -54,6 +55,8 @@ def test_what_shows_that_zensical_builds_the_site(project: Path, file: str, text
         ("mkdocs.yml", "site_name: x\nplugins: [search]\n"),
         ("mkdocs.yml", "plugins: [\n"),
         (".github/workflows/docs.yml", "- run: zensical build && anvil build --site site\n"),
+        (".github/workflows/docs.yml", "- run: mkdocs build --strict\n"),
+        ("Makefile", "publish:\n\tmkdocs gh-deploy\n"),
         (".github/workflows/docs.yml", "- run: zensical build\n- uses: anvil-docs/anvil@v1\n  with:\n    site: site\n"),
     ],
 )
