@@ -246,10 +246,11 @@ def _serve(name: str, connection: socket.socket, listener: socket.socket) -> dic
         request, streams = received
         reading, writing = os.pipe()
         if (between := os.fork()) == 0:
-            pid = os.fork()
-            if pid:
-                os.write(writing, pid.to_bytes(4, "big"))
+            if os.fork():
                 os._exit(0)
+            if request["session"]:
+                os.setsid()  # before its pid is known: whoever has that may kill the session
+            os.write(writing, os.getpid().to_bytes(4, "big"))
             connection.close()
             listener.close()
             _close(reading, writing)
@@ -305,8 +306,6 @@ def _become(request: dict[str, Any]) -> None:
     name, arguments, filters = request["program"]
     environment = request["environment"]
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if request["session"]:
-        os.setsid()
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(environment)
