@@ -167,7 +167,8 @@ class Collections:
                 versions = ", ".join(dict.fromkeys(each.version for each in chosen if each.version))
                 where = f"collection {collection}" if collection else "any collection"
                 raise ConfigError(
-                    f"There is no version {version[:80]} of {where}. " + (f"There are: {versions}." if versions else "")
+                    f"There is no version {version[:80]} of {where}. "
+                    + (f"There are: {versions}." if versions else "No version is set: leave it out.")
                 )
         return tuple(member for member in self.members if member.collection in wanted)
 
@@ -209,8 +210,9 @@ class Collections:
         collection: str | None = None,
         version: str | None = None,
     ) -> SearchResult:
-        """The chunks of all chosen collections that answer ``query`` best. The arguments are those of
-        :meth:`anvil.Anvil.search`. Raises :class:`ConfigError` for a blank query."""
+        """The chunks of all chosen collections that answer ``query`` best. Arguments are those of
+        :meth:`anvil.Anvil.search`, without ``language``; ``version`` is that of a collection. Raises
+        :class:`ConfigError` for a blank query."""
         return self.explain(query, top_k, file_filter, max_chars, mode, min_confidence, collection, version).result
 
     def explain(
