@@ -197,7 +197,7 @@ def test_tables_columns_and_manifest_are_documented(tmp_path: Path) -> None:
         described[section.partition("`")[0]] = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     write(tmp_path / "docs", PAGES)
     with anvil.open(tmp_path / "docs", tmp_path / "index.db", "none") as opened:
-        opened.index()
+        opened.index(version="1.2.0")
     with verify.open_checked(tmp_path / "index.db") as reader:
         execute = reader.connection.execute
         tables = {name for (name,) in execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}

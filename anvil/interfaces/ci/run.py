@@ -236,7 +236,7 @@ def lint(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
 
 
 def deps(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
-    """Fetch or build the documentation that ``anvil.lock`` names, with an error for each entry that cannot be had.
+    """Fetch or build the documentation that ``anvil.lock`` names, with an error for each entry that fails.
 
     Returns whether all of it is there, and numbers. Raises :class:`ConfigError` without ``anvil.lock``.
     """

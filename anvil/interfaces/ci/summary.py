@@ -91,7 +91,7 @@ def artifact(name: str, address: str, repository: str | None) -> str:
 
 
 def dependencies(reports: Sequence[DocsReport]) -> str:
-    """The documentation of dependencies: which there is, and why some cannot be had."""
+    """The documentation of dependencies: which there is, and why some is missing."""
     rows = [
         f"| {code(f'{report.name} {report.version}')} | {'' if report.pages is None else f'{report.pages:,}'} | "
         f"{code(report.problem or (report.docs.url if report.docs else ''), 300)} |"

@@ -155,7 +155,7 @@ def _print(report: AgentsReport, as_json: bool, quiet: bool) -> None:
     for file in report.files:
         output.say(f"{file.outcome:>9}  {output.relative(os.path.join(report.root, file.path))}")
     if map_report is None:
-        output.say(f"The map was taken out of {counted(len(report.files), 'file')}.")
+        output.say(f"The map was removed from {counted(len(report.files), 'file')}.")
         return
     folded = map_report.pages - map_report.listed
     rest = f"; {folded:,} more in the lines of their folders" if folded else ""

@@ -77,7 +77,7 @@ def command(
     On GitHub it writes workflow commands, elsewhere plain lines. An empty option counts as not given. The mode
     'deps' does what 'anvil deps sync' does. 'plan' prints the folder in which to keep the index, and its cache keys.
     'artifact' adds the place of the uploaded index to the summary. Exit code 0: done, 1: stale, questions are not
-    answered, findings reach the fail level, or documentation of dependencies cannot be had, 2: an error.
+    answered, findings reach the fail level, or documentation of dependencies is missing, 2: an error.
     """
     from anvil.interfaces.ci import hosts, run
     from anvil.interfaces.ci.summary import artifact, failure

@@ -116,7 +116,7 @@ def add(
 def sync(config: str | None, explain: bool, as_json: bool, quiet: bool) -> int:
     """Fetch or build what anvil.lock says, and refuse anything else. For CI and for another machine.
 
-    Exit code 0: all is here, 1: something is refused or cannot be had, 2: could not.
+    Exit code 0: all is here, 1: something is refused, or cannot be fetched or built, 2: an error.
     """
     from anvil.backends.config_files import load_config
     from anvil.services.dependencies import docs_cache, syncing

@@ -33,7 +33,7 @@ def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) 
                 except AnvilError as error:
                     problem = str(error)
                     if entry.shown not in problem:
-                        problem = f"{entry.shown} cannot be had. {problem}"
+                        problem = f"{entry.shown} cannot be fetched or built. {problem}"
                     fetched[entry] = failed(entry.ecosystem, entry.name, entry.version, problem, finder.attempts)
     return [
         fetched[entry] if path is None else report_on("current", entry, _pages(path)) for entry, path in found.items()
@@ -56,7 +56,7 @@ def report_on(outcome: Outcome, entry: LockedDocs, pages: int | None = None) -> 
 def failed(
     ecosystem: Ecosystem, name: str, version: str | None, problem: str, attempts: tuple[Attempt, ...]
 ) -> DocsReport:
-    """The report on documentation that cannot be had."""
+    """The report on documentation that cannot be fetched or built."""
     return DocsReport("failed", name, version, ecosystem, attempts=attempts, problem=problem)
 
 

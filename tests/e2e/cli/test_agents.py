@@ -39,7 +39,7 @@ def test_the_map_is_written_checked_updated_by_builds_and_removed(root: Path) ->
         {"path": "AGENTS.md", "outcome": "written"}
     ]
     done = program("agents", "--remove", cwd=root)
-    assert done.stdout == "  removed  AGENTS.md\nThe map was taken out of 1 file.\n" and not agents.exists()
+    assert done.stdout == "  removed  AGENTS.md\nThe map was removed from 1 file.\n" and not agents.exists()
     program("build", "-q", cwd=root)
     assert not agents.exists(), "a build writes to files that have the map, and makes none"
 

@@ -164,7 +164,7 @@ def test_a_tag_that_moved_is_refused(project: Path, upstream: Path, tmp_path: Pa
     forget_cache(tmp_path)
     message = program("deps", "sync", cwd=project, code=1).stderr
     assert (
-        message.startswith("anvil: beacon 1.0.0 cannot be had. The tag v1.0.0")
+        message.startswith("anvil: beacon 1.0.0 cannot be fetched or built. The tag v1.0.0")
         and "is now the commit" in message
         and "anvil deps update" in message
     )
