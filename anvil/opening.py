@@ -74,7 +74,7 @@ def open(
     one: ``https://...``, ``github:OWNER/REPO#artifact:NAME``. ``provider``: ``local``, ``openai`` or ``none``.
     ``config``: a file or a :class:`Config`. The configuration has the values that are not given. ``site``: the folder
     of a built site, whose pages are indexed as readers see them; its index is ``anvil/index.db`` in it. With ``docs``,
-    pages have the paths of their sources. ``site_url``: where the site is published, if its pages do not say it. If
+    pages have the paths of their sources. ``site_url``: where the site is published; overrides what its pages say. If
     only an index or a site is given, answers come from it alone. But if the configured folder has at least half of its
     pages, by their paths, the index belongs to that folder and is compared with it.
 

@@ -97,8 +97,8 @@ class SiteOptions:
     """The site of the documentation: where it is published, and its folder of HTML for ``--site``."""
 
     url: str = ""
-    """The address that the documentation folder has there, such as ``https://example.org/docs/``; results then carry
-    URLs. Empty: they have none."""
+    """The address that the documentation folder has there, such as ``https://example.org/docs/``; results then have
+    URLs. Empty: the address that the pages of a built site name, else none."""
     rule: Rule = "directory"
     """How addresses follow from paths: ``directory`` (``guide/``) or ``html`` (``guide.html``), as MkDocs;
     ``docusaurus``, ``vitepress``, ``hugo`` or ``github``, which also say how anchors are made."""

@@ -23,7 +23,8 @@ from anvil.interfaces.cli.client_setup import ALL, Setup
 from anvil.interfaces.cli.older_config import OLDER_CONFIG, read_older_config
 
 TEMPLATE = """\
-# Anvil: the documentation index. All keys, with their defaults where commented out.
+# Anvil: the documentation index. The most used keys, with their defaults where commented out.
+# All keys: https://anvil-docs.github.io/anvil/reference/configuration/
 docs = {docs}
 # index = {index}
 

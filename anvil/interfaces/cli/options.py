@@ -64,7 +64,7 @@ def _site_index(ctx: click.Context, parameter: click.Parameter, values: tuple[st
 site = _given_once(
     "--site", metavar="FOLDER", help="The folder of a built site: its HTML is indexed, whatever generator wrote it."
 )
-site_url = _given_once("--site-url", metavar="URL", help="Where the site is, if its pages do not say it.")
+site_url = _given_once("--site-url", metavar="URL", help="Where the site is published; overrides what its pages say.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 
