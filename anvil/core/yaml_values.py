@@ -8,8 +8,8 @@ import yaml
 
 MAX_DEPTH = 32
 """Levels of nested mappings and lists."""
-MAX_ALIASES = 16
-"""Aliases and merge keys multiply nodes ("billion laughs"). With 16 it is a factor of a few hundred."""
+MAX_ALIASED_NODES = 10_000
+"""Nodes that aliases and merge keys stand for, together: aliases of aliases multiply ("billion laughs")."""
 
 Tags = Literal["refuse", "plain", "null"]
 """What a value under another program's tag, such as ``!ENV``, becomes: an error, the value without the tag, or None."""
@@ -57,17 +57,30 @@ def loads(text: str, tags: Tags = "refuse", *, strings: bool = False) -> Any:
 
 
 def _ensure_bounded(text: str) -> None:
-    """Raise ValueError for YAML of too many aliases or levels.
+    """Raise ValueError for YAML of too many levels, or whose aliases stand for too many nodes.
 
     The events are walked, which needs no recursion, before anything is built out of them.
     """
-    depth = aliases = 0
+    sizes: dict[str, int] = {}  # anchor -> nodes of its value, with those that aliases in it stand for
+    open_collections: list[tuple[str | None, int]] = []
+    size = aliased = 0
     for event in yaml.parse(text, Loader=_SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
+            open_collections.append((event.anchor, size))
+            size = 1
         elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+            anchor, outer = open_collections.pop()
+            if anchor is not None:
+                sizes[anchor] = size
+            size += outer
         elif isinstance(event, yaml.AliasEvent):
-            aliases += 1
-        if depth > MAX_DEPTH or aliases > MAX_ALIASES:
-            raise ValueError("it has too many levels or aliases")
+            nodes = sizes.get(event.anchor or "", MAX_ALIASED_NODES)  # not yet known: it would hold itself
+            aliased += nodes if nodes > 1 else 0
+            size += nodes
+        elif isinstance(event, yaml.ScalarEvent):
+            if event.anchor is not None:
+                sizes[event.anchor] = 1
+            size += 1
+        if len(open_collections) > MAX_DEPTH or aliased >= MAX_ALIASED_NODES:
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            raise ValueError(f"line {line} has too many levels or aliases")

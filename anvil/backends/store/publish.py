@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from anvil.backends import safe_write
-from anvil.backends.store import connection, keywords, overwrite_guard, row_ids, verify
+from anvil.backends.store import connection, keywords, overwrite_guard, row_ids, verified_cache, verify
 from anvil.backends.store.digest import checksum
 from anvil.backends.store.lock import NEW_SUFFIX, exclusive
 from anvil.backends.store.writer import Writer
-from anvil.errors import AnvilError, BuildError
+from anvil.errors import AnvilError, ArtifactRejected, BuildError
 
 
 def keep_out_of_git(folder: Path) -> None:
@@ -45,22 +45,25 @@ def is_kept_out_of_git(folder: Path) -> bool:
         return False
 
 
-def place(file: Path, path: Path) -> None:
+def place(file: Path, path: Path, sha256: str | None = None) -> None:
     """Copy the index at ``file`` to ``path`` as a build does: locked, checked, flushed, renamed.
 
-    Raises :class:`ArtifactError` when the copy fails its check, :class:`BuildError` when it cannot be written.
+    ``sha256`` (hex): that of the file that was examined; another program may have replaced it since. Raises
+    :class:`ArtifactError` when the copy fails its check, :class:`BuildError` when it cannot be written.
     """
     with exclusive(path):
-        copy(file, path)
+        copy(file, path, sha256)
 
 
-def copy(file: Path, path: Path) -> None:
+def copy(file: Path, path: Path, sha256: str | None = None) -> None:
     """As :func:`place`, for a caller that holds the lock of ``path``."""
     overwrite_guard.ensure_overwritable(path)
     fresh = path.with_name(path.name + NEW_SUFFIX)
     try:
         safe_write.clear(fresh)
         shutil.copyfile(file, fresh)
+        if sha256 is not None and verified_cache.sha256(fresh) != sha256:
+            raise ArtifactRejected(f"{file} was replaced while it was copied. Try again.")
         verify.check(fresh, thorough=True)
         _flush(fresh)
     except OSError as error:

@@ -69,7 +69,7 @@ def pull(
     if target is not None and not same:
         if private:
             publish.keep_out_of_git(path.parent)
-        publish.place(fetched.path, path)
+        publish.place(fetched.path, path, fetched.manifest.sha256)
     with verify.open_checked(path) as reader:
         differs = None if tree is None else site_view.compared(reader, tree)
         of_site = reader.excluded_hashes() is not None

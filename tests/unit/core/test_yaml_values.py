@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from anvil.core import yaml_values
 
+LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 5)}]\n" for n in range(1, 9))
+
 
 @pytest.mark.parametrize(
     ("tags", "value"), [("plain", {"key": ["TOKEN", "none"], "name": "!fn"}), ("null", {"key": None, "name": None})]
@@ -31,11 +33,18 @@ def test_scalars_can_stay_text() -> None:
     }
 
 
+def test_an_anchor_may_be_used_often() -> None:
+    hooks = "files: &f docs/\nhooks:\n" + "".join(f"- {{id: h{n}, files: *f}}\n" for n in range(40))
+    assert yaml_values.loads(hooks)["hooks"][39] == {"id": "h39", "files": "docs/"}
+    assert yaml_values.loads("a: &a {x: 1}\nb:\n  <<: *a\n  y: 2\n")["b"] == {"x": 1, "y": 2}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[" * 200, "too many levels"),
-        ("a: &a [x]\nb: [" + "*a, " * 50 + "]", "too many levels or aliases"),
+        (LAUGHS, "line 7 has too many levels or aliases"),
+        ("a: &a [*a]", "line 1 has too many levels or aliases"),
         ("a:\n  - b\n c", "line 3 is not YAML"),
         ("\x00", "is not YAML"),
         ("? [a]\n: b", "is not YAML"),

@@ -10,12 +10,12 @@ import apsw
 import pytest
 
 import anvil
-from anvil.backends.store import connection, manifest_file, publish, row_ids, verify
+from anvil.backends.store import connection, manifest_file, publish, row_ids, verified_cache, verify
 from anvil.backends.store.publish import Publication
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import SETTINGS, Writer
 from anvil.core.markdown import parser
-from anvil.errors import BuildError
+from anvil.errors import ArtifactRejected, BuildError
 from anvil.models.documents import Document, Window
 from tests.conftest import linked, write
 
@@ -108,3 +108,19 @@ def test_a_default_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> Non
     with pytest.raises(BuildError, match="leads out"):
         publish.keep_out_of_git(tmp_path / "docs/.anvil")
     assert list((tmp_path / "away").iterdir()) == []
+
+
+def test_a_file_that_was_replaced_after_its_examination_is_not_placed(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
+    with anvil.open(docs, tmp_path / "from.db", "none") as opened:
+        opened.index()
+    examined = verified_cache.sha256(tmp_path / "from.db")
+    publish.place(tmp_path / "from.db", tmp_path / "to.db", examined)
+    before = (tmp_path / "to.db").read_bytes()
+    write(docs, {"b.md": "# B\n\nMore.\n"})
+    with anvil.open(docs, tmp_path / "from.db", "none") as opened:
+        opened.index()
+    with pytest.raises(ArtifactRejected, match="was replaced while it was copied"):
+        publish.place(tmp_path / "from.db", tmp_path / "to.db", examined)
+    assert (tmp_path / "to.db").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.glob("to.db*")) == ["to.db"]
