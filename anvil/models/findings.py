@@ -14,7 +14,7 @@ Verdict = Literal["ok", "note", "wrong", "unseen"]
 class Finding:
     """The result of one examination.
 
-    ``subject``: a word or two. ``text``: a sentence or two for people, without secrets. ``mend``: a shell command for
+    ``subject``: a word or two. ``text``: a sentence or two for people, without secrets. ``fix``: a shell command for
     the folder of the examination, after which the finding is ``ok``, or which installs something optional; None when
     nothing has to be done or no command can do it.
     """
@@ -22,7 +22,7 @@ class Finding:
     subject: str
     verdict: Verdict
     text: str
-    mend: str | None = None
+    fix: str | None = None
 
 
 def worst(findings: Iterable[Finding]) -> Verdict:

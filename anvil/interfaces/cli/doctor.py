@@ -50,7 +50,7 @@ def _rendered(finding: Finding, indent: int) -> str:
     text = f"\n{space}".join(lines)
     weight = ["bold"] if finding.verdict != "ok" else []
     mark = output.style(f"{finding.verdict:>6}", COLOURS[finding.verdict], *weight)
-    command = "" if finding.mend is None else f"\n{space}{output.style(f'$ {finding.mend}', 'bold')}"
+    command = "" if finding.fix is None else f"\n{space}{output.style(f'$ {finding.fix}', 'bold')}"
     return f"{mark}  {finding.subject:<{indent - 8}}{text}{command}"
 
 

@@ -52,8 +52,8 @@ def healed(installed: Installation, cwd: Path, subject: str, said: str, **more: 
     """What the doctor said of a broken thing; the command that it printed heals it."""
     answer = asked(installed, cwd, **more)
     (found,) = [each for each in of(answer, subject) if each["verdict"] != "ok"]
-    assert said in found["text"] and found["mend"], found
-    after = asked(installed, cwd, found["mend"], **more)
+    assert said in found["text"] and found["fix"], found
+    after = asked(installed, cwd, found["fix"], **more)
     assert [each["verdict"] for each in of(after, subject)] == ["ok"], after
     return answer
 
@@ -68,8 +68,8 @@ def test_it_reads_well_and_changes_nothing(project: Path) -> None:
     assert "\x1b" not in done.stdout and not done.stderr
     assert [line[:6].strip() for line in lines if line[:6].strip()][:1] == ["ok"] and lines[-1].endswith(".")
     assert all(len(line) <= 100 for line in lines if "$ " not in line)
-    mend = next(line for line in lines if "anvil build" in line)
-    assert mend.strip().startswith("$ ")
+    fix = next(line for line in lines if "anvil build" in line)
+    assert fix.strip().startswith("$ ")
     assert sorted(project.rglob("*")) == before
     program("build", cwd=project)
     assert " docs/.anvil/index.db is sound, fresh: 4 pages" in " ".join(program("doctor", cwd=project).stdout.split())
@@ -77,7 +77,7 @@ def test_it_reads_well_and_changes_nothing(project: Path) -> None:
 
 def test_json_says_the_same(project: Path) -> None:
     answer = printed("doctor", cwd=project)
-    assert answer["verdict"] == "note" and of(answer, "index")[0].keys() == {"subject", "verdict", "text", "mend"}
+    assert answer["verdict"] == "note" and of(answer, "index")[0].keys() == {"subject", "verdict", "text", "fix"}
 
 
 def test_a_typing_error_in_the_environment(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_a_typing_error_in_the_environment(project: Path, monkeypatch: pytest.Mo
     answer = printed("doctor", cwd=project, code=1)
     (wrong, _) = of(answer, "configuration")
     assert "ANVIL_EMBEDDING_PROVIDER?" in wrong["text"] and "secret" not in json.dumps(answer)
-    line = f'{wrong["mend"]}; "{sys.executable}" -m anvil doctor --json'
+    line = f'{wrong["fix"]}; "{sys.executable}" -m anvil doctor --json'
     done = subprocess.run(line, shell=True, cwd=project, env=environment(), capture_output=True, check=False)
     assert [each["verdict"] for each in of(json.loads(done.stdout), "configuration")] == ["ok"]
 
@@ -119,7 +119,7 @@ def test_folders_that_cannot_be_written(project: Path, tmp_path: Path) -> None:
     assert (index["verdict"], cache["verdict"]) == ("wrong", "note")
     assert "cannot be built" in index["text"] and "checked again" in cache["text"]
     for each in (index, cache):
-        run("sh", "-c", each["mend"])
+        run("sh", "-c", each["fix"])
     assert [each["verdict"] for each in folders()] == ["ok"]
 
 
@@ -157,7 +157,7 @@ def test_a_runtime_that_cannot_be_loaded(installed: Installation, project: Path)
     installed.replace("onnxruntime/__init__.py", b"raise ImportError('DLL load failed')\n")
     answer = asked(installed, project)
     (wrong,) = [each for each in of(answer, "packages") if each["verdict"] == "wrong"]
-    assert "DLL load failed" in wrong["text"] and wrong["mend"].endswith("--force-reinstall --no-deps onnxruntime")
+    assert "DLL load failed" in wrong["text"] and wrong["fix"].endswith("--force-reinstall --no-deps onnxruntime")
     assert of(answer, "index")[0]["verdict"] == "note"
     installed.replace("onnxruntime/__init__.py", kept)
 
@@ -200,6 +200,6 @@ def another(tmp_path: Path) -> Iterator[str]:
 def test_another_program_on_the_path(installed: Installation, project: Path, another: str) -> None:
     rest = os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if not Path(each, "anvil").exists())
     answer = healed(installed, project, "program", "start that one", PATH=f"{another}{os.pathsep}{rest}")
-    assert str(installed.program) in of(answer, "index")[0]["mend"]
+    assert str(installed.program) in of(answer, "index")[0]["fix"]
     healed(installed, project, "program", "is not on the PATH", PATH=rest)
-    assert of(asked(installed, project), "index")[0]["mend"] == "anvil build"
+    assert of(asked(installed, project), "index")[0]["fix"] == "anvil build"

@@ -198,12 +198,12 @@ def test_pages_in_conflict_leave_no_conflict_of_the_index(work: Path, tmp_path: 
         save(work, side)
     said = call(work, "git", "merge", "left", code=1)
     assert "has one side of index.md, install.md" in said
-    mend = re.findall(r"then run: (.*)", said)[0]
+    fix = re.findall(r"then run: (.*)", said)[0]
     assert run(work, "diff", "--name-only", "--diff-filter=U").split() == ["docs/index.md", "docs/install.md"]
     run(work, "checkout", "--theirs", "docs/index.md")
     run(work, "add", "docs")
     assert "changed  index.md" in program("check", "--staged", "--tracked", cwd=work, code=1).stdout
-    call(work, "sh", "-c", mend)
+    call(work, "sh", "-c", fix)
     run(work, "commit", "-q", "--no-edit")
     assert_right(work, tmp_path)
 
@@ -245,8 +245,8 @@ def test_what_cannot_be_merged_stays_a_conflict_with_the_reason(work: Path) -> N
     said = call(work, "git", "merge", "left", code=1)
     assert f"{INDEX} could not be merged" in said and "Traceback" not in said
     assert (work / INDEX).read_bytes() == before
-    mend = re.findall(r"Then run: (.*)", said)[0]
-    call(work, "sh", "-c", mend)
+    fix = re.findall(r"Then run: (.*)", said)[0]
+    call(work, "sh", "-c", fix)
     run(work, "commit", "-q", "--no-edit")
 
 

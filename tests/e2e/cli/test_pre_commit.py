@@ -108,9 +108,9 @@ def test_a_stale_index_is_refused_with_the_command_that_mends_it(checked: Path) 
     run(checked, "add", "docs")
     said = commit(checked, code=1)
     assert "changed  index.md" in said and "added  new page.md" in said and "2 pages differ" in said
-    mend = said.split("Run: ")[1].splitlines()[0]
-    assert mend == f"anvil build --staged && git add {INDEX}"
-    call(checked, "sh", "-c", mend)
+    fix = said.split("Run: ")[1].splitlines()[0]
+    assert fix == f"anvil build --staged && git add {INDEX}"
+    call(checked, "sh", "-c", fix)
     commit(checked)
     assert fresh(checked)
 
@@ -196,9 +196,9 @@ def test_the_command_for_a_commit_with_files_of_its_own_leads_out(checked: Path,
     """What 'git commit -a' stages is staged for that commit alone: a build outside the hook would not find it."""
     write(checked / "docs", {"index.md": "# Other\n"})
     said = commit(checked, *named, code=1)
-    mend = said.split("Run: ")[1].splitlines()[0].partition(". Then")[0]
-    assert mend.startswith("git add -u")
-    call(checked, "sh", "-c", mend)
+    fix = said.split("Run: ")[1].splitlines()[0].partition(". Then")[0]
+    assert fix.startswith("git add -u")
+    call(checked, "sh", "-c", fix)
     commit(checked, *(["-a"] if named == ["-a"] else []))
     assert fresh(checked) and run(checked, "status", "--porcelain") == ""
 
@@ -225,9 +225,9 @@ def test_a_machine_without_anvil_is_given_the_hooks_own(checked: Path, monkeypat
     monkeypatch.setenv("PATH", os.pathsep.join(path))
     write(checked / "docs", {"index.md": "# Other\n"})
     run(checked, "add", "docs")
-    mend = commit(checked, code=1).split("Run: ")[1].splitlines()[0]
-    assert mend == f"{hooks} build --staged && git add {INDEX}"
-    call(checked, "sh", "-c", mend)
+    fix = commit(checked, code=1).split("Run: ")[1].splitlines()[0]
+    assert fix == f"{hooks} build --staged && git add {INDEX}"
+    call(checked, "sh", "-c", fix)
     commit(checked)
 
 

@@ -32,10 +32,10 @@ def tamper(path: Path, *statements: str) -> None:
     connection.close()
 
 
-def refusal(path: Path, mend: str = "anvil build --force") -> str:
+def refusal(path: Path, fix: str = "anvil build --force") -> str:
     with pytest.raises(ArtifactRejected) as error:
         verify.check(path)
-    assert str(path) in str(error.value) and mend in str(error.value)
+    assert str(path) in str(error.value) and fix in str(error.value)
     assert overwrite_guard.is_foreign(path) <= ("--force" not in str(error.value))  # it would not be replaced
     return str(error.value)
 

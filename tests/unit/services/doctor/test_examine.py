@@ -92,8 +92,8 @@ def healed(subject: str, verdict: str, said: str, **options: str | None) -> Find
     """The doctor finds what is broken; the command that it prints is run; the doctor finds it whole."""
     before = finding(subject, **options)
     assert before.verdict == verdict and said in before.text, before
-    assert before.mend is not None
-    shell(before.mend)
+    assert before.fix is not None
+    shell(before.fix)
     after = findings(subject, **options)
     assert [each.verdict for each in after] == ["ok"], after
     return before
@@ -144,13 +144,13 @@ def newer(file: Path) -> None:
 )
 def test_an_index_that_cannot_be_used(project: Path, damage: Callable[[Path], object], said: str) -> None:
     damage(project / INDEX)
-    assert "--force" in (healed("index", "wrong", said).mend or "")
+    assert "--force" in (healed("index", "wrong", said).fix or "")
 
 
 def test_a_file_that_is_no_index_is_not_to_be_replaced(project: Path) -> None:
     (project / INDEX).write_text("no index")
     found = finding("index")
-    assert found.verdict == "wrong" and "is not an Anvil index" in found.text and found.mend is None
+    assert found.verdict == "wrong" and "is not an Anvil index" in found.text and found.fix is None
 
 
 def test_an_index_that_is_stale(project: Path) -> None:
@@ -169,7 +169,7 @@ def test_an_index_that_is_not_there(project: Path) -> None:
 def test_an_index_elsewhere_is_named_in_its_command(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project / "docs")
     before = healed("index", "note", "There is no index at", docs=".", index="../my index.db", provider="none")
-    assert before.mend and "--docs . --index '../my index.db' --provider none" in before.mend
+    assert before.fix and "--docs . --index '../my index.db' --provider none" in before.fix
 
 
 def test_an_index_built_with_other_settings(project: Path) -> None:
@@ -194,7 +194,7 @@ def test_an_index_of_a_site_is_built_with_the_site(project: Path) -> None:
     handle.close()
     (project / "docs/new.md").write_text("# New\n")
     found = finding("index")
-    assert found.verdict == "note" and found.mend is None and "1 added" in found.text and "mkdocs build" in found.text
+    assert found.verdict == "note" and found.fix is None and "1 added" in found.text and "mkdocs build" in found.text
 
 
 def test_an_index_from_elsewhere_is_not_fetched_to_look(project: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
     ):
         found = [*examinations.examine(place.find(None, address, None, None))]
         (index,) = [each for each in found if each.subject == "index"]
-        assert index.mend and (index.mend.endswith(spelled) or os.name == "nt")
+        assert index.fix and (index.fix.endswith(spelled) or os.name == "nt")
         assert "SECRETPW" not in f"{found}"
 
 
@@ -221,8 +221,8 @@ def test_an_index_in_milvus_is_named_and_not_looked_for_on_disk(project: Path) -
     hooks = "repos: [{repo: x, hooks: [{id: anvil-check}]}]\n"
     write(project, {".pre-commit-config.yaml": hooks})
     (note,) = findings("index", index="milvus://127.0.0.1:19530/docs")
-    assert note.verdict == "note" and "milvus://127.0.0.1:19530/docs" in note.text and note.mend
-    assert note.mend.endswith("status --index milvus://127.0.0.1:19530/docs")
+    assert note.verdict == "note" and "milvus://127.0.0.1:19530/docs" in note.text and note.fix
+    assert note.fix.endswith("status --index milvus://127.0.0.1:19530/docs")
     found = [*examinations.examine(place.find("gone", "milvus://127.0.0.1:19530/docs", None, None))]
     assert not [each for each in found if each.verdict == "unseen"]
     assert [each.verdict for each in found if each.subject == "documents"] == ["note"]  # there is something to ask
@@ -242,7 +242,7 @@ def test_an_index_that_lfs_did_not_fetch(committed: Path, tmp_path: Path, monkey
     run(tmp_path / "clone", "lfs", "install", "--local")
     monkeypatch.delenv("GIT_LFS_SKIP_SMUDGE")
     monkeypatch.chdir(tmp_path / "clone")
-    assert healed("index", "wrong", "is in Git LFS").mend == "git lfs pull"
+    assert healed("index", "wrong", "is in Git LFS").fix == "git lfs pull"
 
 
 # --- git ---------------------------------------------------------------------------------------------------
@@ -252,8 +252,8 @@ def test_an_index_that_git_neither_holds_nor_ignores(project: Path) -> None:
     write(project, {"anvil.toml": f'index = "docs.db"\n{KEYWORDS}'})
     build()
     before = finding("index in git")
-    assert before.verdict == "note" and before.mend == "git add docs.db"
-    shell(before.mend)
+    assert before.verdict == "note" and before.fix == "git add docs.db"
+    shell(before.fix)
     healed("index in git", "note", "cannot show and merge docs.db")
 
 
@@ -276,8 +276,8 @@ def test_an_index_in_conflict(committed: Path) -> None:
     run(committed, "add", "docs/index.md")
     run(committed, "config", "merge.anvil.driver", "x")
     before = finding("index in git")
-    assert before.verdict == "wrong" and before.mend and "in conflict" in before.text
-    shell(before.mend)
+    assert before.verdict == "wrong" and before.fix and "in conflict" in before.text
+    shell(before.fix)
     assert "in conflict" not in finding("index in git").text
     healed("index in git", "note", "differ from those of this version")
 
@@ -294,7 +294,7 @@ def test_drivers_that_call_what_is_gone(committed: Path, options: list[str]) -> 
     assert finding("index in git").verdict == "ok"
     run(committed, "config", "diff.anvil.textconv", "'/gone/my anvil' git textconv")
     before = healed("index in git", "wrong", "'/gone/my anvil', which does not exist")
-    assert before.mend and before.mend.endswith(" ".join(["git install", *options]))
+    assert before.fix and before.fix.endswith(" ".join(["git install", *options]))
 
 
 def test_a_shallow_clone(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +308,7 @@ def test_a_shallow_clone(project: Path, tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_repository_of_another_user(project: Path) -> None:
     for folder in (project, project / ".git"):
         os.chown(folder, 4321, 4321)
-    assert "safe.directory" in (healed("git", "wrong", "belongs to another user").mend or "")
+    assert "safe.directory" in (healed("git", "wrong", "belongs to another user").fix or "")
 
 
 def test_no_repository_and_one_without_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +360,7 @@ def test_a_cache_that_is_a_file(project: Path, tmp_path: Path, monkeypatch: pyte
     (tmp_path / "file").write_text("")
     if sys.platform.startswith("linux"):
         found = finding("folders")
-        assert found.verdict == "note" and "checked again" in found.text and found.mend is None
+        assert found.verdict == "note" and "checked again" in found.text and found.fix is None
 
 
 def system(folder: Path, mounts: str, watches: int) -> Path:
@@ -374,7 +374,7 @@ def test_folders_that_cannot_be_watched(project: Path, tmp_path: Path) -> None:
     where = place.find(None, None, None, None)
     local = "/dev/sda / ext4 rw 0 0\n"
     (few,) = folders.events(where, system(tmp_path / "few", local, 2))
-    assert few.verdict == "note" and few.mend == "sudo sysctl fs.inotify.max_user_watches=6"
+    assert few.verdict == "note" and few.fix == "sudo sysctl fs.inotify.max_user_watches=6"
     shell("sysctl -n fs.inotify.max_user_watches")  # the key is one
     assert next(folders.events(where, system(tmp_path / "many", local, 3))).verdict == "ok"
     mounts = f"{local}host:/x {project.parent} nfs4 rw 0 0\n/dev/sdb {str(project)[:-1]} ext4 rw 0 0\n"
@@ -447,14 +447,14 @@ def test_a_broken_file_with_other_settings_is_left_to_its_owner(on_path: Path) -
     assert "No MCP client" in finding("clients").text
     file.write_text('[mcp_servers.docs]\ncommand = "anvil\n')
     found = finding("clients")
-    assert found.verdict == "wrong" and "cannot be read" in found.text and not found.mend
+    assert found.verdict == "wrong" and "cannot be read" in found.text and not found.fix
 
 
 @posix
 def test_a_client_that_knows_nothing_yet(on_path: Path) -> None:
     found = finding("clients")
-    assert found.verdict == "ok" and found.mend and "No MCP client" in found.text
-    shell(found.mend)
+    assert found.verdict == "ok" and found.fix and "No MCP client" in found.text
+    shell(found.fix)
     assert finding("clients").text == "Claude Code can start 'docs' of .mcp.json."
     rewritten("claude-code", title="mine", command="/gone/anvil")
     healed("clients", "wrong", "no program /gone/anvil")
@@ -504,11 +504,11 @@ def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytes
     assert not findings("pre-commit")
     write(project, {".pre-commit-config.yaml": hooks})
     unused, ignored = findings("pre-commit")
-    assert (unused.verdict, ignored.verdict) == ("wrong", "wrong") and unused.mend and ignored.mend
+    assert (unused.verdict, ignored.verdict) == ("wrong", "wrong") and unused.fix and ignored.fix
     assert "pre-commit is not set up" in unused.text and "docs/.anvil/index.db is ignored" in ignored.text
-    shell(ignored.mend)
+    shell(ignored.fix)
     assert [each.text for each in findings("pre-commit")] == [unused.text]
-    shell(unused.mend)
+    shell(unused.fix)
     assert finding("pre-commit").verdict == "ok"
     write(project, {".pre-commit-config.yaml": "repos: [{repo: x, hooks: [{id: anvil-lint}]}]"})
     assert finding("pre-commit").text == "anvil-lint run before each commit."
@@ -529,15 +529,15 @@ def test_an_index_kept_from_git_is_let_in_where_the_configuration_says(project: 
 
     build()
     found = ignored()
-    assert found and found.mend and "pages/.anvil/index.db is ignored" in found.text
-    shell(found.mend)
+    assert found and found.fix and "pages/.anvil/index.db is ignored" in found.text
+    shell(found.fix)
     assert ignored() is None
     write(
         project,
         {"anvil.toml": 'docs = "pages"\nindex = "i.db"\n[embedding]\nprovider = "none"\n', ".gitignore": "*.db\n"},
     )
     found = ignored()
-    assert found and found.mend and ".gitignore:1:*.db" in shell(found.mend)
+    assert found and found.fix and ".gitignore:1:*.db" in shell(found.fix)
 
 
 def test_hooks_in_a_folder_of_their_own(project: Path) -> None:
