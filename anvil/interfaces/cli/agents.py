@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @options.config
 @click.option("--skill", is_flag=True, help="Write an Agent Skill, too, into .claude/skills and .agents/skills.")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing. Exit with 1 when a file is out of date.")
-@click.option("--remove", is_flag=True, help="Take the map out of all files again.")
+@click.option("--remove", is_flag=True, help="Remove the map from all files.")
 @click.option("--print", "only_print", is_flag=True, help="Print the map, write nothing.")
 @options.as_json
 @options.quiet

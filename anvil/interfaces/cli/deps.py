@@ -94,7 +94,7 @@ def add(
 ) -> int:
     """Find the documentation of the locked versions, and write it into anvil.lock.
 
-    NAME is a package of a lockfile, or NAME==VERSION. Exit code 0: done, 1: some have no documentation, 2: could not.
+    NAME is a package of a lockfile, or NAME==VERSION. Exit code 0: done, 1: some have no documentation, 2: an error.
     """
     from anvil.core.dependencies.project_urls import named_by_user
     from anvil.services.dependencies import locking
@@ -134,9 +134,9 @@ def sync(config: str | None, explain: bool, as_json: bool, quiet: bool) -> int:
 @options.quiet
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 def update(config: str | None, explain: bool, as_json: bool, quiet: bool, names: tuple[str, ...]) -> int:
-    """Take the documentation of the versions that the lockfiles have now. With NAME, search it again in any case.
+    """Update to the documentation of the versions that the lockfiles have now. With NAME, search again in any case.
 
-    Exit code 0: done, 1: some have no documentation, 2: could not.
+    Exit code 0: done, 1: some have no documentation, 2: an error.
     """
     from anvil.services.dependencies import locking
 
@@ -161,8 +161,8 @@ def remove(config: str | None, as_json: bool, quiet: bool, names: tuple[str, ...
 @options.config
 @options.as_json
 def outdated(config: str | None, as_json: bool) -> int:
-    """Compare anvil.lock with the versions that the lockfiles have. Exit code 0: the same, 1: some differ, 2: could
-    not."""
+    """Compare anvil.lock with the versions that the lockfiles have. Exit code 0: the same, 1: some differ, 2: an
+    error."""
     from anvil.services.dependencies import locking
 
     found = locking.outdated(_base(config))

@@ -39,9 +39,9 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Take the documents of a FOLDER, or one file, into the library. Unchanged documents are skipped.
+    """Add the documents of a FOLDER, or one file, to the library. Unchanged documents are skipped.
 
-    Exit code 0: done, 1: a file could not be read and the others were taken in, 2: an error.
+    Exit code 0: done, 1: a file could not be read and the others were added, 2: an error.
     """
     import anvil
     from anvil.services.library.library import COMMAND_LINE

@@ -73,7 +73,7 @@ def command(
     """Find broken links and anchors, orphans, repeated text and more, without a model.
 
     Links are resolved as the site's generator does it. Exit code 0: nothing at or above the fail level, 1: something,
-    2: could not.
+    2: an error.
     """
     import anvil
 
