@@ -59,7 +59,7 @@ def test_what_the_pages_do_not_answer_is_said(opened: anvil.Anvil, question: str
 def test_the_command_line_gives_the_same_answer(opened: anvil.Anvil, asked: dict[str, Any]) -> None:
     where = ["--docs", str(PAGES), "--index", str(opened.index_path), "--provider", "local"]
     answer = printed("search", *where, asked["question"])
-    found = opened.search(asked["question"])
+    found = opened.search(asked["question"], max_chars=None)
     assert [(hit["content"], hit["score"], hit["metadata"]["heading_path"]) for hit in answer["results"]] == [
         (hit.content, hit.score, hit.metadata.heading_path) for hit in found.results
     ]
