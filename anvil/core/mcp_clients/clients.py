@@ -145,7 +145,7 @@ CLIENTS: Mapping[str, Client] = {
         signs=("opencode.json", "opencode.jsonc", ".opencode", "{xdg}/opencode"),
     ),
     "devin": Client(
-        title="Devin Desktop and Devin CLI",
+        title="Devin Desktop or CLI",
         documentation="https://docs.devin.ai/cli/extensibility/mcp/configuration",
         verified="2026-11-23",
         user=("{config}/devin/mcp_config.json",),
@@ -169,7 +169,7 @@ CLIENTS: Mapping[str, Client] = {
         signs=("~/.cline", f"{_GLOBAL_STORAGE}/saoudrizwan.claude-dev"),
     ),
     "roo-code": Client(
-        title="Roo Code and Zoo Code",  # Roo Code ended in May 2026; Zoo Code continues it
+        title="Roo Code or Zoo Code",  # Roo Code ended in May 2026; Zoo Code continues it
         documentation="https://docs.roocode.com/features/mcp/using-mcp-in-roo",
         verified="2026-11-23",
         project=(".roo/mcp.json", ".zoo/mcp.json"),
