@@ -59,7 +59,7 @@ def load(folder: Path, path: str, twin: str | None) -> Loaded:
     """Read the bytes of a file of a site, and those of its Markdown: of the one that it links to, else of ``twin``.
     Raises :class:`OSError` when the file cannot be read."""
     data = (folder / path).read_bytes()
-    linked = next((each for each in reading.linked_twins(data, path) if _is_inside(folder, each)), None)
+    linked = next((each for each in reading.linked_twins(data, path) if is_inside(folder, each)), None)
     for candidate in (linked, twin):
         if candidate is not None:
             with suppress(OSError):  # deleted since it was listed
@@ -67,11 +67,14 @@ def load(folder: Path, path: str, twin: str | None) -> Loaded:
     return Loaded(data, None, linked, None)
 
 
-def _is_inside(folder: Path, path: str) -> bool:
-    """Whether a path is a file that no link leads to."""
+def is_inside(folder: Path, path: str) -> bool:
+    """Whether a path is a file in a folder that no link leads to. A path to elsewhere is not looked at: on Windows that
+    alone connects to a network share."""
+    if not reading.is_plain(path):
+        return False
     real = os.path.realpath(folder)
     file = os.path.join(real, *path.split("/"))
-    return os.path.isfile(file) and os.path.realpath(file) == file
+    return Path(file).is_relative_to(real) and os.path.realpath(file) == file and os.path.isfile(file)
 
 
 def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> Answer:

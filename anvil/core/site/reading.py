@@ -28,6 +28,7 @@ class ReadFile(NamedTuple):
 
 _TWIN_LINK = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b[^>]{0,500}>", re.I)
 _HREF = re.compile(rb"\shref\s*=\s*(?:\"([^\">]*)\"|'([^'>]*)'|([^\s\"'>]+))", re.I)
+_OTHER_FOLDER = frozenset("\\:\0")
 MAX_FOLDERS_ABOVE = 4
 """Folders of an address in which the site may be published."""
 
@@ -47,9 +48,15 @@ def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
     except ValueError:
         return ()
     parts = posixpath.normpath(address).strip("/").split("/")
-    if not parts[-1].endswith(".md") or ".." in parts or "\0" in address:
+    if not parts[-1].endswith(".md") or not is_plain("/".join(parts)):
         return ()
     return tuple("/".join(parts[above:]) for above in range(min(len(parts), MAX_FOLDERS_ABOVE + 1)))
+
+
+def is_plain(path: str) -> bool:
+    """Whether a path of a file in a site names that file on all systems. On Windows a backslash or a colon leads to
+    another folder, a drive, a network share or a second stream of a file."""
+    return _OTHER_FOLDER.isdisjoint(path) and ".." not in path.split("/")
 
 
 def digest_of(data: bytes, twin: bytes | None) -> str:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -60,3 +61,22 @@ def test_a_process_that_dies_costs_nothing(
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(ChildProcess, "send", killed)
     assert list(site_readers.read_all(tmp_path, files, RULES)) == alone and ended
+
+
+@pytest.mark.skipif(os.name == "nt", reason="such names are no names there")
+@pytest.mark.parametrize("name", ["\\\\evil\\share\\notes.md", "C:notes.md", "C:\\Users\\notes.md"])
+def test_markdown_whose_path_is_another_one_on_windows_is_not_read(tmp_path: Path, name: str) -> None:
+    link = f'<link rel="alternate" type="text/markdown" href="/{quote(name, safe="")}">'
+    write(tmp_path, {"index.html": page("Page", "<p>Text.</p>", head=link), name: "# Page\n\n*Text*.\n"})
+    assert (tmp_path / name).is_file()
+    loaded = site_readers.load(tmp_path, "index.html", None)
+    assert (loaded.said, loaded.twin) == (None, None)
+    assert not site_readers.is_inside(tmp_path, name)
+
+
+@pytest.mark.parametrize("path", ["../secret.md", "in/../../secret.md", "..\\secret.md", "in/\0.md"])
+def test_a_file_outside_of_the_folder_is_not_inside(tmp_path: Path, path: str) -> None:
+    site = write(tmp_path / "site", {"in/page.md": "text"})
+    write(tmp_path, {"secret.md": "text"})
+    assert site_readers.is_inside(site, "in/page.md")
+    assert not site_readers.is_inside(site, path)
