@@ -18,8 +18,8 @@ from anvil.backends.sources.stat_cache import Signature
 from anvil.core.config.schema import SiteOptions
 from anvil.core.site.pages import PageFacts
 
-READER_VERSION = 2
-"""Raised when a page of HTML gives other Markdown or other facts."""
+READER_VERSION = 3
+"""Raised when a page of HTML gives other Markdown or other facts, or when what is kept of a file changes."""
 _KINDS = tuple(type(value) for value in PageFacts())
 """The types of the facts; what is None by default is text or None."""
 
@@ -33,11 +33,11 @@ def cache_folder(site: Path) -> Path:
 class KnownFile(NamedTuple):
     """An HTML file that was read: its signature, the digest of it and of its Markdown
     (:func:`anvil.core.site.reading.digest_of`), and the path and signature of this Markdown if the site has it.
-    ``linked``: the path of the Markdown that the page links to."""
+    ``linked``: the paths at which the Markdown may be that the page links to, also if the site has none of them yet."""
 
     signature: Signature
     digest: str
-    linked: str | None
+    linked: tuple[str, ...]
     twin: str | None
     twin_signature: Signature | None
 
@@ -109,4 +109,4 @@ def _facts(values: list[Any]) -> PageFacts:
 
 def _file(values: list[Any]) -> KnownFile:
     signature, digest, linked, twin, twin_signature = values
-    return KnownFile(tuple(signature), str(digest), linked, twin, twin_signature and tuple(twin_signature))
+    return KnownFile(tuple(signature), str(digest), tuple(linked), twin, twin_signature and tuple(twin_signature))

@@ -531,7 +531,7 @@ def _known_file(read: site_readers.Loaded | site_readers.Answer, path: str, list
 def _is_current(file: KnownFile, path: str, twin: str | None, listing: _Listing) -> bool:
     """Whether a file and its Markdown are those that were read, by their signatures. ``twin``: the Markdown with the
     same name."""
-    used = file.linked if file.linked in listing.others else twin
+    used = next((each for each in file.linked if each in listing.others), twin)
     signature = None if used is None else listing.others[used]
     return (file.signature, file.twin, file.twin_signature) == (listing.html[path], used, signature) and (
         path not in listing.young and used not in listing.young

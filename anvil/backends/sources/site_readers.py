@@ -28,12 +28,12 @@ _CLOSE_TIMEOUT_S = 5.0
 
 
 class Loaded(NamedTuple):
-    """The bytes of a file of a site and of its Markdown. ``linked``: the path of the Markdown that it links to, if that
-    is a file. ``twin``: the path of the one that was read."""
+    """The bytes of a file of a site and of its Markdown. ``linked``: the paths at which the Markdown may be that it
+    links to. ``twin``: the path of the one that was read."""
 
     data: bytes
     said: bytes | None
-    linked: str | None
+    linked: tuple[str, ...]
     twin: str | None
 
     @property
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
     path: str
     digest: str
     facts: PageFacts
-    linked: str | None = None
+    linked: tuple[str, ...] = ()
     twin: str | None = None
     text: bytes = b""
 
@@ -59,8 +59,8 @@ def load(folder: Path, path: str, twin: str | None) -> Loaded:
     """Read the bytes of a file of a site, and those of its Markdown: of the one that it links to, else of ``twin``.
     Raises :class:`OSError` when the file cannot be read."""
     data = (folder / path).read_bytes()
-    linked = next((each for each in reading.linked_twins(data, path) if is_inside(folder, each)), None)
-    for candidate in (linked, twin):
+    linked = reading.linked_twins(data, path)
+    for candidate in (next((each for each in linked if is_inside(folder, each)), None), twin):
         if candidate is not None:
             with suppress(OSError):  # deleted since it was listed
                 return Loaded(data, (folder / candidate).read_bytes(), linked, candidate)
@@ -136,7 +136,7 @@ def _answers(data: bytes) -> list[Answer]:
     line, _, texts = data.partition(b"\n")
     answers, at = [], 0
     for path, digest, facts, linked, twin, size in json.loads(line):
-        answers.append(Answer(path, digest, PageFacts(*facts), linked, twin, texts[at : at + size]))
+        answers.append(Answer(path, digest, PageFacts(*facts), tuple(linked), twin, texts[at : at + size]))
         at += size
     return answers
 

@@ -115,6 +115,28 @@ def test_markdown_that_appears_changes_or_goes_is_noticed(folder: Path) -> None:
     assert texts(folder)["1.html"] == "# Page 1\n\nText 1.\n"
 
 
+@pytest.mark.usefixtures("old")
+def test_linked_markdown_that_is_written_after_the_page_was_read_is_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linked = '<link rel="alternate" type="text/markdown" href="/docs/md/1.md">'
+    write(folder, {"1.html": page("Page 1", "<p>Text 1.</p>", head=linked)})
+    time.sleep(0.7)
+    assert texts(folder)["1.html"] == "# Page 1\n\nText 1.\n"
+    for path, markdown in (("md/1.md", "# Page 1\n\n*Text* 1.\n"), ("docs/md/1.md", "# Page 1\n\n**Text** 1.\n")):
+        write(folder, {path: markdown})
+        time.sleep(0.7)
+        paths = loaded(monkeypatch)
+        scanned(folder)
+        assert set(paths) == {"1.html"}
+        assert texts(folder)["1.html"] == markdown
+        paths.clear()
+        scanned(folder)
+        assert paths == []
+    shutil.rmtree(folder / "docs")
+    assert texts(folder)["1.html"] == "# Page 1\n\n*Text* 1.\n"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 def test_markdown_outside_of_the_site_is_not_read(folder: Path, tmp_path: Path) -> None:
     write(tmp_path, {"secret.md": "# Page 1\n\n*Text* 1.\n"})

@@ -22,6 +22,8 @@ RULES = PageRules(ignore=("h2",))
 @pytest.fixture
 def files(tmp_path: Path) -> list[tuple[str, str | None]]:
     pages = {f"{n}.html": page(f"Page {n}", f"<h2>no</h2><p>Text {n}.</p>") for n in range(40)}
+    link = '<link rel="alternate" type="text/markdown" href="/md/4.md">'
+    pages["4.html"] = page("Page 4", "<p>Text 4.</p>", head=link)
     write(tmp_path, {**pages, "3.md": "# Page 3\n\nText *3*.\n"})
     return [*((path, "3.md" if path == "3.html" else None) for path in pages), ("missing.html", None)]
 
@@ -35,10 +37,11 @@ def test_several_processes_read_what_one_reads(
         "missing.html",
         "",
         PageFacts(problem="it was deleted while the site was read"),
-        None,
+        (),
         None,
         b"",
     )
+    assert alone[4].linked == ("md/4.md", "4.md")
     monkeypatch.setattr(site_readers, "MIN_FILES", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert list(site_readers.read_all(tmp_path, files, RULES)) == alone
