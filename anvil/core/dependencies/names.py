@@ -10,6 +10,12 @@ from anvil.models.dependencies import ECOSYSTEMS, Dependency, Ecosystem
 _PYPI = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
 _NPM = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,213}", re.IGNORECASE)
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,99}")
+_WRITTEN = re.compile(
+    r"\s*v?(?:(?P<epoch>[0-9]+)!)?(?P<numbers>[0-9]+(?:\.[0-9]+)*)(?:\.[x*])*(?P<words>[^+]*?)(?:\+.*)?", re.DOTALL
+)
+"""A version in lower case, of PyPI, of npm, or of a documentation series."""
+_SPELLED = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc", "r": "post", "rev": "post"}
+"""The words of PEP 440 for which there are shorter ones."""
 _REQUEST = re.compile(r"(?:(?P<ecosystem>npm|pypi):)?(?P<name>@?[^@=\s]+)(?:(?:==|@)(?P<version>\S+))?")
 
 
@@ -23,12 +29,64 @@ def is_version(version: object) -> bool:
     return isinstance(version, str) and bool(_VERSION.fullmatch(version))
 
 
+def is_same_version(stated: str, version: str) -> bool:
+    """Whether an index that says that it is of ``stated`` is of exactly ``version``, in whatever way both are written:
+    ``v2024.01`` is 2024.1. With fewer numbers it may be of a series: ``1`` is not exactly 1.0.0."""
+    parts = _parts(stated)
+    if parts is None:
+        return stated == version
+    return parts == _parts(version) and len(_numbers(stated)) >= len(_numbers(version))
+
+
 def is_other_version(stated: str, version: str) -> bool:
-    """Whether an index that says that it is of ``stated`` is not of ``version``. ``v1.2`` is 1.2.0, too: a publisher
-    may leave out the last numbers. ``latest`` and other words say nothing."""
-    here, there = (re.findall(r"\d+|[a-z]+", each.lower().removeprefix("v")) for each in (stated, version))
-    width = min(len(here), len(there)) if here and here[0].isdigit() else 0
-    return here[:width] != there[:width]
+    """Whether an index that says that it is of ``stated`` is not of ``version``.
+
+    A publisher may name a series, such as ``1.9`` or ``1.x`` for 1.9.3, and leave out a post-release, which has the
+    documentation of its release. A prerelease is in no series: it must be named exactly. ``latest`` and other words say
+    nothing.
+    """
+    here, there = _parts(stated), _parts(version)
+    if here is None or there is None:
+        return here is not None
+    if here == there:
+        return False
+    width = len(_numbers(stated))
+    is_in_series = here[0] == there[0] and _padded(there[1], width)[:width] == _padded(here[1], width)
+    return bool(here[2]) or not is_in_series or any(word != "post" for word, _ in there[2])
+
+
+_Parts = tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]
+
+
+def _parts(text: str) -> _Parts | None:
+    """The epoch, the numbers without zeros at the end, and the words with their numbers that follow; None for what is
+    not the name of a version. What is behind ``+`` says how a version was built. Numbers stay text without zeros at the
+    front: they come from files that are not trusted, and may be of any length."""
+    match = _WRITTEN.fullmatch(text.lower())
+    if match is None:
+        return None
+    numbers = _numbers(text)
+    while len(numbers) > 1 and numbers[-1] == "0":
+        numbers.pop()
+    words = re.findall(r"(?=[a-z0-9])([a-z]*)[._-]?([0-9]*)", match["words"])
+    return (
+        _number(match["epoch"] or ""),
+        tuple(numbers),
+        tuple((_SPELLED.get(word, word), _number(number)) for word, number in words),
+    )
+
+
+def _numbers(text: str) -> list[str]:
+    match = _WRITTEN.fullmatch(text.lower())
+    return [_number(each) for each in match["numbers"].split(".")] if match else []
+
+
+def _number(text: str) -> str:
+    return text.lstrip("0") or "0"
+
+
+def _padded(numbers: tuple[str, ...], width: int) -> tuple[str, ...]:
+    return numbers + ("0",) * (width - len(numbers))
 
 
 def normalized(ecosystem: Ecosystem, name: str) -> str:

@@ -33,7 +33,7 @@ from anvil.core import manifest
 from anvil.core.attestations import INSTALL, SUFFIX
 from anvil.core.config.schema import ChunkingOptions, Config, Slugs
 from anvil.core.dependencies import anvil_lock, carried, tags
-from anvil.core.dependencies.names import is_other_version
+from anvil.core.dependencies.names import is_other_version, is_same_version
 from anvil.core.dependencies.project_urls import ProjectUrls, github_slug, versioned
 from anvil.core.pluralize import counted
 from anvil.errors import (
@@ -181,7 +181,9 @@ class DocsFinder:
         if docs is None:
             raise DocsNotFound(self._failure(dependency), tuple(self._attempts))
         if self._unreachable:
-            self._notes += [f"Its {each.source} could not be asked. {_sentence(each)}" for each in self._unreachable]
+            self._notes += [
+                f"Its {each.source} could not be asked. {sentence(each.outcome)}" for each in self._unreachable
+            ]
             self._notes.append(f"To ask again, run: anvil deps add {dependency.name} --refresh")
         if not self._doubts:  # else the next search may find out more, or say it again
             docs_cache.remember(self.cache, question, docs)
@@ -264,7 +266,8 @@ class DocsFinder:
             there = carried.find(names)
             if there.index is not None and kind != "pages":
                 with self._attempt("package", package.page) if kind is None else contextlib.nullcontext():
-                    yield self._index_of_package(docs, read, names, there.index, attested())
+                    found = self._index_of_package(docs, read, names, there.index, attested())
+                    yield self._of_version(found) if kind is None else found  # of a lock, the digest decides
                     return
             if kind == "index":
                 raise NotFound(f"{package.page} carries no index any more")
@@ -298,7 +301,7 @@ class DocsFinder:
         built_by = examined.attestation.repository if examined.attestation is not None else None
         with self._workplace() as file:
             file.write_bytes(index)
-            return self._of_version(self._kept(file, replace(docs, attested_by=built_by), f"carries {path}"))
+            return self._kept(file, replace(docs, attested_by=built_by), f"carries {path}")
 
     def _files(self, package: _Package, folder: Path) -> tuple[Callable[..., dict[str, bytes]], list[str]]:
         """A function that reads files of the package, and the paths of all."""
@@ -322,7 +325,9 @@ class DocsFinder:
     # --- published ---------------------------------------------------------------------------------------------------
 
     def _from_site(self, dependency: Dependency, version: str, site: str, package: _Package) -> Iterator[LockedDocs]:
-        """An index that the documentation site publishes: for this version, or one that says that it is of it."""
+        """An index that the documentation site publishes: for this version, or one that says that it is of it.
+
+        At an address without a version any version can be, so there a series says too little."""
         docs = LockedDocs(dependency.ecosystem, dependency.name, version, "site", site, "", "")
         with self._attempt("site", site):
             for is_versioned, address in [*((True, each) for each in versioned(site, version)), (False, site)]:
@@ -331,7 +336,8 @@ class DocsFinder:
                     continue
                 found = self._fetched(url, replace(docs, url=url), "is published", self._rule(package.github))
                 stated = self._stated_version(found)
-                if stated == version or (is_versioned and stated is None):
+                is_of_version = stated is not None and is_same_version(stated, version)
+                if is_of_version or (is_versioned and not is_other_version(stated or "", version)):
                     yield found
                     return
                 self._tried("site", url, f"is of version {stated}" if stated else "does not say of which version it is")
@@ -460,7 +466,7 @@ class DocsFinder:
                 else next(self._carried(wanted, package, lambda: self._rule_of_lock(entry), kind), None)
             )
             if found is None:
-                raise NotFound(f"{entry.shown} cannot be fetched. {_sentence(self._attempts[-1])}")
+                raise NotFound(f"{entry.shown} cannot be fetched. {sentence(self._attempts[-1].outcome)}")
             docs = found
         else:
             docs = self._fetched(entry.url, wanted, "is published", self._rule_of_lock(entry))
@@ -576,8 +582,8 @@ class DocsFinder:
         """The message when no source has documentation: why the last one has none, and which could not be asked."""
         last = next((each for each in reversed(self._attempts) if not each.found), None)
         if last is not None and last in self._unreachable:
-            return f"The documentation of {dependency.shown} cannot be searched for now. {_sentence(last)}"
-        why = f" {_sentence(last)}" if last else ""
+            return f"The documentation of {dependency.shown} cannot be searched for now. {sentence(last.outcome)}"
+        why = f" {sentence(last.outcome)}" if last else ""
         why += "".join(f" Its {each.source} could not be asked: {each.outcome}" for each in self._unreachable)
         advice = f" Name its repository: anvil deps add {dependency.name} --repository URL"
         is_of_repository = (
@@ -586,9 +592,8 @@ class DocsFinder:
         return f"No documentation of {dependency.shown} was found.{why}{'' if is_of_repository else advice}"
 
 
-def _sentence(attempt: Attempt) -> str:
+def sentence(outcome: str) -> str:
     """The outcome with a capital letter, unless it begins with the name of a host."""
-    outcome = attempt.outcome
     return outcome[0].upper() + outcome[1:] if re.match(r"[a-z]+ (?!cannot be reached)", outcome) else outcome
 
 

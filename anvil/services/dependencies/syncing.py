@@ -24,7 +24,7 @@ def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) 
     }
     fetched: dict[LockedDocs, DocsReport] = {}
     if None in found.values():
-        from anvil.services.dependencies.finder import DocsFinder
+        from anvil.services.dependencies.finder import DocsFinder, sentence
 
         with DocsFinder(config, base, cache, progress) as finder:
             for entry in (entry for entry, path in found.items() if path is None):
@@ -33,7 +33,7 @@ def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) 
                 except AnvilError as error:
                     problem = str(error)
                     if entry.shown not in problem:
-                        problem = f"{entry.shown} cannot be fetched or built. {problem}"
+                        problem = f"{entry.shown} cannot be fetched or built. {sentence(problem)}"
                     fetched[entry] = failed(entry.ecosystem, entry.name, entry.version, problem, finder.attempts)
     return [
         fetched[entry] if path is None else report_on("current", entry, _pages(path)) for entry, path in found.items()

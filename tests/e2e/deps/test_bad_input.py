@@ -153,6 +153,59 @@ def test_a_carried_index_of_another_version_is_passed_over(project: Path, server
     assert locked(project)[0].source == "package"
 
 
+def test_the_digest_of_a_lock_decides_and_not_the_version_that_its_index_states(
+    project: Path, server: Server, tmp_path: Path
+) -> None:
+    publish_wheel(server, "beacon", "1.0.0", wheel("beacon", "1.0.0", {"a.anvil.db": index(tmp_path)}))
+    program("deps", "add", "beacon", cwd=project)
+    (entry,) = locked(project)
+    stale = tmp_path / "stale.db"
+    stale.write_bytes(of_version(tmp_path, "0.9.0"))
+    publish_wheel(server, "beacon", "1.0.0", wheel("beacon", "1.0.0", {"a.anvil.db": stale.read_bytes()}))
+    described = manifest_file.describe(stale)
+    file = project / "anvil.lock"
+    text = file.read_text(encoding="utf-8").replace(entry.digest, described.digest)
+    file.write_text(text.replace(entry.sha256, described.sha256), encoding="utf-8")
+    forget_cache(tmp_path)
+    assert "beacon 1.0.0 fetched: 1 page" in program("deps", "sync", cwd=project).stdout
+
+
+def test_why_a_sync_fails_is_a_sentence(project: Path, server: Server, tmp_path: Path) -> None:
+    publish_wheel(server, "beacon", "1.0.0", wheel("beacon", "1.0.0", {"a.anvil.db": index(tmp_path)}))
+    program("deps", "add", "beacon", cwd=project)
+    forget_cache(tmp_path)
+    server.answers["/simple/beacon/"] = Answer(
+        json.dumps(
+            {
+                "meta": {"api-version": "1.1"},
+                "name": "beacon",
+                "files": [{"filename": "beacon-1.0.0.tar.gz", "url": "../../files/beacon-1.0.0.tar.gz", "hashes": {}}],
+            }
+        ).encode(),
+        headers={"Content-Type": "application/vnd.pypi.simple.v1+json"},
+    )
+    message = program("deps", "sync", cwd=project, code=1).stderr
+    assert "beacon 1.0.0 cannot be fetched or built. The registry has no wheel of it" in message
+
+
+@pytest.mark.parametrize(
+    ("stated", "place"), [("v1.00.0", "/beacon/"), ("1", "/beacon/1.0/"), ("latest", "/beacon/1.0/")]
+)
+def test_an_index_of_a_site_says_its_version_in_another_way(
+    project: Path, server: Server, tmp_path: Path, stated: str, place: str
+) -> None:
+    urls = {"Documentation": f"{server.url}/beacon/"}
+    publish_wheel(server, "beacon", "1.0.0", wheel("beacon", "1.0.0", urls=urls))
+    for name, data in with_manifest(tmp_path, of_version(tmp_path, "1")).items():
+        server.answers[f"/beacon/anvil/{name}"] = Answer(data)
+    done = program("deps", "add", "beacon", "--explain", cwd=project, code=1)
+    assert "is of version 1." in done.stdout  # nothing but the index says which release is there
+    for name, data in with_manifest(tmp_path, of_version(tmp_path, stated)).items():
+        server.answers[f"{place}anvil/{name}"] = Answer(data)
+    program("deps", "add", "beacon", cwd=project)
+    assert locked(project)[0].source == "site"
+
+
 def test_a_lock_that_names_a_commit_of_somebody_else_is_refused(project: Path, upstream: Path, tmp_path: Path) -> None:
     """A server may send any commit that it has, as GitHub sends those of forks: digest and commit agree here."""
     add = ("deps", "add", "beacon", "--repository", upstream.as_uri())

@@ -65,7 +65,45 @@ def test_names_that_mean_nothing_or_too_much(text: str, message: str) -> None:
         ("1.2.0", "1.20", True),
         ("0.9", "1.0", True),
         ("latest", "1.0", False),
+        ("2024.01", "2024.1", False),
+        ("2024.1", "2024.01.0", False),
+        ("2024.10", "2024.1", True),
+        ("1.9", "1.9.3", False),
+        ("1", "1.9", False),
+        ("1.x", "1.9.3", False),
+        ("1.0", "1.9", True),
+        ("1.9.3", "1.9", True),
+        ("2.0.0", "2.0.0rc1", True),
+        ("2", "2.1.0rc1", True),
+        ("2.0.0rc1", "2.0.0", True),
+        ("2.0.0-rc.01", "2.0.0c1", False),
+        ("2.0.0rc1", "2.0.0rc2", True),
+        ("2rc1", "2.1rc1", True),
+        ("2.0a", "2.0.0-alpha.0", False),
+        ("2.0.dev1", "2.0a1.dev1", True),
+        ("3.0.0-canary.7", "3.0.0-canary.70", True),
+        ("1.2", "1.2.0.post1", False),
+        ("1.2.post1", "1.2.post2", True),
+        ("1.2.post1", "1.2", True),
+        ("2.0", "1!2.0", True),
+        ("1!2.0", "1!2.0.0", False),
+        ("1.2.0+cpu", "1.2.0+cuda", False),
+        ("1.0", "abc", True),
+        ("9" * 5000, "1.0", True),
     ],
 )
 def test_an_index_of_another_version(stated: str, version: str, is_other: bool) -> None:
     assert names.is_other_version(stated, version) is is_other
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_same"),
+    [("v1.9.03", True), ("1.9.3.0", True), ("1.9", False), ("1.9.3rc1", False), ("latest", False), ("", False)],
+)
+def test_one_version_written_in_several_ways(stated: str, is_same: bool) -> None:
+    assert names.is_same_version(stated, "1.9.3") is is_same
+
+
+def test_a_series_is_not_exactly_its_first_version() -> None:
+    assert names.is_same_version("1.00.0", "1.0.0") and not names.is_same_version("1", "1.0.0")
+    assert names.is_same_version("jammy", "jammy") and not names.is_same_version("latest", "jammy")
