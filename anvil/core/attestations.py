@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
+from anvil.core import snappy
 from anvil.core.index_url import Address, GitHubAddress, WebAddress
 from anvil.models.attestations import Attestation
 
@@ -73,11 +75,35 @@ def bundles(text: str) -> list[str]:
     return lines
 
 
-def bundles_of_api(response: Any) -> list[str]:
-    """The bundles in what GitHub's API says about a digest."""
-    found = response.get("attestations") if isinstance(response, dict) else None
-    rows = [row.get("bundle") for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-    return [json.dumps(row) for row in rows if isinstance(row, dict)][:MAX_BUNDLES]
+def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
+    """The bundles in what GitHub's API says about a digest. ``read``: gets the bundle at an address, which the API
+    names instead of the bundle itself.
+
+    Raises :class:`ValueError` for an answer that cannot be read: it is not known then whether there is an attestation.
+    """
+    rows = response.get("attestations") if isinstance(response, dict) else None
+    if not isinstance(rows, list):
+        raise ValueError("it has no list of attestations")
+    found = []
+    for number, row in enumerate(rows[:MAX_BUNDLES], 1):
+        bundle, url = (row.get("bundle"), row.get("bundle_url")) if isinstance(row, dict) else (None, None)
+        if isinstance(bundle, dict):
+            found.append(json.dumps(bundle))
+        elif isinstance(url, str) and url:
+            found.append(read(url))
+        else:
+            raise ValueError(f"attestation {number} has neither a bundle nor its address")
+    return found
+
+
+def stored_bundle(data: bytes) -> str:
+    """The bundle in a file of GitHub's storage: JSON, plain or packed with Snappy. Raises :class:`ValueError`."""
+    text = data.decode("utf-8", "replace")
+    if _object(text) is None:
+        text = snappy.unpacked(data, MAX_BYTES).decode("utf-8", "replace")
+        if _object(text) is None:
+            raise ValueError("it is not JSON")
+    return text
 
 
 def is_in_public_log(bundle: str) -> bool:

@@ -175,11 +175,34 @@ def of_bytes(data: bytes, shown: str) -> list[str]:
 
 
 def of_github(http: HttpClient, address: GitHubAddress, sha256: str) -> list[str]:
-    """The bundles that GitHub keeps of an index that a workflow attested. Raises :class:`FetchError`."""
+    """The bundles that GitHub keeps of an index that a workflow attested. Raises :class:`FetchError`, also when one of
+    them cannot be read: what it says is not known then."""
     api = Api(http, address)
     url = f"{api.root}/attestations/sha256:{sha256}?per_page={attestations.MAX_BUNDLES}"
     response, _ = api.get(url, "the attestation", may_be_missing=True)
-    return attestations.bundles_of_api(response)
+    if response is None:
+        return []
+    try:
+        return attestations.bundles_of_api(response, lambda stored: _stored(http, url, stored))
+    except ValueError as error:
+        shown = index_url.without_secrets(url)
+        raise FetchError(
+            f"{shown} answered with something unknown: {error}. Update Anvil, or try again later."
+        ) from None
+
+
+def _stored(http: HttpClient, api: str, url: str) -> str:
+    """The bundle in GitHub's storage at ``url``, which the answer of ``api`` names. It is requested like the target
+    of a redirect, and without the token: the address is signed."""
+    with http.anonymous() as anonymous, anonymous.get(anonymous.target(api, url)) as reply:
+        shown = index_url.without_secrets(reply.url)
+        if reply.status != 200:
+            raise FetchError(f"{shown} answered with status {reply.status}. Try again later.")
+        data = reply.body(attestations.MAX_BYTES)
+    try:
+        return attestations.stored_bundle(data)
+    except ValueError as error:
+        raise FetchError(f"The attestation at {shown} cannot be read, because {error}. Update Anvil.") from None
 
 
 def of_server(http: HttpClient, address: WebAddress | GitHubAddress, url: str, sha256: str) -> list[str]:

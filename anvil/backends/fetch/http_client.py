@@ -88,16 +88,18 @@ class Reply:
         if self._deadline.expired:  # a body without a length ends with its socket, as if complete
             raise Unreachable(f"{self.host} is too slow. Try again later.")
 
-    def text(self, limit: int | None = None) -> str:
-        """The body as text. Raises :class:`FetchError` when it has more bytes than ``limit``, by default
-        ``Limits.small``."""
-        limit = self._limits.small if limit is None else limit
+    def body(self, limit: int) -> bytes:
+        """The body. Raises :class:`FetchError` when it has more bytes than ``limit``."""
         body = bytearray()
         for chunk in self.chunks():
             body += chunk
             if len(body) > limit:
                 raise FetchError(f"{index_url.without_secrets(self.url)} is longer than {limit:,} bytes.")
-        return body.decode("utf-8", "replace")
+        return bytes(body)
+
+    def text(self, limit: int | None = None) -> str:
+        """The body as text, with at most ``limit`` bytes, by default ``Limits.small``. Raises as :meth:`body`."""
+        return self.body(self._limits.small if limit is None else limit).decode("utf-8", "replace")
 
 
 class HttpClient:
@@ -131,6 +133,19 @@ class HttpClient:
     def authorizes(self, url: str) -> bool:
         """Whether requests to this origin have credentials."""
         return origin(url) in self._authorization
+
+    def anonymous(self) -> HttpClient:
+        """A client without credentials, with the same limits and policy."""
+        return HttpClient(self.limits, policy=self._policy)
+
+    def target(self, before: str, url: str) -> str:
+        """An address that the answer of ``before`` names, judged as if that redirected to it. Raises
+        :class:`FetchError` for one that is not allowed."""
+        try:
+            origin(url)  # raises ValueError for an invalid address
+            return self._policy.redirect(before, url)
+        except ValueError:  # also UnicodeError, for invalid names
+            raise FetchError(f"{host_of(before)} names an invalid address. Tell its owner.") from None
 
     @contextlib.contextmanager
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[Reply]:

@@ -72,11 +72,46 @@ def test_bundles_of_a_file_are_one_object_or_one_in_each_line() -> None:
             attestations.bundles(text)
 
 
-def test_bundles_of_the_api_are_those_that_are_objects() -> None:
-    response = {"attestations": [{"bundle": {"a": 1}}, {"bundle": None, "bundle_url": "https://x"}, "?", {}]}
-    assert attestations.bundles_of_api(response) == ['{"a": 1}']
-    assert attestations.bundles_of_api({"attestations": "?"}) == attestations.bundles_of_api([]) == []
-    assert len(attestations.bundles_of_api({"attestations": [{"bundle": {}}] * 99})) == attestations.MAX_BUNDLES
+def test_bundles_of_the_api_are_in_its_answer_or_at_the_address_it_names() -> None:
+    asked: list[str] = []
+
+    def read(url: str) -> str:
+        asked.append(url)
+        return f'{{"at": "{url}"}}'
+
+    rows = [{"bundle": {"a": 1}, "bundle_url": "https://w"}, {"bundle": None, "bundle_url": "https://x"}]
+    found = attestations.bundles_of_api({"attestations": [*rows, {"bundle_url": "https://y"}]}, read)
+    assert found == ['{"a": 1}', '{"at": "https://x"}', '{"at": "https://y"}']
+    assert asked == ["https://x", "https://y"]
+    assert attestations.bundles_of_api({"attestations": []}, read) == []
+    many = {"attestations": [{"bundle_url": f"https://{number}"} for number in range(99)]}
+    assert len(attestations.bundles_of_api(many, read)) == attestations.MAX_BUNDLES == len(asked) - 2
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"attestations": "?"},
+        {},
+        [],
+        "?",
+        *({"attestations": [{"bundle": {}}, row]} for row in ("?", None, {}, {"bundle": None, "bundle_url": None})),
+        *({"attestations": [{"bundle": "?", "bundle_url": url}]} for url in ("", 7, ["https://x"])),
+    ],
+)
+def test_an_answer_of_the_api_that_cannot_be_read_does_not_mean_that_there_is_none(response: Any) -> None:
+    with pytest.raises(ValueError, match=r"no list of attestations|neither a bundle nor its address"):
+        attestations.bundles_of_api(response, lambda url: "{}")
+
+
+def test_a_stored_bundle_is_json_plain_or_packed() -> None:
+    text = '{"a": "' + "ä" * 20 + '"}'
+    data = text.encode()
+    packed = bytes([len(data), len(data) - 1 << 2]) + data
+    assert attestations.stored_bundle(data) == attestations.stored_bundle(packed) == text
+    for broken in (b"", b"<html>", b"[]", b"\x02\x04[]", packed[:-1], b"{" * 2_000, b"\xc1\x84\x3d" + data):
+        with pytest.raises(ValueError):
+            attestations.stored_bundle(broken)
 
 
 @pytest.mark.parametrize(

@@ -315,6 +315,105 @@ def test_github_without_an_attestation(
     assert "limits the number of requests" in " ".join(get(source).notes)
 
 
+# --- GitHub's storage of bundles ---------------------------------------------------------------------------------
+
+STORED = "/attestations/1/2.json.sn"
+
+
+def stores(github: GitHub, index: Path, answer: Answer, url: object = None) -> None:
+    """GitHub's API names the address of a bundle instead of the bundle, as it does since July 2026."""
+    path = f"{github.root}/attestations/sha256:{verified_cache.sha256(index)}"
+    url = f"{github.storage.url}{STORED}?sig=SIGNED" if url is None else url
+    github.api.json(path, {"attestations": [{"repository_id": 1, "bundle_url": url, "bundle": None}]})
+    github.storage.answers[STORED] = answer
+    github.api.answers[STORED] = answer
+
+
+def snapped(text: str) -> bytes:
+    """A block of Snappy, with literals only."""
+    data = text.encode()
+    length = bytes((len(data) >> 7 * step) & 0x7F | (0x80 if step < 4 else 0) for step in range(5))
+    return length + b"\xf8" + (len(data) - 1).to_bytes(3, "little") + data
+
+
+@pytest.fixture
+def source(github: GitHub, indexes: list[Path]) -> str:
+    github.release("v1", {"index.db": indexes[0].read_bytes()})
+    return "github:owner/repo#release:v1"
+
+
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_a_bundle_in_the_storage_of_github(
+    is_packed: bool,
+    source: str,
+    github: GitHub,
+    indexes: list[Path],
+    sigstore: Sigstore,
+    get: Callable[..., FetchResult],
+) -> None:
+    text = json.dumps(sigstore.bundle(indexes[0].read_bytes(), "owner/repo"))
+    stores(github, indexes[0], Answer(snapped(text) if is_packed else text.encode()))
+    found = get(source, required=True)
+    assert found.attestation is not None and found.attestation.repository == "owner/repo" and found.notes == ()
+    (request,) = github.storage.asked(STORED)
+    assert request.path.endswith("?sig=SIGNED") and "Authorization" not in request.headers
+
+
+def test_the_token_does_not_go_to_a_bundle_at_the_api_itself(
+    source: str, github: GitHub, indexes: list[Path], sigstore: Sigstore, get: Callable[..., FetchResult]
+) -> None:
+    text = json.dumps(sigstore.bundle(indexes[0].read_bytes(), "owner/repo"))
+    stores(github, indexes[0], Answer(snapped(text)), github.api.url + STORED)
+    assert get(source, required=True).attestation is not None
+    (request,) = github.api.asked(STORED)
+    assert "Authorization" not in request.headers
+
+
+def test_a_stored_bundle_of_another_repository_is_refused(
+    source: str, github: GitHub, indexes: list[Path], sigstore: Sigstore, get: Callable[..., FetchResult]
+) -> None:
+    text = json.dumps(sigstore.bundle(indexes[0].read_bytes(), "owner/other"))
+    stores(github, indexes[0], Answer(snapped(text)))
+    with pytest.raises(NotAttested, match="built by owner/other, not by owner/repo"):
+        get(source, required=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "url", "reason"),
+    [
+        (Answer(b"", 403), None, "answered with status 403"),
+        (Answer(b"", 404), None, "answered with status 404"),
+        (Answer(b"", 503), None, "status 503"),
+        (Answer(b"<html>"), None, "cannot be read, because "),
+        (Answer(snapped("[]")), None, "cannot be read, because it is not JSON"),
+        (Answer(b"\xff\x06\x00\x00sNaPpY"), None, "cannot be read, because "),
+        (Answer(b"\xff\xff\xff\xff\x0f\x00x"), None, "4,294,967,295 bytes unpacked"),
+        (Answer(b"\x01" * (MAX_BYTES + 1)), None, f"is longer than {MAX_BYTES:,} bytes"),
+        (Answer(b""), "", "neither a bundle nor its address"),
+        (Answer(b""), 7, "neither a bundle nor its address"),
+        (Answer(b""), "http://example.com/x", "leads to plain http"),
+        (Answer(b""), "https://[", "names an invalid address"),
+        (Answer(b""), "https://a:b/", "names an invalid address"),
+        (Answer(b""), "file:///etc/passwd", "which is not followed"),
+    ],
+)
+def test_a_stored_bundle_that_cannot_be_read_is_not_none(
+    answer: Answer,
+    url: object,
+    reason: str,
+    source: str,
+    github: GitHub,
+    indexes: list[Path],
+    get: Callable[..., FetchResult],
+) -> None:
+    stores(github, indexes[0], answer, url)
+    (note,) = [note for note in get(source).notes if "ttestation" in note]
+    assert note.startswith("Its attestation cannot be fetched: ") and reason in note
+    with pytest.raises(FetchError) as caught:
+        get(source, required=True)
+    assert "SIGNED" not in f"{note} {caught.value}" and "has no attestation" not in str(caught.value)
+
+
 def test_a_path_has_its_attestation_beside_it(
     tmp_path: Path, indexes: list[Path], sigstore: Sigstore, get: Callable[..., FetchResult]
 ) -> None:
