@@ -39,9 +39,12 @@ def repository(folder: Path, files: Mapping[str, str | bytes], tag: str = "v1.0.
 
 
 @contextmanager
-def git_server(root: Path, password: str | None = None, sent: list[int] | None = None) -> Iterator[str]:
+def git_server(
+    root: Path, password: str | None = None, sent: list[int] | None = None, refuses: int | None = None
+) -> Iterator[str]:
     """The repositories below ``root``, over smart HTTP by git's own CGI program; the address. ``password``: of the user
-    ``reader``, without which the server answers 401. ``sent`` gets the bytes of each answer."""
+    ``reader``, without which the server answers 401. ``sent`` gets the bytes of each answer. ``refuses``: the status of
+    each answer but that to git's first question, what the server can do."""
     program = Path(repositories.run(root, "--exec-path"), "git-http-backend")
     expected = None
     if password is not None:
@@ -79,6 +82,11 @@ def git_server(root: Path, password: str | None = None, sent: list[int] | None =
                 "REMOTE_ADDR": "127.0.0.1",
             }
             done = subprocess.run([program], input=body, capture_output=True, env=environment, check=False)
+            if refuses is not None and self.command == "POST":
+                self.send_response(refuses)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             head, _, data = done.stdout.partition(b"\r\n\r\n")
             if sent is not None:
                 sent.append(len(done.stdout))

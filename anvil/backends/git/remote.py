@@ -32,6 +32,16 @@ MAX_TAGS = 200_000
 _TAG_LINE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\trefs/tags/([^\x00-\x20\x7f]+?)(\^\{\})?")
 _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """Variables of a hook that would lead git to another repository."""
+_NO_SPACE = ("no space left", "disk quota exceeded")
+_NEEDS_CREDENTIALS = (
+    "authentication failed",
+    "could not read username",
+    "could not read password",
+    "permission denied",
+    "returned error: 401",
+    "http 401",
+)
+_REFUSED = ("returned error: 403", "http 403")
 _UNREACHABLE = (
     "could not resolve host",
     "failed to connect",
@@ -41,7 +51,8 @@ _UNREACHABLE = (
     "network is unreachable",
 )
 _BROKEN_OFF = ("early eof", "transfer closed", "hung up", "rpc failed", "returned error: 5", "returned error: 429")
-"""Words of git's messages, in the order in which they are looked for: a failed connection is also one that hung up."""
+"""Words of git's messages, in the order in which they are looked for: after a full disk or a refusal git also says that
+the server hung up, and a failed connection is also one that hung up."""
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -223,12 +234,23 @@ class RemoteRepository:
     def _error(self, text: str) -> FetchError:
         """What git's message means. It may contain the URL, so it is not passed on as it is."""
         lowered = text.lower()
+        here = "\n".join(line for line in lowered.splitlines() if not line.startswith("remote:"))
+        if any(sign in here for sign in _NO_SPACE):
+            return FetchError(
+                f"The disk is full: git cannot write to {self.folder.parent}, where it keeps what it fetches from "
+                f"{self.shown}. Free some space, or set TMPDIR to a folder on another disk."
+            )
+        if any(sign in here for sign in _NEEDS_CREDENTIALS):
+            return FetchError(f"{self.shown} needs credentials. Give them to git (git credential, or an SSH key).")
+        if any(sign in here for sign in _REFUSED):
+            return FetchError(
+                f"{self.shown} refuses access (status 403). Give git credentials that may read it (git credential, or "
+                "an SSH key), and check that no proxy forbids it."
+            )
         if any(sign in lowered for sign in _UNREACHABLE):
             return Unreachable(f"{self.shown} cannot be reached. Check the network.")
         if any(sign in lowered for sign in _BROKEN_OFF):
             return Unreachable(f"{self.shown} broke off, or has an error. Try again later.")
-        if "authentication failed" in lowered or "could not read username" in lowered or "permission denied" in lowered:
-            return FetchError(f"{self.shown} needs credentials. Give them to git (git credential, or an SSH key).")
         if "not allowed" in lowered and "transport" in lowered:
             allowed = self._protocols.replace(":", ", ")
             return FetchError(f"{self.shown} cannot be used: the protocols that are allowed are {allowed}.")

@@ -112,6 +112,38 @@ def test_a_connection_that_fails_is_no_wrong_address(
             there.tags()
 
 
+def test_a_refusal_is_no_failure_of_the_server(upstream: Path) -> None:
+    """git says of both that the RPC failed, and that the server hung up."""
+    for status, message in ((401, "needs credentials"), (403, r"refuses access \(status 403\)")):
+        with (
+            git_server(upstream.parent, refuses=status) as git,
+            RemoteRepository(f"{git}/lib/.git", ["http"]) as there,
+            pytest.raises(FetchError, match=message) as told,
+        ):
+            there.tags()
+        assert not isinstance(told.value, Unreachable)
+    with serving() as server:
+        server.answers["/x/info/refs"] = Answer(b"", 403)
+        with RemoteRepository(f"{server.url}/x", ["http"]) as there, pytest.raises(FetchError, match="refuses access"):
+            there.tags()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the program is a shell script")
+@pytest.mark.parametrize("prefix", ["", "remote: "])
+def test_a_full_disk_is_said_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prefix: str) -> None:
+    script = tmp_path / "ssh"
+    told = f"{prefix}fatal: write error: No space left on device\nfatal: early EOF\n"
+    script.write_text(f"#!/bin/sh\nprintf '{told}' >&2\nexit 128\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(script))
+    with RemoteRepository("ssh://127.0.0.1/x", ["ssh"]) as there, pytest.raises(FetchError) as error:
+        there.tags()
+    is_here = not prefix
+    assert isinstance(error.value, Unreachable) is not is_here
+    assert ("The disk is full: git cannot write to" in str(error.value)) is is_here
+    assert ("or set TMPDIR" in str(error.value)) is is_here
+
+
 def test_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(FetchError, match="The program git is needed"):
