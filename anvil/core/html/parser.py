@@ -31,14 +31,24 @@ _DECLARED_BYTES = 4096
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _STEPS = {b"": 1, b"/": -1}
 _NAME_END = rb"(?![a-z0-9:-])"  # this and the patterns below are for HTML in lower case
-_RAW = re.compile(
-    rb"<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style|textarea|title|xmp)%b.*?(?:</\1%b|\Z)" % (_NAME_END, _NAME_END), re.S
+_SPACE = rb"\t\n\f\r "
+_ATTRIBUTES = rb"""(?:[%b/]+|[^%b/>][^%b/>=]*(?:[%b]*=[%b]*(?:"[^"]*"?|'[^']*'?|[^%b>"'][^%b>]*)?)?)*>?""" % (
+    (_SPACE,) * 7
 )
-"""Comments, and elements whose content is text."""
-_FOREIGN = re.compile(rb"<(?:svg|math)" + _NAME_END)
-"""The begin of a drawing or a formula. Elements in it that are raw elsewhere have elements."""
+"""The rest of a tag after its name, as browsers read it. It matches whatever comes, so that it is never tried again."""
+_RAW_NAME = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[%b/>])" % _SPACE
+_MARKUP = re.compile(
+    rb"(?P<comment><!--)(?:-?>|.*?(?:--!?>|\Z))"
+    rb"|<(?=%b)(?P<raw>[a-z]+)%b.*?(?:</(?P=raw)(?=[%b/>])%b|\Z)"
+    rb"|(?:<(?:(?!%b)/?[a-z][^%b/>]*%b|(?:[!?](?!--)|/(?![a-z]))[^>]*>?)[^<]*){1,500}"
+    % (_RAW_NAME, _ATTRIBUTES, _SPACE, _ATTRIBUTES, _RAW_NAME, _SPACE, _ATTRIBUTES),
+    re.S,
+)
+"""Comments; elements whose content is text; other tags, in which neither begins."""
+_DOUBT = re.compile(rb"<(?:(?:svg|math)%b|!\[cdata\[)" % _NAME_END)
+"""The begin of a drawing or a formula, in which elements that are raw elsewhere have elements, or of text in it."""
 _MAX_HIDDEN = 1_000
-"""Tags in raw elements after the begin of the first drawing that may be taken for text."""
+"""Tags after the first doubt that may be taken for text."""
 _DEEP = re.compile(
     rb"<(?!/?(?:area|b(?:ase|r|ody)|c(?:ol(?:group)?|aption)|d[dt]|embed|h(?:r|tml|ead)|i(?:mg|nput)|li(?:nk)?|meta|"
     rb"opt(?:ion|group)|p(?:aram)?|r(?:b|p|tc?)|source|t(?:rack|[rdh]|body|head|foot)|wbr)%b)(/?)[a-z]" % _NAME_END
@@ -97,20 +107,25 @@ def _depth(data: bytes, tag: re.Pattern[bytes]) -> int:
 
 
 def _without_raw(data: bytes) -> bytes:
-    """HTML without comments and elements whose content is text. In a drawing those have elements, so there a page may
-    have few tags in them; the others are kept."""
-    foreign = _FOREIGN.search(data)
-    start = len(data) if foreign is None else foreign.start()
+    """HTML without comments and without elements whose content is text. Where that may have elements in truth, a page
+    may have few tags in it; the others are kept."""
+    doubt = _DOUBT.search(data)
+    start = len(data) if doubt is None else doubt.start()
     hidden = 0
 
-    def kept(raw: re.Match[bytes]) -> bytes:
-        nonlocal hidden
-        if raw[1] is None or raw.start() < start:
+    def kept(markup: re.Match[bytes]) -> bytes:
+        nonlocal start, hidden
+        whole, comment, raw = markup.group(0, "comment", "raw")
+        if comment is None and raw is None:
+            return whole
+        if raw == b"script" and b"<!--" in whole and b"<script" in whole[1:]:
+            start = min(start, markup.start())  # it may go on behind its end tag
+        if markup.start() < start:
             return b""
-        hidden += raw[0].count(b"<") - 2
-        return b"" if hidden <= _MAX_HIDDEN else raw[0]
+        hidden += max(0, whole.count(b"<") - 2)
+        return b"" if hidden <= _MAX_HIDDEN else whole
 
-    return _RAW.sub(kept, data)
+    return _MARKUP.sub(kept, data)
 
 
 def _without_empty(data: bytes) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from anvil.core.html import parser
@@ -47,8 +49,63 @@ def test_a_page_that_is_too_deep_is_refused(html: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "start",
+    [
+        '<p title="<!--">',
+        "<p title='<script>'>",
+        "<p title=<!-->",
+        "<p <!-- >",
+        '<p a=b"c d="<!--">',
+        '<p ="x" y="<!--">',
+        '<p a= "b"c="<!--">',
+        '</p title="<title>">',
+        '<title a="</title>"></title b="<!--">',
+        "<?x <!-- ?>",
+        "<!doctype <!-- >",
+        "</ <!-- >",
+        "<script_>",
+        "<script></script_<!--</script>",
+        "<script><!--<script></script><!--</script></script>",
+        "<iframe><!--</iframe>",
+        "<noframes><title></noframes>",
+        "<svg><![CDATA[><!--]]>",
+        "<svg><title><p a='</title>' b='<!--'>",
+    ],
+)
+def test_nothing_hides_the_depth_of_what_follows(start: str) -> None:
+    tree = parser.parse(f"{start}{'<div>' * 2_000}<i>")
+    assert parser.first(tree, "div > " * 1_500 + "i") is not None  # they are elements
+    with pytest.raises(parser.Unreadable, match="more than 1,000 elements inside each other"):
+        parser.parse(start + "<div>" * 30_000)
+
+
+def test_any_mixture_of_marks_is_as_deep_as_the_tree() -> None:
+    marks = [*"<>='\"/ a", "<!--", "-->", "--!>", "<!", "<?x ", "</", "<p ", '<p a="', "<p a='", "<p a=b", "</p b='"]
+    marks += ["<![CDATA[", "]]>", "<svg>", "</svg>", "<select>", "</select>", "<table>", "<template>", "<noscript>"]
+    for name in ("script", "style", "title", "textarea", "xmp", "iframe", "noframes"):
+        marks += [f"<{name}>", f"</{name}>", f"<{name} a='", f"</{name} "]
+    chosen = random.Random(7)
+    deep = 0
+    for _ in range(300):
+        start = "".join(chosen.choice(marks) for _ in range(chosen.randint(1, 9)))
+        element: parser.Element | None = parser.first(parser.parse(f"{start}{'<div>' * 1_200}<i>"), "i")
+        depth = 0
+        while element is not None:
+            depth, element = depth + 1, element.parent
+        if depth > 1_100:
+            deep += 1
+            with pytest.raises(parser.Unreadable):
+                parser.parse(start + "<div>" * 30_000)
+    assert deep > 50
+
+
+@pytest.mark.parametrize(
     "html",
     [
+        '<p title="<!--">a</p>' * 30_000,
+        "<p>it's 1 < 2</p>" * 30_000,
+        '<p title="<!--">' + "<script>" + "<div>" * 300_000 + "</script>",
+        "<select></select>" + "<!-- <b> --><script>'<div>'</script>" * 10_000,
         "<p>a" * 300_000,
         "<ul>" + "<li>a" * 100_000,
         "<br>" * 300_000,
@@ -58,7 +115,7 @@ def test_a_page_that_is_too_deep_is_refused(html: str) -> None:
         "<svg><path d='x'/></svg>" * 20_000,
         "<svg>" + "<g><title>n</title><polygon points='1,2'/><text>x</text></g>" * 10_000 + "</svg>",
     ],
-    ids=range(8),
+    ids=range(12),
 )
 def test_a_long_page_is_not_deep(html: str) -> None:
     assert parser.parse(html).body is not None
