@@ -119,7 +119,7 @@ class Examiner:
                 raise
             return Examined(None, (f"Its attestation cannot be fetched: {error}",))
         if self._cache is not None:
-            self._cache.note(_name(sha256, rule.trusted_root), json.dumps(asdict(found), sort_keys=True))
+            self._cache.note(note_of(sha256, rule.trusted_root), json.dumps(asdict(found), sort_keys=True))
         return Examined(found)
 
     def _chosen(self, found: Sequence[Attestation]) -> Attestation:
@@ -131,7 +131,7 @@ class Examiner:
 
 def recalled(cache: Cache, sha256: str, builder: str | None, trusted_root: str | None) -> Attestation | None:
     """Who built an index, if its attestation was verified before with the same trusted root, and it is ``builder``."""
-    text = cache.held_by(_name(sha256, trusted_root))
+    text = cache.held_by(note_of(sha256, trusted_root))
     try:
         found = Attestation(**json.loads(text)) if text else None
     except (ValueError, TypeError):
@@ -139,8 +139,8 @@ def recalled(cache: Cache, sha256: str, builder: str | None, trusted_root: str |
     return found if found is not None and attestations.is_by(found, builder) else None
 
 
-def _name(sha256: str, trusted_root: str | None) -> str:
-    """The key in the cache."""
+def note_of(sha256: str, trusted_root: str | None) -> str:
+    """The name of the note in the cache that says who built an index."""
     return f"attestation {sha256} {trusted_root or ''}"
 
 

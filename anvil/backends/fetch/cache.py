@@ -15,9 +15,10 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -31,6 +32,8 @@ MAX_ENTRIES = 12
 """Limit for objects and for sources. The least recently used ones are removed first."""
 MIN_AGE_S = 24 * 3600.0
 """Time since the last use before anything is removed."""
+_OWN = re.compile(r"[0-9a-f]{64}\.db|[0-9a-f]{64}|[0-9a-f]{32}")
+"""The names of an object, of a note, and of a source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,17 @@ class Cache:
     def note(self, name: str, sha256: str) -> None:
         """Store which index is in an archive or an asset. Their content never changes."""
         _written(self.folder / "names" / _hashed(name), sha256)
+
+    def keep_only(self, objects: Collection[str], names: Collection[str]) -> None:
+        """Remove all indexes but those with these SHA-256, all notes but these, and the sources. What the cache did not
+        write is left alone."""
+        wanted = {f"{each}.db" for each in objects} | {_hashed(each) for each in names}
+        for name in ("objects", "names", "sources"):
+            folder = self.folder / name
+            is_here = folder.is_dir() and not folder.is_symlink()  # a link may lead to another cache
+            for entry in list(os.scandir(folder)) if is_here else []:
+                if entry.name not in wanted and _OWN.fullmatch(entry.name):
+                    shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
 
     def prune(self) -> None:
         """Remove entries over the limit that were not used lately."""

@@ -40,10 +40,10 @@ MAX_WARNINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The options of ``anvil ci``. ``keep``: the folder that is kept between runs. ``kept_key``: the cache key from
-    which it was restored. ``mark_stale``: whether stale pages get a warning. ``tests``: a file of questions; ``true``
-    for the nearest ``anvil-tests.toml``. ``fail_level``: the lowest level of finding that fails; None for that of the
-    configuration. ``site``: the folder of a built site."""
+    """The options of ``anvil ci``. ``keep``: the folder that is kept between runs, of the index or of dependencies'
+    documentation. ``kept_key``: the cache key from which it was restored. ``mark_stale``: whether stale pages get a
+    warning. ``tests``: a file of questions; ``true`` for the nearest ``anvil-tests.toml``. ``fail_level``: the lowest
+    level of finding that fails; None for that of the configuration. ``site``: the folder of a built site."""
 
     docs: str | None = None
     index: str | None = None
@@ -63,13 +63,13 @@ def plan(order: Order, host: Host, environment: Mapping[str, str]) -> dict[str, 
     """The folder in which to keep the index between runs, and the prefixes of its cache key; and the same for the
     documentation of dependencies."""
     with _opened(order, host) as opened:
-        folder = Path(environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / f"anvil-index-{_place(opened, order)}"
+        temporary = Path(environment.get("RUNNER_TEMP") or tempfile.gettempdir())
         prefix = _cache_prefix(opened, order)
         values = {
-            "keep": order.keep or str(folder),
+            "keep": order.keep or str(temporary / f"anvil-index-{_place(opened, order)}"),
             "cache-prefix": prefix,
             "cache-branch": prefix + _branch(_base_branch(environment) or _own_branch(environment)),
-            **_deps_cache(opened.base),
+            **_deps_cache(opened.base, temporary),
         }
     host.output(values)
     return values
@@ -238,6 +238,9 @@ def lint(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
 def deps(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     """Fetch or build the documentation that ``anvil.lock`` names, with an error for each entry that fails.
 
+    The folder that is kept between runs gets what the lock names, and nothing else. It is a copy, because the cache of
+    the machine's user may serve several jobs and projects. If something fails, the folder stays as it is.
+
     Returns whether all of it is there, and numbers. Raises :class:`ConfigError` without ``anvil.lock``.
     """
     from anvil.backends.config_files import load_config
@@ -245,7 +248,15 @@ def deps(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     from anvil.services.dependencies import docs_cache, syncing
 
     config, base = load_config(order.config)
-    reports = syncing.sync(config, base, docs_cache.cache(), _Lines(host))
+    entries, cache = syncing.read_entries(base), docs_cache.cache()
+    kept = docs_cache.kept(Path(order.keep)) if order.keep else None
+    if kept is not None:
+        docs_cache.copy(kept, cache, entries, config.fetch, base)
+    reports = syncing.sync(config, base, cache, _Lines(host))
+    is_complete = all(report.problem is None for report in reports)
+    if kept is not None and is_complete:
+        docs_cache.copy(cache, kept, entries, config.fetch, base)
+        docs_cache.keep_only(kept, entries, config.fetch, base)
     for report in reports:
         if report.problem is not None:
             host.annotate("error", report.problem, _shown(base / LOCK_NAME))
@@ -255,7 +266,7 @@ def deps(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     }
     host.output(values)
     host.summarize(summary.dependencies(reports))
-    return all(report.problem is None for report in reports), values
+    return is_complete, values
 
 
 # --- the base of a pull request ----------------------------------------------------------------------------------
@@ -352,16 +363,16 @@ def _cache_prefix(opened: Anvil, order: Order) -> str:
     return f"anvil-{FORMAT_VERSION}-{opened.provider.digest[:12]}-{_place(opened, order)}-"
 
 
-def _deps_cache(base: Path) -> dict[str, str]:
-    """The folder of dependencies' documentation, and its cache key. Files are named by their content: those of an
-    earlier ``anvil.lock`` are of use."""
+def _deps_cache(base: Path, temporary: Path) -> dict[str, str]:
+    """The folder in which to keep dependencies' documentation between runs, and its cache key. Files are named by their
+    content: those of an earlier ``anvil.lock`` are of use."""
     from anvil.core.dependencies.anvil_lock import LOCK_NAME
-    from anvil.services.dependencies import docs_cache
 
     lock = base / LOCK_NAME
     name = hashlib.sha256(lock.read_bytes()).hexdigest()[:16] if lock.is_file() else "none"
+    place = hashlib.sha256(_shown(lock).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return {
-        "deps-folder": str(docs_cache.cache().folder),
+        "deps-folder": str(temporary / f"anvil-deps-{place}"),
         "deps-key": f"{DEPS_PREFIX}{name}",
         "deps-prefix": DEPS_PREFIX,
     }

@@ -33,7 +33,8 @@ from anvil.models.lint import LEVELS, Level
     "--keep",
     metavar="FOLDER",
     help="A folder that is kept between runs. The last index is read from it. The new one is written there as "
-    "index.db, with its manifest index.json.",
+    "index.db, with its manifest index.json. With deps: documentation that anvil.lock names is read from it, "
+    "and kept there. What the lock does not name is removed.",
 )
 @click.option(
     "--mark-stale",

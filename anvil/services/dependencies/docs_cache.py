@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from anvil._version import __version__
@@ -18,7 +22,7 @@ from anvil.backends.store import verified_cache, verify
 from anvil.core.canonical_json import canonical
 from anvil.core.config.schema import FetchOptions
 from anvil.core.dependencies import anvil_lock
-from anvil.errors import ArtifactError, ConfigError
+from anvil.errors import ArtifactError, BuildError, ConfigError
 from anvil.models.dependencies import LockedDocs
 
 MAX_ENTRIES = 1000
@@ -28,6 +32,61 @@ MAX_ENTRIES = 1000
 def cache(folder: Path | None = None) -> Cache:
     """The cache in ``folder``, by default in the user's cache folder."""
     return Cache(folder or user_dirs.cache() / "deps", MAX_ENTRIES)
+
+
+def kept(folder: Path) -> Cache:
+    """The cache in a folder that a CI job keeps between runs. Raises :class:`ConfigError` for one in the user's own
+    cache: what one lock does not name is removed from it."""
+    own = user_dirs.cache()
+    if folder.resolve().is_relative_to(own.resolve()):
+        raise ConfigError(f"{folder} is in {own}, which other projects share. Name another folder with --keep.")
+    return cache(folder)
+
+
+def copy(source: Cache, target: Cache, entries: Iterable[LockedDocs], options: FetchOptions, base: Path) -> None:
+    """Copy the indexes of entries from one cache to another which lacks them, and the notes about them.
+
+    Raises :class:`BuildError` when the other cannot be written.
+    """
+    with _writing(target):
+        for entry in entries:
+            path = find(source, entry)
+            if path is None:
+                continue
+            if find(target, entry) is None:
+                target.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with tempfile.TemporaryDirectory(prefix="new-", dir=target.folder) as folder:
+                    keep(target, Path(shutil.copyfile(path, Path(folder, "index.db"))), entry)
+            for name in _attestations([entry], options, base):
+                note = source.held_by(name)
+                if note is not None and target.held_by(name) is None:
+                    target.note(name, note)
+
+
+def keep_only(cache: Cache, entries: Sequence[LockedDocs], options: FetchOptions, base: Path) -> None:
+    """Remove from a cache all that these entries do not use. Raises :class:`BuildError` when that fails."""
+    paths = [find(cache, entry) for entry in entries]
+    notes = {*map(name, entries), *_attestations(entries, options, base)}
+    with _writing(cache):
+        cache.keep_only({path.stem for path in paths if path is not None}, notes)
+
+
+@contextmanager
+def _writing(cache: Cache) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BuildError(f"{cache.folder} cannot be written ({error.strerror}).") from error
+
+
+def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Path) -> list[str]:
+    """The names of the notes that say who built the indexes of entries, where that is demanded."""
+    if not options.require_attestation:
+        return []
+    from anvil.backends.fetch import attestations
+
+    root = attestations.rule_of(options, base).trusted_root
+    return [attestations.note_of(entry.sha256, root) for entry in entries if entry.attested_by is not None]
 
 
 def find(cache: Cache, entry: LockedDocs) -> Path | None:

@@ -316,6 +316,16 @@ def test_the_documentation_of_dependencies_is_synced_and_cached(
     done = job(**settings).use(ROOT, **order)
     assert done.succeeded and [done.steps[name] for name in DEPS] == ["success", "success", "skipped"], done.log
 
+    upstream = repository(tmp_path / "gone", {"docs/index.md": "# Beacons\n\nNew in two.\n"}, "v2.0.0")
+    in_process.program("deps", "add", "pypi:beacon==2.0.0", "--repository", upstream.as_uri(), cwd=checkout)
+    in_process.program("deps", "remove", "beacon==1.0.0", cwd=checkout)
+    commit(checkout, "version two", at=1_700_000_150)
+    done = job(**settings).use(ROOT, **order)
+    assert done.succeeded and [done.steps[name] for name in DEPS] == ["success"] * 3, done.log
+    saved = list((tmp_path / "services/caches").glob("anvil-deps-*"))
+    assert [len(list(each.rglob("objects/*.db"))) for each in saved] == [1, 1]  # not those of the other lock
+    upstream.rename(tmp_path / "gone again")
+
     shutil.rmtree(tmp_path / "user's cache")
     lost = job(**settings).use(ROOT, **order, cache="false")
     assert not lost.succeeded and [lost.steps[name] for name in DEPS] == ["skipped", "failure", "skipped"]

@@ -168,6 +168,17 @@ def test_a_locked_index_whose_attestation_was_not_verified_does_not_answer(
     assert printed("search", "beacon", cwd=project)["results"]
 
 
+def test_a_kept_folder_remembers_that_an_attestation_was_verified(project: Path, site: Server, tmp_path: Path) -> None:
+    require(project)
+    program("deps", "add", "beacon", cwd=project)
+    keep = ("ci", "deps", "--keep", tmp_path / "kept")
+    program(*keep, cwd=project)
+    forget_cache(tmp_path)
+    site.stop()
+    assert "dependencies-fetched: 0" in program(*keep, cwd=project).stdout
+    assert printed("search", "beacon", cwd=project)["results"]
+
+
 @pytest.mark.parametrize("value", ['"a/b/c"', '"https://github.com/a/b"', "7", '""'])
 def test_a_lock_with_another_value_is_damaged(project: Path, site: Server, value: str) -> None:
     program("deps", "add", "beacon", cwd=project)
