@@ -32,10 +32,11 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 _STEPS = {b"": 1, b"/": -1}
 _NAME_END = rb"(?![a-z0-9:-])"  # this and the patterns below are for HTML in lower case
 _SPACE = rb"\t\n\f\r "
-_ATTRIBUTES = rb"""(?:[%b/]+|[^%b/>][^%b/>=]*(?:[%b]*=[%b]*(?:"[^"]*"?|'[^']*'?|[^%b>"'][^%b>]*)?)?)*>?""" % (
+_ATTRIBUTES = rb"""(?:([%b/]+)|[^%b/>][^%b/>=]*(?:[%b]*=[%b]*(?:"[^"]*"?|'[^']*'?|[^%b>"'][^%b>]*)?)?)*>?""" % (
     (_SPACE,) * 7
 )
-"""The rest of a tag after its name, as browsers read it. It matches whatever comes, so that it is never tried again."""
+"""The rest of a tag after its name, as browsers read it. It matches whatever comes, so that it is never tried again.
+The group is the last gap: a ``/`` elsewhere is part of a value."""
 _RAW_NAME = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[%b/>])" % _SPACE
 _MARKUP = re.compile(
     rb"(?P<comment><!--)(?:-?>|.*?(?:--!?>|\Z))"
@@ -57,11 +58,11 @@ _DEEP = re.compile(
 grouped by their first letters because all of them are tried at each tag."""
 _FORMATS = re.compile(rb"<(/?)(?:a|b(?:ig)?|code|em|font|i|nobr|s(?:mall|trike|trong)?|tt|u)" + _NAME_END)
 _DRAWN = re.compile(
-    rb"<(/?)(svg|g|path|circle|rect|line|polyline|polygon|ellipse|use|stop|image|text|tspan|defs|lineargradient|"
-    rb"radialgradient|clippath|mask|marker|symbol|pattern|animate)" + _NAME_END + rb"""[^<>"']*"""
-    rb"""(?:"[^"<>]*"[^<>"']*|'[^'<>]*'[^<>"']*)*>|</?[a-z]"""
+    rb"<(?:(?:(/?)(svg|g|path|circle|rect|line|polyline|polygon|ellipse|use|stop|image|text|tspan|defs|lineargradient|"
+    rb"radialgradient|clippath|mask|marker|symbol|pattern|animate)(?=[%b/>])|/?[a-z][^%b/>]*)%b|"
+    rb"(?:[!?]|/(?![a-z]))[^>]*>?)" % (_SPACE, _SPACE, _ATTRIBUTES)
 )
-"""Tags in a drawing, and the begin of other tags."""
+"""Tags in a drawing, and other tags."""
 
 
 class Unreadable(ValueError):
@@ -134,12 +135,13 @@ def _without_empty(data: bytes) -> bytes:
 
     def kept(tag: re.Match[bytes]) -> bytes:
         nonlocal inside
+        is_empty = tag[0].endswith(b"/>") and tag.end(3) == tag.end() - 1
         if tag[2] is None:  # it may end the drawing
             inside = 0
         elif tag[2] == b"svg":
-            if not tag[0].endswith(b"/>"):
+            if not is_empty:
                 inside = max(0, inside + (-1 if tag[1] else 1))
-        elif inside and tag[0].endswith(b"/>"):
+        elif inside and is_empty:
             return b""
         return tag[0]
 

@@ -40,8 +40,11 @@ def test_bytes_are_decoded_as_browsers_do(data: bytes, text: str) -> None:
         "<svg><div>" + "<path/>" * 100_000,
         "<path/>" * 100_000,
         "<svg>" + "<g a='/>'>" * 100_000,
+        "<svg>" + "<path a=/>" * 100_000,
+        "<p a='<svg>'>" + "<path/>" * 100_000,
+        "<svg>" + "<g a=b'/>" * 100_000,
     ],
-    ids=range(10),
+    ids=range(13),
 )
 def test_a_page_that_is_too_deep_is_refused(html: str) -> None:
     with pytest.raises(parser.Unreadable, match=r"more than .* elements .*inside each other"):
@@ -113,9 +116,10 @@ def test_any_mixture_of_marks_is_as_deep_as_the_tree() -> None:
         "<!--" + "<div>" * 300_000,
         "<div></div>" * 100_000,
         "<svg><path d='x'/></svg>" * 20_000,
+        "<svg a=b>" + "<path a = 'x' b=\"/\"c d / /><stop/>" * 50_000,
         "<svg>" + "<g><title>n</title><polygon points='1,2'/><text>x</text></g>" * 10_000 + "</svg>",
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_a_long_page_is_not_deep(html: str) -> None:
     assert parser.parse(html).body is not None
