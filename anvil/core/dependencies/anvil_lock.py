@@ -118,6 +118,10 @@ def _entry(row: Any, number: int) -> LockedDocs:
             raise ValueError(f"{key!r} of entry {number} is missing or wrong")
     if values["source"] == "repository" and None in (values["tag"], values["commit"], values["folder"]):
         raise ValueError(f"entry {number} has no tag, no commit or no folder, which a repository needs")
+    if values["source"] == "repository" and values["anvil_version"] is None:
+        raise ValueError(f"entry {number} has no anvil_version, which a repository needs: its index is built here")
+    if values["source"] in ("site", "release") and values["anvil_version"] is not None:
+        raise ValueError(f"entry {number} has an anvil_version, but an index of a {values['source']} is not built here")
     named = row.get("named", [])
     if not isinstance(named, list) or any(each not in NAMED for each in named):
         raise ValueError(f"'named' of entry {number} is wrong")

@@ -1,8 +1,9 @@
 """The user's cache of dependencies' documentation: index files by their SHA-256, shared by all projects.
 
-A note next to them says which file an entry of ``anvil.lock`` has here. For an index of its publisher that is the file
-with the SHA-256 of the entry. An index that was built here may have other vectors on another machine, in a last digit,
-and so another SHA-256; its digest, which covers the text, must be the same.
+An index of its publisher is the file with the SHA-256 of the entry of ``anvil.lock``. An index that is built here may
+have other vectors on another machine, in a last digit, and so another SHA-256; its digest, which covers the text, must
+be the same. A note says which file was built here for an entry. Without the note nothing was: an edited lock could name
+the SHA-256 of a download.
 """
 
 from __future__ import annotations
@@ -91,19 +92,19 @@ def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Pa
 
 def find(cache: Cache, entry: LockedDocs) -> Path | None:
     """The index of an entry, if it is in the cache and has not changed."""
-    path = cache.object(entry.sha256)
-    if path is None and entry.anvil_version is not None:
-        sha256 = cache.held_by(name(entry))
-        path = cache.object(sha256) if sha256 and sha256 != entry.sha256 else None
+    sha256 = entry.sha256 if entry.anvil_version is None else _built(cache, entry)
+    path = cache.object(sha256) if sha256 else None
     return path if path is not None and is_of(path, entry) else None
 
 
 def path(cache: Cache, entry: LockedDocs) -> Path:
     """Where the index of an entry is, or will be after ``anvil deps sync``. Its bytes are not read."""
-    objects = cache.folder / "objects"
-    own = objects / f"{entry.sha256}.db"
-    sha256 = cache.held_by(name(entry)) if entry.anvil_version is not None and not own.is_file() else None
-    return objects / f"{sha256}.db" if sha256 else own
+    own = cache.folder / "objects" / f"{entry.sha256}.db"
+    if entry.anvil_version is None:
+        return own
+    if sha256 := _built(cache, entry):
+        return own.with_name(f"{sha256}.db")
+    return own.with_suffix(".not-built") if own.is_file() else own  # the file is there for another entry
 
 
 def is_of(path: Path, entry: LockedDocs) -> bool:
@@ -118,8 +119,10 @@ def is_of(path: Path, entry: LockedDocs) -> bool:
 def is_attested(cache: Cache, entry: LockedDocs, options: FetchOptions, base: Path) -> bool:
     """Whether an index in the cache may be used as far as attestations go: none is demanded, it was built here, or it
     was verified that the repository in the entry built it. ``base``: the project's folder."""
-    if not options.require_attestation or entry.anvil_version is not None:
+    if not options.require_attestation:
         return True
+    if entry.anvil_version is not None:
+        return _built(cache, entry) is not None
     if entry.attested_by is None:
         return False
     from anvil.backends.fetch import attestations  # imported where attestations are demanded only
@@ -132,8 +135,19 @@ def keep(cache: Cache, file: Path, entry: LockedDocs) -> Path:
     """Move an index that belongs to the entry into the cache."""
     sha256 = verified_cache.sha256(file)
     kept = cache.object(sha256) or cache.keep(file, sha256)
-    cache.note(name(entry), sha256)
+    if entry.anvil_version is not None:
+        note_built(cache, entry, sha256)
     return kept
+
+
+def note_built(cache: Cache, entry: LockedDocs, sha256: str) -> None:
+    """Store which file was built here for an entry, from the pages that it names."""
+    cache.note(name(entry), sha256)
+
+
+def _built(cache: Cache, entry: LockedDocs) -> str | None:
+    """What :func:`note_built` stored."""
+    return cache.held_by(name(entry))
 
 
 def remember(cache: Cache, question: str, entry: LockedDocs) -> None:
@@ -157,5 +171,5 @@ def question(*values: object) -> str:
 
 
 def name(entry: LockedDocs) -> str:
-    """The key under which the cache has the file of an entry."""
-    return json.dumps(dataclasses.asdict(entry), sort_keys=True)
+    """The key of :func:`note_built`: all of an entry but what the user said about it."""
+    return f"built {json.dumps(dataclasses.asdict(dataclasses.replace(entry, named=())), sort_keys=True)}"

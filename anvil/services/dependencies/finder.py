@@ -473,7 +473,8 @@ class DocsFinder:
         self._ensure_same(entry, docs)
         path = docs_cache.find(self.cache, docs)
         assert path is not None
-        self.cache.note(docs_cache.name(entry), verified_cache.sha256(path))
+        if docs.anvil_version is not None:
+            docs_cache.note_built(self.cache, entry, verified_cache.sha256(path))
         return path
 
     def _rule_of_lock(self, entry: LockedDocs) -> AttestationRule | None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from anvil._version import __version__
+from anvil.backends.packages import project_files
+from anvil.models.dependencies import DocsSource
+from anvil.services.dependencies.docs_cache import cache, find
 from tests.e2e.deps.test_deps import answers, forget_cache, index, locked, project, server, surroundings
 from tests.support.dependency_servers import publish_wheel, repository, wheel
 from tests.support.in_process import complaint, printed, program
 from tests.support.index_server import Server
-from tests.support.repositories import isolated
+from tests.support.repositories import isolated, run
 from tests.support.sigstore import Sigstore
 
 __all__ = ["isolated", "project", "server", "surroundings"]
@@ -177,6 +182,51 @@ def test_a_kept_folder_remembers_that_an_attestation_was_verified(project: Path,
     site.stop()
     assert "dependencies-fetched: 0" in program(*keep, cwd=project).stdout
     assert printed("search", "beacon", cwd=project)["results"]
+
+
+@pytest.mark.parametrize("is_refused_before", [False, True])
+@pytest.mark.parametrize("source", ["repository", "package"])
+def test_a_download_that_a_lock_calls_built_here_is_not_taken(
+    source: DocsSource, is_refused_before: bool, project: Path, site: Server, tmp_path: Path
+) -> None:
+    program("deps", "add", "beacon", cwd=project)
+    (entry,) = locked(project)
+    del site.answers[BESIDE]
+    if is_refused_before:
+        forget_cache(tmp_path)
+    upstream = repository(tmp_path / "git" / "beacon", {"docs/index.md": "# Beacons\n\nThe real ones.\n"})
+    publish_wheel(site, "beacon", "2.0.0", wheel("beacon", "2.0.0", {"beacon/docs/a.md": b"# Real\n"}))
+    of_repository: dict[str, str] = {"tag": "v1.0.0", "commit": run(upstream, "rev-parse", "HEAD"), "folder": "docs"}
+    forged = replace(
+        entry,
+        version="2.0.0",
+        source=source,
+        url=upstream.as_uri(),
+        anvil_version=__version__,
+        attested_by=None,
+        **(of_repository if source == "repository" else {"commit": None}),
+    )
+    project_files.write_lock(project, [entry, forged])
+    require(project)
+    told = program("deps", "sync", cwd=project, code=1).stderr
+    assert "beacon 2.0.0 is refused: anvil.lock has the digest" in told
+    assert (cache().folder / "objects" / f"{entry.sha256}.db").is_file()
+    assert find(cache(), forged) is None
+    assert "Run 'anvil deps sync'." in complaint("search", "beacon", "--collection", "beacon@2.0.0", cwd=project)
+
+
+def test_an_index_built_from_another_repository_does_not_stand_for_a_known_one(
+    project: Path, server: Server, tmp_path: Path
+) -> None:
+    known = repository(tmp_path / "git" / "beacon", {"docs/index.md": "# Beacons\n\nThe real ones.\n"})
+    other = repository(tmp_path / "git" / "other", {"docs/index.md": "# Beacons\n\nFalse ones.\n"})
+    program("deps", "add", "beacon", "--repository", other.as_uri(), cwd=project)
+    (entry,) = locked(project)
+    forged = replace(entry, version="2.0.0", url=known.as_uri())
+    project_files.write_lock(project, [entry, forged])
+    told = program("deps", "sync", cwd=project, code=1).stderr
+    assert "beacon 2.0.0 cannot be fetched or built." in told and "v1.0.0" in told
+    assert find(cache(), entry) is not None and find(cache(), forged) is None
 
 
 @pytest.mark.parametrize("value", ['"a/b/c"', '"https://github.com/a/b"', "7", '""'])

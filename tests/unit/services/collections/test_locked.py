@@ -49,6 +49,16 @@ def test_an_index_that_was_built_here_may_have_other_bytes(tmp_path: Path) -> No
     assert collection.index is not None and Path(collection.index).stem == "e" * 64
 
 
+def test_a_file_that_was_not_built_for_an_entry_is_not_its_index(tmp_path: Path) -> None:
+    built = replace(ENTRY, source="repository", tag="v8", commit="d" * 40, folder="docs", anvil_version="0.1.0")
+    project_files.write_lock(tmp_path, [ENTRY, replace(built, version="9")])
+    download = docs_cache.cache().folder / "objects" / f"{ENTRY.sha256}.db"
+    download.parent.mkdir(parents=True)
+    download.touch()
+    first, second = (Path(str(each.index)) for each in locked_collections(tmp_path))
+    assert first == download and not second.exists()
+
+
 def test_a_damaged_lock_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "anvil.lock").write_text("version = [", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"anvil\.lock cannot be used"):
