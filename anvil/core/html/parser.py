@@ -32,11 +32,12 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 _STEPS = {b"": 1, b"/": -1}
 _NAME_END = rb"(?![a-z0-9:-])"  # this and the patterns below are for HTML in lower case
 _SPACE = rb"\t\n\f\r "
-_ATTRIBUTES = rb"""(?:([%b/]+)|[^%b/>][^%b/>=]*(?:[%b]*=[%b]*(?:"[^"]*"?|'[^']*'?|[^%b>"'][^%b>]*)?)?)*>?""" % (
-    (_SPACE,) * 7
+_GAP = rb"[%b/]+" % _SPACE
+_ATTRIBUTES = rb"""(?:%b|[^%b/>][^%b/>=]*(?:[%b]*=[%b]*(?:"[^"]*"?|'[^']*'?|[^%b>"'][^%b>]*)?)?)*>?""" % (
+    _GAP,
+    *(_SPACE,) * 6,
 )
-"""The rest of a tag after its name, as browsers read it. It matches whatever comes, so that it is never tried again.
-The group is the last gap: a ``/`` elsewhere is part of a value."""
+"""The rest of a tag after its name, as browsers read it. It matches whatever comes, so that it is never tried again."""
 _RAW_NAME = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[%b/>])" % _SPACE
 _MARKUP = re.compile(
     rb"(?P<comment><!--)(?:-?>|.*?(?:--!?>|\Z))"
@@ -60,9 +61,10 @@ _FORMATS = re.compile(rb"<(/?)(?:a|b(?:ig)?|code|em|font|i|nobr|s(?:mall|trike|t
 _DRAWN = re.compile(
     rb"<(?:(?:(/?)(svg|g|path|circle|rect|line|polyline|polygon|ellipse|use|stop|image|text|tspan|defs|lineargradient|"
     rb"radialgradient|clippath|mask|marker|symbol|pattern|animate)(?=[%b/>])|/?[a-z][^%b/>]*)%b|"
-    rb"(?:[!?]|/(?![a-z]))[^>]*>?)" % (_SPACE, _SPACE, _ATTRIBUTES)
+    rb"(?:[!?]|/(?![a-z]))[^>]*>?)" % (_SPACE, _SPACE, _ATTRIBUTES.replace(_GAP, b"(%b)" % _GAP))
 )
-"""Tags in a drawing, and other tags."""
+"""Tags in a drawing, and other tags. The last group is the last gap between attributes: a ``/`` that is not in it is
+part of a value."""
 
 
 class Unreadable(ValueError):
