@@ -67,6 +67,10 @@ _SETTINGS = {
 }
 
 
+class _TooLarge(FetchError):
+    """More was sent than is allowed."""
+
+
 class RemoteRepository:
     """One repository at ``url``; a context manager that holds a temporary folder.
 
@@ -123,6 +127,8 @@ class RemoteRepository:
             try:
                 self._fetch("--depth=1", "--no-tags", "--filter=blob:none", "--", self.url, f"+{reference}:refs/anvil")
                 break
+            except (_TooLarge, Unreachable):
+                raise  # by the tag it is the same; and the git that was stopped left its lock files
             except FetchError:
                 if attempt + 1 == len(wanted):
                     raise
@@ -222,7 +228,7 @@ class RemoteRepository:
             now, before = time.monotonic(), size
             size = _size(self.folder)
             if size > self._max_bytes:
-                raise FetchError(
+                raise _TooLarge(
                     f"{self.shown} sends more than {self._max_bytes:,} bytes (deps.max_fetch_bytes). {self._advice}"
                 )
             if size != before:
