@@ -57,12 +57,8 @@ def _verified(verifier: Verifier, text: str, sha256: str) -> Attestation:
     from sigstore.models import Bundle
     from sigstore.verify.policy import OIDCIssuerV2
 
-    if not attestations.is_in_public_log(text):
-        raise NotAttested(
-            "it is not in a public log, as attestations of private repositories are not. "
-            "'gh attestation verify' can verify those"
-        )
     try:
+        attestations.check_bundle(text)
         bundle = Bundle.from_json(text)
         payload_type, payload = verifier.verify_dsse(bundle, OIDCIssuerV2(attestations.ISSUER))
         extensions = {

@@ -106,10 +106,16 @@ def stored_bundle(data: bytes) -> str:
     return text
 
 
-def is_in_public_log(bundle: str) -> bool:
-    """Whether a bundle names an entry of a log. Those of private repositories do not."""
+def check_bundle(bundle: str) -> None:
+    """Raise :class:`ValueError` for what is no bundle, and for one that names no entry of a public log."""
     material = (_object(bundle) or {}).get("verificationMaterial")
-    return isinstance(material, dict) and bool(material.get("tlogEntries"))
+    if not isinstance(material, dict):
+        raise ValueError("it is not a Sigstore bundle")
+    if not material.get("tlogEntries"):
+        raise ValueError(
+            "it is not in a public log, as attestations of private repositories are not. "
+            "'gh attestation verify' can verify those"
+        )
 
 
 def check_statement(payload_type: str, payload: bytes, sha256: str) -> None:

@@ -127,7 +127,7 @@ BROKEN: dict[str, tuple[Callable[[Sigstore, bytes, bytes], Answer], str]] = {
     ),
     "of another Sigstore": (lambda sigstore, index, other: bundle(Sigstore(), index), ""),
     "not JSON": (lambda sigstore, index, other: Answer(b"{not JSON"), "cannot be read, because it is not JSON"),
-    "another format": (lambda sigstore, index, other: Answer(b'{"mediaType": "text/plain"}'), "not in a public log"),
+    "another format": (lambda sigstore, index, other: Answer(b'{"mediaType": "text/plain"}'), "not a Sigstore bundle"),
     "of 50 MB": (
         lambda sigstore, index, other: Answer(b'{"x": "' + b"9" * 50_000_000 + b'"}'),
         f"is longer than {MAX_BYTES:,} bytes",
