@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import product
 
 import pytest
 from hypothesis import given
@@ -78,9 +77,8 @@ def test_does_not_fit(pattern: str, path: str) -> None:
 @pytest.mark.parametrize(
     "pattern", ["", "[", "a[b", "[!", "[]", "{", "{a,b", "{a,{b}", "a\\", "[z-a]", "[\\", "x" * 1025]
 )
-def test_malformed_matches_nothing_and_says_why(pattern: str) -> None:
+def test_malformed_matches_nothing(pattern: str) -> None:
     glob = globs.compile(pattern)
-    assert glob.malformed
     assert not any(glob.matches(path) for path in ("", "a", "ab", pattern, "[", "{"))
 
 
@@ -100,22 +98,15 @@ def test_ignoring_case() -> None:
         ("{" * 1000, "a"),
         ("[" * 1000, "a"),
         ("*?" * 400 + "[!a]", "a" * 4000),
+        ("{a,b}" * 8 + "[a-z]" * 190, "a" * 4000),
+        ("**/a/*b*/" * 100 + "x", "aab/" * 1000),
+        ("*a*b*c" * 100 + "/**/*" * 80 + "d", "abc" * 700 + "/abc" * 500),
     ],
 )
 def test_no_pattern_stalls(pattern: str, path: str) -> None:
     began = time.process_time()
     assert not globs._compiled.__wrapped__(pattern, False).matches(path)
     assert time.process_time() - began < 3
-
-
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """States are forgotten and made again past a limit, and answers stay right."""
-    monkeypatch.setattr(globs, "_MAX_NODES", 8)
-    glob = globs._compiled.__wrapped__("*a??????b*", False)
-    paths = ["".join(letters) for letters in product("abc", repeat=7)]
-    for path in paths:
-        assert glob.matches(path + "b") == simple("*a??????b*", path + "b")
-        assert len(glob._automaton._nodes) <= 8
 
 
 def simple(pattern: str, path: str) -> bool:
@@ -168,7 +159,6 @@ def test_braces_are_any_of_their_alternatives(patterns: list[str], path: str) ->
 def test_never_raises(pattern: str, path: str) -> None:
     glob = globs._compiled.__wrapped__(pattern, False)
     assert glob.matches(path) in (True, False)
-    assert glob.malformed is None or not glob.matches(path)
 
 
 @given(st.text(min_size=1, max_size=30).filter(lambda t: not t.startswith(("/", "./")) and not t.endswith("/")))
