@@ -5,58 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from anvil.backends.embedding.provider import Embedded, EmbeddingProvider, Vector
+from anvil.backends.embedding.provider import Embedded, EmbeddingProvider, ProviderWrapper
 from anvil.backends.store.vector_cache import VectorCache, text_key
 
 
-class CachedProvider:
+class CachedProvider(ProviderWrapper):
     """An :class:`EmbeddingProvider` that asks the cache first. Queries are never kept: they are not documents.
 
     A cached vector is the int8 row that an index stores. It gives the same bytes again when it is written to an index.
     """
 
-    def __init__(self, provider: EmbeddingProvider) -> None:
-        self.uncached = provider
-        """The provider without the cache."""
-        self._cache: VectorCache | None = None
-
-    @property
-    def name(self) -> str:
-        """As the wrapped provider."""
-        return self.uncached.name
-
-    @property
-    def model(self) -> str:
-        """As the wrapped provider."""
-        return self.uncached.model
-
-    @property
-    def digest(self) -> str:
-        """As the wrapped provider."""
-        return self.uncached.digest
-
-    @property
-    def server(self) -> str:
-        """As the wrapped provider."""
-        return self.uncached.server
-
-    @property
-    def dimensions(self) -> int:
-        """As the wrapped provider."""
-        return self.uncached.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        """As the wrapped provider."""
-        return self.uncached.max_tokens
-
-    def warm(self) -> None:
-        """As the wrapped provider."""
-        self.uncached.warm()
-
-    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """As the wrapped provider."""
-        return self.uncached.token_spans(texts)
+    _cache: VectorCache | None = None
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """(n, dimensions) unit vectors: of the texts that the cache knows from there, of the others by the provider."""
@@ -65,12 +24,13 @@ class CachedProvider:
         from anvil.backends.store.writer import quantized
 
         if self._cache is None:
-            self._cache = VectorCache(self._origin(), self.dimensions)
+            origin = f"{self.digest}\n{self.server}".encode()  # hashed, because an address may hold a secret
+            self._cache = VectorCache(hashlib.sha256(origin).hexdigest(), self.dimensions)
         keys = [text_key(text) for text in texts]
         known = self._cache.get(keys)
         missing = [row for row, key in enumerate(keys) if key not in known]
         if not known:
-            embedded = self.uncached.embed(texts)
+            embedded = self.wrapped.embed(texts)
         else:
             vectors = np.zeros((len(texts), self.dimensions), np.float32)
             cached = [row for row, key in enumerate(keys) if key in known]
@@ -79,7 +39,7 @@ class CachedProvider:
             vectors[cached] = stored / np.linalg.norm(stored, axis=1, keepdims=True)
             failed: dict[int, str] = {}
             if missing:
-                made = self.uncached.embed([texts[row] for row in missing])
+                made = self.wrapped.embed([texts[row] for row in missing])
                 vectors[missing] = made.vectors
                 failed = {missing[number]: reason for number, reason in made.failed.items()}
             embedded = Embedded(vectors, failed, frozenset(cached))
@@ -88,21 +48,12 @@ class CachedProvider:
             self._cache.put(dict(zip((keys[row] for row in new), quantized(embedded.vectors[new]), strict=True)))
         return embedded
 
-    def _origin(self) -> str:
-        """What defines the vectors: the model and its server, hashed, because an address may hold a secret."""
-        return hashlib.sha256(f"{self.digest}\n{self.server}".encode()).hexdigest()
-
-    def embed_query(self, text: str) -> Vector:
-        """As the wrapped provider."""
-        return self.uncached.embed_query(text)
-
     def close(self) -> None:
-        """Close the cache and the wrapped provider."""
         if self._cache is not None:
             self._cache.close()
-        self.uncached.close()
+        self.wrapped.close()
 
 
 def uncached(provider: EmbeddingProvider) -> EmbeddingProvider:
     """``provider`` without a cache around it."""
-    return provider.uncached if isinstance(provider, CachedProvider) else provider
+    return provider.wrapped if isinstance(provider, CachedProvider) else provider

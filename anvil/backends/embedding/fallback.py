@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anvil.backends.embedding.factory import create_cached_provider, create_provider
-from anvil.backends.embedding.provider import Embedded, EmbeddingProvider, Vector, no_vectors
+from anvil.backends.embedding.provider import Embedded, EmbeddingProvider, ProviderWrapper, no_vectors
 from anvil.core.config.schema import EmbeddingSettings
 from anvil.errors import AnvilError, ModelError, ProviderError
 
@@ -22,35 +22,17 @@ def provider_or_none(settings: EmbeddingSettings) -> tuple[EmbeddingProvider, st
     return provider, None
 
 
-class FallbackProvider:
+class FallbackProvider(ProviderWrapper):
     """An :class:`EmbeddingProvider` for one run. After a call in which all texts failed, it makes no other request."""
 
-    def __init__(self, provider: EmbeddingProvider) -> None:
-        self._provider = provider
-        self.name, self.model = provider.name, provider.model
-        self.digest, self.dimensions = provider.digest, provider.dimensions
-        self.max_tokens = provider.max_tokens
-        self.failure: str | None = None
-        """Why there are no vectors; None while the provider works."""
-
-    @property
-    def server(self) -> str:
-        """As the wrapped provider."""
-        return self._provider.server
-
-    def warm(self) -> None:
-        """As the wrapped provider."""
-        self._provider.warm()
-
-    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """As the wrapped provider."""
-        return self._provider.token_spans(texts)
+    failure: str | None = None
+    """Why there are no vectors; None while the provider works."""
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Vectors, or zeros for all texts and the reason."""
         if self.failure is None:
             try:
-                embedded = self._provider.embed(texts)
+                embedded = self.wrapped.embed(texts)
             except (ModelError, ProviderError) as error:
                 self.failure = str(error)
             else:
@@ -58,10 +40,6 @@ class FallbackProvider:
                     self.failure = next(iter(embedded.failed.values()))
                 return embedded
         return no_vectors(texts, self.dimensions, self.failure or "")
-
-    def embed_query(self, text: str) -> Vector:
-        """As the wrapped provider."""
-        return self._provider.embed_query(text)
 
     def close(self) -> None:
         """Nothing: the owner of the wrapped provider closes it."""

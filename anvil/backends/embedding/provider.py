@@ -80,3 +80,50 @@ class EmbeddingProvider(Protocol):
 
     def close(self) -> None:
         """Release the model. A second call does nothing."""
+
+
+class ProviderWrapper:
+    """An :class:`EmbeddingProvider` that passes each call to another one. Subclasses override some of them."""
+
+    def __init__(self, provider: EmbeddingProvider) -> None:
+        self.wrapped = provider
+
+    @property
+    def name(self) -> str:
+        """See :class:`EmbeddingProvider`, as for all below."""
+        return self.wrapped.name
+
+    @property
+    def model(self) -> str:
+        return self.wrapped.model
+
+    @property
+    def digest(self) -> str:
+        return self.wrapped.digest
+
+    @property
+    def server(self) -> str:
+        return self.wrapped.server
+
+    @property
+    def dimensions(self) -> int:
+        return self.wrapped.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        return self.wrapped.max_tokens
+
+    def warm(self) -> None:
+        self.wrapped.warm()
+
+    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        return self.wrapped.token_spans(texts)
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        return self.wrapped.embed(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        return self.wrapped.embed_query(text)
+
+    def close(self) -> None:
+        self.wrapped.close()
