@@ -16,7 +16,7 @@ from anvil.backends.child_process import ChildProcess, Watchdog
 from anvil.backends.embedding.local import QUIET
 from anvil.core.chunking.streaming import DocumentPart
 from anvil.core.config.schema import LibraryOptions
-from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
+from anvil.errors import DocumentRejected, DocumentTooLarge
 
 MAX_FILES_PER_PROCESS = 500
 """A process is replaced after this number of files, so that memory leaks of libraries do not add up."""
@@ -29,7 +29,6 @@ _INHERITED_VARIABLES = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG", "
 _OWN_VARIABLES = {**dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"), **QUIET}
 """Numeric libraries otherwise reserve memory for each processor; onnxruntime, which MarkItDown imports, would send
 telemetry."""
-_ERRORS = {"large": DocumentTooLarge, "unsupported": UnsupportedFormat}
 
 
 class Pool:
@@ -140,7 +139,7 @@ class _Process:
             self.ready = True
         elif isinstance(message.get("error"), str):
             self.ready = message.get("ready") is True
-            error = _ERRORS.get(str(message.get("kind")), DocumentRejected)
+            error = DocumentTooLarge if message.get("large") is True else DocumentRejected
             raise error(message["error"][:MAX_ERROR_CHARACTERS])
         else:
             self._raise_broken(watchdog)

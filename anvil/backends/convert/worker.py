@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from anvil.backends.child_process import take_over_pipes, write_message
 from anvil.backends.convert.text_encoding import decoded
-from anvil.errors import DocumentRejected
+from anvil.errors import DocumentRejected, DocumentTooLarge
 
 MAX_UNPACKED_BYTES = 500_000_000
 """Size of all parts of a zipped file (DOCX, XLSX, PPTX, EPUB, ZIP) by its directory; also of a file that is written."""
@@ -34,14 +34,6 @@ _TEXT_TYPES = ("html", "htm", "csv", "json", "jsonl", "xml", "rss", "atom", "ipy
 _ZIPPED_TYPES = ("docx", "xlsx", "pptx", "epub", "zip")
 
 
-class Refused(Exception):
-    """A file that is over a limit (kind ``large``) or cannot be read; ``str`` is the message."""
-
-    def __init__(self, message: str, kind: str = "") -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
 def main() -> None:
     """Serve until the parent closes the pipe."""
     requests, answers = take_over_pipes()
@@ -52,13 +44,12 @@ def main() -> None:
         try:
             for text, page in _pieces(request):
                 write_message(answers, {"page": page}, text.encode("utf-8", "replace"))
-        except Refused as refused:
-            last = {"error": str(refused), "kind": refused.kind, "ready": True}
         except DocumentRejected as rejected:
-            last = {"error": str(rejected), "ready": True}
+            is_large = isinstance(rejected, DocumentTooLarge)
+            last = {"error": str(rejected), "large": is_large, "ready": True}
         except MemoryError:
             message = "Converting it takes more memory than is allowed (library.convert_memory_bytes)."
-            write_message(answers, {"error": message, "kind": "large"})
+            write_message(answers, {"error": message, "large": True})
             os._exit(0)  # the memory is too fragmented for another file
         except BrokenPipeError:
             os._exit(0)
@@ -95,7 +86,7 @@ def _limit_cpu_time(seconds: float) -> None:
 
 
 def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """(text, page) of a file, in order. Raises :class:`Refused`."""
+    """(text, page) of a file, in order. Raises :class:`DocumentRejected`."""
     characters_left = request["characters"]
     with open(request["path"], "rb") as file:
         if request["type"] in _ZIPPED_TYPES:
@@ -104,7 +95,7 @@ def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
             characters_left -= len(text)
             if characters_left < 0:
                 limit = f"{request['characters']:,} characters (library.max_characters)"
-                raise Refused(f"As Markdown it has more than {limit}.", "large")
+                raise DocumentTooLarge(f"As Markdown it has more than {limit}.")
             yield text, page
 
 
@@ -114,9 +105,9 @@ def _check_zip(file: BinaryIO) -> None:
     packed, unpacked = sum(entry.compress_size for entry in entries), sum(entry.file_size for entry in entries)
     bomb = unpacked > MIN_RATIO_BYTES and unpacked > MAX_COMPRESSION_RATIO * packed
     if bomb or unpacked > MAX_UNPACKED_BYTES:
-        raise Refused(f"It unpacks from {packed:,} to {unpacked:,} bytes, which is refused.", "large")
+        raise DocumentTooLarge(f"It unpacks from {packed:,} to {unpacked:,} bytes, which is refused.")
     if any(entry.flag_bits & 1 for entry in entries):
-        raise Refused("It is encrypted. Save it without a password.")
+        raise DocumentRejected("It is encrypted. Save it without a password.")
     file.seek(0)
 
 
@@ -157,11 +148,11 @@ def _pdf_pages(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, i
         document = pypdfium2.PdfDocument(file)
     except pypdfium2.PdfiumError as error:
         if "assword" in str(error):
-            raise Refused("It is encrypted. Save it without a password.") from None
+            raise DocumentRejected("It is encrypted. Save it without a password.") from None
         raise
     if len(document) > request["pages"]:
-        raise Refused(
-            f"It has {len(document):,} pages; the limit is {request['pages']:,} (library.max_pages). Split it.", "large"
+        raise DocumentTooLarge(
+            f"It has {len(document):,} pages; the limit is {request['pages']:,} (library.max_pages). Split it."
         )
     converter, info = PdfConverter(), StreamInfo(extension=".pdf")
     for number in range(len(document)):
