@@ -10,7 +10,9 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from anvil.backends.fetch.http_client import HttpClient, body_errors
@@ -53,27 +55,20 @@ def download(
 
 def members(path: Path, name: str) -> dict[str, int]:
     """Path -> bytes of the files in an archive. ``name`` tells its format. Raises :class:`ArtifactRejected`."""
-    found: dict[str, int] = {}
-
-    def listed(member: str, size: int, _: Callable[[], bytes]) -> None:
-        found[member] = size
-
-    _walk(path, name, listed)
-    return found
+    with _refusing(name):
+        return {member: size for member, size, _ in _walk(path, name)}
 
 
 def read(path: Path, name: str, wanted: Iterable[str], max_bytes: int) -> dict[str, bytes]:
     """The bytes of some files. Raises :class:`ArtifactRejected`, also when they have more than ``max_bytes``."""
-    paths, data, left = frozenset(wanted), {}, [max_bytes]
-
-    def kept(member: str, size: int, load: Callable[[], bytes]) -> None:
-        if member in paths:
-            left[0] -= size
-            if left[0] < 0:
-                raise _Wrong(f"its documentation has more than {max_bytes:,} bytes")
-            data[member] = load()
-
-    _walk(path, name, kept)
+    paths, data, bytes_left = frozenset(wanted), {}, max_bytes
+    with _refusing(name), closing(_walk(path, name)) as files:
+        for member, size, load in files:
+            if member in paths:
+                bytes_left -= size
+                if bytes_left < 0:
+                    raise _Wrong(f"its documentation has more than {max_bytes:,} bytes")
+                data[member] = load()
     return data
 
 
@@ -81,13 +76,11 @@ class _Wrong(ValueError):
     """The reason why an archive is refused."""
 
 
-Visit = Callable[[str, int, Callable[[], bytes]], None]
-"""Gets the path, the size and a function that reads the member."""
-
-
-def _walk(path: Path, name: str, visit: Visit) -> None:
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """Raise :class:`ArtifactRejected` for an archive that cannot be read."""
     try:
-        (_walk_zip if name.endswith((".whl", ".zip")) else _walk_tar)(path, visit)
+        yield
     except (
         ValueError,
         tarfile.TarError,
@@ -105,7 +98,15 @@ def _walk(path: Path, name: str, visit: Visit) -> None:
         raise ArtifactRejected(f"The archive {name} is refused: it is damaged.") from None
 
 
-def _walk_zip(path: Path, visit: Visit) -> None:
+Member = tuple[str, int, Callable[[], bytes]]
+"""The path and size of a file, and a function that reads it before the next one is asked for."""
+
+
+def _walk(path: Path, name: str) -> Generator[Member, None, None]:
+    return _walk_zip(path) if name.endswith((".whl", ".zip")) else _walk_tar(path)
+
+
+def _walk_zip(path: Path) -> Generator[Member, None, None]:
     with zipfile.ZipFile(path) as archive:
         listed = archive.infolist()
         if len(listed) > MAX_MEMBERS:
@@ -118,34 +119,34 @@ def _walk_zip(path: Path, visit: Visit) -> None:
             if member.filename in seen:
                 raise _Wrong(f"it has {member.filename[:80]!r} twice")
             seen.add(member.filename)
-
-            def load(member: zipfile.ZipInfo = member) -> bytes:
-                if member.file_size > MAX_COMPRESSION_RATIO * member.compress_size + 65_536:
-                    raise _Wrong(f"{member.filename[:80]!r} unpacks to {member.file_size:,} bytes")
-                with archive.open(member) as packed:
-                    data = packed.read(member.file_size + 1)
-                if len(data) != member.file_size:
-                    raise _Wrong(f"{member.filename[:80]!r} has another size than it declares")
-                return data
-
-            visit(member.filename, member.file_size, load)
+            yield member.filename, member.file_size, partial(_unzipped, archive, member)
 
 
-def _walk_tar(path: Path, visit: Visit) -> None:
+def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    if member.file_size > MAX_COMPRESSION_RATIO * member.compress_size + 65_536:
+        raise _Wrong(f"{member.filename[:80]!r} unpacks to {member.file_size:,} bytes")
+    with archive.open(member) as packed:
+        data = packed.read(member.file_size + 1)
+    if len(data) != member.file_size:
+        raise _Wrong(f"{member.filename[:80]!r} has another size than it declares")
+    return data
+
+
+def _walk_tar(path: Path) -> Generator[Member, None, None]:
     count = unpacked = 0
     with tarfile.open(path, "r|gz") as archive:
         for member in archive:
             count, unpacked = count + 1, unpacked + max(member.size, 0)
             if count > MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
                 raise _Wrong("it unpacks to too much")
-            if not member.isreg() or not _is_plain(member.name):
-                continue
+            if member.isreg() and _is_plain(member.name):
+                inside = member.name.partition("/")[2] or member.name  # npm puts all into one folder
+                yield inside, member.size, partial(_unpacked, archive, member)
 
-            def load(member: tarfile.TarInfo = member) -> bytes:
-                file = archive.extractfile(member)
-                return file.read() if file is not None else b""
 
-            visit(member.name.partition("/")[2] or member.name, member.size, load)  # npm puts all into one folder
+def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    return file.read() if file is not None else b""
 
 
 def _is_plain(name: str) -> bool:

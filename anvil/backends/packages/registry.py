@@ -54,12 +54,10 @@ class PackageArchive:
 
 def registries(options: DepsOptions) -> dict[Ecosystem, Registry]:
     """The registry of each ecosystem. Raises :class:`ConfigError` for an address that cannot be used."""
-    configured: dict[Ecosystem, str] = {"npm": options.npm_url, "pypi": options.pypi_url}
     defaults = DepsOptions()
-    default: dict[Ecosystem, str] = {"npm": defaults.npm_url, "pypi": defaults.pypi_url}
     return {
-        ecosystem: _registry(ecosystem, configured[ecosystem], configured[ecosystem] == default[ecosystem])
-        for ecosystem in configured
+        "npm": _registry("npm", options.npm_url, options.npm_url == defaults.npm_url),
+        "pypi": _registry("pypi", options.pypi_url, options.pypi_url == defaults.pypi_url),
     }
 
 
