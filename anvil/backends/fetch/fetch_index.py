@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 import urllib.parse
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
@@ -68,17 +68,10 @@ def fetch(
         result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
         kept = cache if isinstance(cache, Cache) else Cache(Path(cache) if cache else None)
-        result = _from_server(
-            address,
-            kept,
-            where,
-            token,
-            offline,
-            limits or Limits(),
-            progress,
-            policy,
-            Examiner(attested, expected_builder(address), address.shown, kept),
-        )
+        examiner = Examiner(attested, expected_builder(address), address.shown, kept)
+        entry = kept.entry(dispatch.key(address, where, attested))
+        server = _Server(address, where, token, limits or Limits(), progress, policy, examiner, entry)
+        result = server.fetch(offline)
     if result.distance is None and result.commit and where is not None:
         result = replace(result, distance=repository.distance(where, result.commit))
     return result
@@ -99,170 +92,166 @@ def cached_path(
 # --- a server --------------------------------------------------------------------------------------------
 
 
-def _from_server(
-    address: WebAddress | GitHubAddress,
-    cache: Cache,
-    head: Path | None,
-    token: str | None,
-    offline: str | None,
-    limits: Limits,
-    progress: Progress,
-    policy: HttpPolicy | None,
-    examiner: Examiner,
-) -> FetchResult:
-    entry = cache.entry(dispatch.key(address, head, examiner.rule))
-    if offline:  # no lock, and nothing is written
-        return _cached(entry, entry.state(), offline, examiner)
-    started = time.time()
-    try:
-        with entry.lock(LOCK_TIMEOUT_S):
-            state = entry.state()
-            if state is not None and state.checked >= started and examiner.is_settled(state.sha256):
-                return _fetched(entry, state, Examined(examiner.recall(state.sha256)))  # by another process, meanwhile
-            try:
-                return _newest(entry, state, address, head, token, limits, progress, policy, examiner)
-            except Unreachable as error:
-                if state is None:
-                    raise Unreachable(f"{error} {address.shown} was not fetched before.") from None
-                return _cached(entry, state, str(error), examiner)
-    except IndexBusy as error:
-        raise Unreachable(f"Another process is fetching {address.shown}. Try again when it has finished.") from error
-    except (OSError, BuildError) as error:  # such as a read-only home or a full disk
-        why = getattr(error, "strerror", None) or "another program holds it"
-        message = f"The cache folder {cache.folder} cannot be written ({why}). Make it writable, or free some space."
-        state = entry.state()
-        if state is None:
-            raise FetchError(message) from error
-        return _cached(entry, state, message, examiner)
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A source on a server, its ``entry`` in the cache, and what is allowed. ``head``: as for :func:`fetch`."""
 
+    address: WebAddress | GitHubAddress
+    head: Path | None
+    token: str | None
+    limits: Limits
+    progress: Progress
+    policy: HttpPolicy | None
+    examiner: Examiner
+    entry: CacheEntry
 
-def _newest(
-    entry: CacheEntry,
-    state: CacheState | None,
-    address: WebAddress | GitHubAddress,
-    head: Path | None,
-    token: str | None,
-    limits: Limits,
-    progress: Progress,
-    policy: HttpPolicy | None,
-    examiner: Examiner,
-) -> FetchResult:
-    """The index that the server has now. If its files do not match each other, they are requested a second time,
-    because a new index can be published between two requests."""
-    for last in (False, True):
-        with HttpClient(limits, dispatch.authorization(address, token), policy) as http:
-            for candidate in dispatch.candidates(http, address, state, head):
-                now = time.time()
-                if candidate is None:
-                    assert state is not None
-                    return _confirmed(http, entry, state, address, examiner, now)
+    def fetch(self, offline: str | None) -> FetchResult:
+        """The index that the source has, or the cached one; ``offline``: a reason to use the cache only."""
+        entry, shown = self.entry, self.address.shown
+        if offline:  # no lock, and nothing is written
+            return self._cached(entry.state(), offline)
+        started = time.time()
+        try:
+            with entry.lock(LOCK_TIMEOUT_S):
+                state = entry.state()
+                if state is not None and state.checked >= started and self.examiner.is_settled(state.sha256):
+                    return self._fetched(state, Examined(self.examiner.recall(state.sha256)))  # by another process
                 try:
-                    return _obtain(http, entry, state, candidate, address, progress, examiner)
-                except Missing:
-                    continue
-                except ArtifactRejected:
-                    if last or candidate.manifest is None:
-                        raise
-                    break
-    raise AssertionError  # the iterator of candidates ends with an error
+                    return self._newest(state)
+                except Unreachable as error:
+                    if state is None:
+                        raise Unreachable(f"{error} {shown} was not fetched before.") from None
+                    return self._cached(state, str(error))
+        except IndexBusy as error:
+            raise Unreachable(f"Another process is fetching {shown}. Try again when it has finished.") from error
+        except (OSError, BuildError) as error:  # such as a read-only home or a full disk
+            why = getattr(error, "strerror", None) or "another program holds it"
+            folder = entry.cache.folder
+            message = f"The cache folder {folder} cannot be written ({why}). Make it writable, or free some space."
+            state = entry.state()
+            if state is None:
+                raise FetchError(message) from error
+            return self._cached(state, message)
 
+    def _newest(self, state: CacheState | None) -> FetchResult:
+        """The index that the server has now. If its files do not match each other, they are requested a second time,
+        because a new index can be published between two requests."""
+        for last in (False, True):
+            with HttpClient(self.limits, dispatch.authorization(self.address, self.token), self.policy) as http:
+                for candidate in dispatch.candidates(http, self.address, state, self.head):
+                    if candidate is None:
+                        assert state is not None
+                        return self._confirmed(http, state, time.time())
+                    try:
+                        return self._obtain(http, state, candidate)
+                    except Missing:
+                        continue
+                    except ArtifactRejected:
+                        if last or candidate.manifest is None:
+                            raise
+                        break
+        raise AssertionError  # the iterator of candidates ends with an error
 
-def _obtain(
-    http: HttpClient,
-    entry: CacheEntry,
-    state: CacheState | None,
-    candidate: Candidate,
-    address: WebAddress | GitHubAddress,
-    progress: Progress,
-    examiner: Examiner,
-) -> FetchResult:
-    """The candidate in the cache; it is downloaded if needed. It becomes the current index of its source after its
-    attestation was examined."""
-    cache, now = entry.cache, time.time()
-    sha256 = cache.held_by(candidate.name) if candidate.revision else candidate.sha256
-    file = cache.object(sha256) if sha256 else None
-    downloaded, validators = file is None, candidate.validators
-    vouched = candidate.manifest is not None or candidate.sha256 is not None
-    if file is None:
-        downloaded_validators = download(http, candidate, entry.part, progress)
-        if downloaded_validators is None:
-            assert state is not None
-            return _confirmed(http, entry, state, address, examiner, now)
-        if candidate.manifest is None:
-            validators = downloaded_validators
-        file = _verified(entry, candidate, address.shown, http.limits)
-    described = manifest_file.describe(file)
-    if candidate.manifest is not None:
-        agree(candidate.manifest, described, address.shown)
-    examined = examiner.examine(
-        described.sha256, lambda: attestations.of_server(http, address, candidate.url, described.sha256)
-    )
-    fetched = state.fetched if state and state.sha256 == described.sha256 and not downloaded else now
-    new = CacheState(
-        shown=address.shown,
-        place=candidate.place,
-        sha256=described.sha256,
-        etag=validators.etag,
-        modified=validators.modified,
-        vouched=vouched,
-        fetched=fetched,
-        checked=now,
-        revision=candidate.revision,
-        commit=candidate.commit,
-        file=candidate.manifest.file if candidate.manifest is not None else None,
-    )
-    if state is not None and state.sha256 == described.sha256:
-        entry.confirm(new)
-    else:
-        entry.replace(file, described, new)
-    cache.prune()
-    result = _fetched(entry, new, examined)
-    return replace(result, downloaded=downloaded, distance=candidate.distance, notes=(*candidate.notes, *result.notes))
-
-
-def _confirmed(
-    http: HttpClient,
-    entry: CacheEntry,
-    state: CacheState,
-    address: WebAddress | GitHubAddress,
-    examiner: Examiner,
-    now: float,
-) -> FetchResult:
-    """The index of ``state``, which is still the one that the server has."""
-    url = urllib.parse.urljoin(address.url, state.place) if isinstance(address, WebAddress) else ""
-    if state.file is not None:
-        url = urllib.parse.urljoin(url, urllib.parse.quote(state.file))
-    examined = examiner.examine(state.sha256, lambda: attestations.of_server(http, address, url, state.sha256))
-    state = replace(state, checked=now)
-    entry.confirm(state)
-    return _fetched(entry, state, examined)
-
-
-def _verified(entry: CacheEntry, candidate: Candidate, shown: str, limits: Limits) -> Path:
-    """Check the downloaded file against its digest and manifest, and move it into the cache."""
-    part = entry.part
-    try:
-        digest = verified_cache.sha256(part)
-        if candidate.sha256 is not None and digest != candidate.sha256:
-            raise ArtifactRejected(
-                f"The download from {shown} is refused: its SHA-256 is {digest[:16]}..., but "
-                f"{candidate.sha256[:16]}... is published. Fetch again. If that does not help, publish it again."
-            )
-        if candidate.archive:
-            file, published = zip_archive.unpack(part, entry.unpacked, limits.size, shown)
-            if published is not None:
-                agree(published, _described(file, shown), shown)
-            sha256 = verified_cache.sha256(file)
+    def _obtain(self, http: HttpClient, state: CacheState | None, candidate: Candidate) -> FetchResult:
+        """The candidate in the cache; it is downloaded if needed. It becomes the current index of its source after its
+        attestation was examined."""
+        entry, cache, shown, now = self.entry, self.entry.cache, self.address.shown, time.time()
+        sha256 = cache.held_by(candidate.name) if candidate.revision else candidate.sha256
+        file = cache.object(sha256) if sha256 else None
+        downloaded, validators = file is None, candidate.validators
+        if file is None:
+            downloaded_validators = download(http, candidate, entry.part, self.progress)
+            if downloaded_validators is None:
+                assert state is not None
+                return self._confirmed(http, state, now)
+            if candidate.manifest is None:
+                validators = downloaded_validators
+            file = self._verified(candidate)
+        described = manifest_file.describe(file)
+        if candidate.manifest is not None:
+            agree(candidate.manifest, described, shown)
+        examined = self._examined(http, candidate.url, described.sha256)
+        is_same = state is not None and state.sha256 == described.sha256
+        new = CacheState(
+            shown=shown,
+            place=candidate.place,
+            sha256=described.sha256,
+            etag=validators.etag,
+            modified=validators.modified,
+            vouched=candidate.manifest is not None or candidate.sha256 is not None,
+            fetched=state.fetched if state is not None and is_same and not downloaded else now,
+            checked=now,
+            revision=candidate.revision,
+            commit=candidate.commit,
+            file=candidate.manifest.file if candidate.manifest is not None else None,
+        )
+        if is_same:
+            entry.confirm(new)
         else:
-            file, sha256 = part, digest
-        _described(file, shown)
-        cached_file = entry.cache.keep(file, sha256)
-        if candidate.revision:
-            entry.cache.note(candidate.name, sha256)
-    finally:
-        forget(part)  # it is complete: refused or moved
-        entry.unpacked.unlink(missing_ok=True)
-    return cached_file
+            entry.replace(file, described, new)
+        cache.prune()
+        result = self._fetched(new, examined)
+        notes = (*candidate.notes, *result.notes)
+        return replace(result, downloaded=downloaded, distance=candidate.distance, notes=notes)
+
+    def _confirmed(self, http: HttpClient, state: CacheState, now: float) -> FetchResult:
+        """The index of ``state``, which is still the one that the server has."""
+        address = self.address
+        url = urllib.parse.urljoin(address.url, state.place) if isinstance(address, WebAddress) else ""
+        if state.file is not None:
+            url = urllib.parse.urljoin(url, urllib.parse.quote(state.file))
+        examined = self._examined(http, url, state.sha256)
+        state = replace(state, checked=now)
+        self.entry.confirm(state)
+        return self._fetched(state, examined)
+
+    def _examined(self, http: HttpClient, url: str, sha256: str) -> Examined:
+        return self.examiner.examine(sha256, lambda: attestations.of_server(http, self.address, url, sha256))
+
+    def _verified(self, candidate: Candidate) -> Path:
+        """Check the downloaded file against its digest and manifest, and move it into the cache."""
+        entry, part, shown = self.entry, self.entry.part, self.address.shown
+        try:
+            digest = verified_cache.sha256(part)
+            if candidate.sha256 is not None and digest != candidate.sha256:
+                raise ArtifactRejected(
+                    f"The download from {shown} is refused: its SHA-256 is {digest[:16]}..., but "
+                    f"{candidate.sha256[:16]}... is published. Fetch again. If that does not help, publish it again."
+                )
+            if candidate.archive:
+                file, published = zip_archive.unpack(part, entry.unpacked, self.limits.size, shown)
+                if published is not None:
+                    agree(published, _described(file, shown), shown)
+                sha256 = verified_cache.sha256(file)
+            else:
+                file, sha256 = part, digest
+            _described(file, shown)
+            cached_file = entry.cache.keep(file, sha256)
+            if candidate.revision:
+                entry.cache.note(candidate.name, sha256)
+        finally:
+            forget(part)  # it is complete: refused or moved
+            entry.unpacked.unlink(missing_ok=True)
+        return cached_file
+
+    def _cached(self, state: CacheState | None, reason: str) -> FetchResult:
+        if state is None:
+            raise Unreachable(f"{reason} It was not fetched before.")
+        return replace(self._fetched(state, Examined(self.examiner.offline(state.sha256))), from_cache=reason)
+
+    def _fetched(self, state: CacheState, examined: Examined) -> FetchResult:
+        described = self.entry.manifest(state)
+        return FetchResult(
+            path=self.entry.index,
+            manifest=described,
+            origin=state.shown,
+            commit=described.commit or state.commit,
+            fetched_at=timestamp(state.fetched),
+            checked_at=timestamp(state.checked),
+            notes=(*(() if state.vouched else (UNPUBLISHED,)), *examined.notes),
+            published_at=_moment(state.modified),
+            attestation=examined.attestation,
+        )
 
 
 def _described(file: Path, shown: str) -> Manifest:
@@ -273,30 +262,9 @@ def _described(file: Path, shown: str) -> Manifest:
         raise type(error)(str(error).replace(str(file), f"The download from {shown}")) from None
 
 
-def _cached(entry: CacheEntry, state: CacheState | None, reason: str, examiner: Examiner) -> FetchResult:
-    if state is None:
-        raise Unreachable(f"{reason} It was not fetched before.")
-    return replace(_fetched(entry, state, Examined(examiner.offline(state.sha256))), from_cache=reason)
-
-
 def _moment(modified: str | None) -> str | None:
     """The time of a Last-Modified header; None without a valid one."""
     try:
         return timestamp(parsedate_to_datetime(modified).timestamp()) if modified else None
     except (ValueError, OverflowError, OSError):  # the header is untrusted
         return None
-
-
-def _fetched(entry: CacheEntry, state: CacheState, examined: Examined) -> FetchResult:
-    described = entry.manifest(state)
-    return FetchResult(
-        path=entry.index,
-        manifest=described,
-        origin=state.shown,
-        commit=described.commit or state.commit,
-        fetched_at=timestamp(state.fetched),
-        checked_at=timestamp(state.checked),
-        notes=(*(() if state.vouched else (UNPUBLISHED,)), *examined.notes),
-        published_at=_moment(state.modified),
-        attestation=examined.attestation,
-    )

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from anvil.backends.fetch.http_client import HttpClient, Limits
 from anvil.backends.fetch.http_policy import ALLOW_DEPENDENCIES, HttpPolicy
-from anvil.core import index_url
 from anvil.errors import FetchError
 
 RESOLVE_TIMEOUT_S = 10.0
@@ -49,8 +48,3 @@ def _redirected(url: str, policy: HttpPolicy) -> str:
     with HttpClient(Limits(), policy=policy) as http, http.get(url.rstrip("/") + advertisement) as reply:
         moved = reply.url.removesuffix(advertisement)
     return moved if reply.status == 200 and moved != reply.url else url
-
-
-def shown(url: str) -> str:
-    """The address without credentials."""
-    return index_url.without_secrets(url)

@@ -135,8 +135,8 @@ class DocumentPolicy:
 
     def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
         try:
-            addresses = [ipaddress.ip_address(name.partition("%")[0]) for name in _look_up(host, port, timeout_s)]
-        except (OSError, UnicodeError, ValueError):
+            addresses = _look_up(host, port, timeout_s)
+        except (OSError, ValueError):
             raise DocumentRejected(f"There is no host {host}. Check the URL.") from None
         for address in addresses:
             if not self._allowed(address):
@@ -172,8 +172,8 @@ class DependencyPolicy(IndexPolicy):
         if self._allow_private or is_trusted or _has_proxy(host):
             return None
         try:
-            addresses = [ipaddress.ip_address(name.partition("%")[0]) for name in _look_up(host, port, timeout_s)]
-        except (OSError, UnicodeError, ValueError):
+            addresses = _look_up(host, port, timeout_s)
+        except (OSError, ValueError):
             raise Unreachable(f"There is no host {host}. Check the network.") from None
         if not all(map(is_public, addresses)):
             raise FetchError(f"{host} is in a private network, which a package may not name. {ALLOW_DEPENDENCIES}")
@@ -186,8 +186,8 @@ def _has_proxy(host: str) -> bool:
     return "https" in urllib.request.getproxies() and not urllib.request.proxy_bypass(host)
 
 
-def _look_up(host: str, port: int, timeout_s: float) -> list[str]:
-    """The addresses of a host name. Raises OSError without one, and after ``timeout_s``."""
+def _look_up(host: str, port: int, timeout_s: float) -> list[Address]:
+    """The addresses of a host name. Raises OSError without one, and after ``timeout_s``, ValueError for a bad name."""
     answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 
     def resolve() -> None:
@@ -205,7 +205,7 @@ def _look_up(host: str, port: int, timeout_s: float) -> list[str]:
         raise answer
     if not answer:
         raise OSError("the name has no address")
-    return answer
+    return [ipaddress.ip_address(name.partition("%")[0]) for name in answer]
 
 
 def is_public(address: Address) -> bool:

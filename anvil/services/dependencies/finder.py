@@ -29,7 +29,7 @@ from anvil.backends.packages import archive, npm, pypi, registry
 from anvil.backends.packages.registry import PackageArchive
 from anvil.backends.sources.packed_pages import PackedPages
 from anvil.backends.store import manifest_file, verified_cache, verify
-from anvil.core import manifest
+from anvil.core import index_url, manifest
 from anvil.core.attestations import INSTALL, SUFFIX
 from anvil.core.config.schema import ChunkingOptions, Config, Slugs
 from anvil.core.dependencies import anvil_lock, carried, tags
@@ -569,7 +569,7 @@ class DocsFinder:
 
     def _tried(self, source: str, place: str, outcome: str, found: bool = False) -> None:
         sentence = outcome if found else f"{outcome.rstrip('.')}."
-        self._attempts.append(Attempt(source, git_server.shown(place), sentence, found))
+        self._attempts.append(Attempt(source, index_url.without_secrets(place), sentence, found))
 
     def _found(self, docs: LockedDocs) -> FoundDocs:
         path = docs_cache.find(self.cache, docs)
