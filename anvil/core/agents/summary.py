@@ -33,6 +33,9 @@ _NO_PROSE = re.compile(
     r"[ \t]*(?:[<>|:{}=!\\%$@]|[*+-][ \t\r\n]|[*_-]{3}|`{3}|\[[^\[\]]*\]:|\d+[.)]\s|(?:import|export)\s|\.\.\s|/{2,}|#)"
 )
 """How lists, tables, quotes, tags, admonitions, images, links alone and code of a page begin."""
+_QUOTE_MARK = re.compile(r"^[ \t]{0,3}>[ \t]?", re.MULTILINE)
+_TAGLINE = re.compile(r"[ \t]{0,3}>[ \t]*(?![A-Z]\w*:)[^\W_]")
+"""How a block quote begins that describes its page; not one that begins with ``[!NOTE]``, ``**Note**`` or ``Note:``."""
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.*?(?:\*/\}|\Z)|\{\{.*?\}\}|\{%.*?%\}|\{[:#.][^{}]*\}", re.DOTALL)
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?:\[[^\[\]]{0,200}\])?")
 """A link by a label, which is defined elsewhere on the page."""
@@ -61,10 +64,11 @@ def cut(text: str, chars: int) -> str:
 
 def first_sentence(references: References, metadata: Mapping[str, Any]) -> str:
     """The summary of a page: ``description`` of its front matter, else the first sentence of its first paragraph;
-    ``""`` where it has none."""
+    ``""`` where it has none. A block quote right below the title counts as a paragraph."""
     description = metadata.get("description")
     if isinstance(description, str) and description.strip():
         return description
+    begins = True
     for number, paragraph in enumerate(_PARAGRAPH.finditer(references.prose)):
         if number == MAX_PARAGRAPHS:
             break
@@ -72,9 +76,15 @@ def first_sentence(references: References, metadata: Mapping[str, Any]) -> str:
         start = references.starts[references.line(paragraph.start()) - 1]  # code at the start is blank in the prose
         while (heading := _HEADING.match(references.prose, start, end)) and heading.end() > start:
             start = heading.end()
-        if start >= end or _NO_PROSE.match(references.prose, start):
+        if start >= end:
+            continue
+        tagline = begins and _TAGLINE.match(references.prose, start)
+        begins = False
+        if not tagline and _NO_PROSE.match(references.prose, start):
             continue
         source = references.text[start : min(end, start + MAX_PARAGRAPH_CHARS)]
+        if tagline:
+            source = _QUOTE_MARK.sub("", source)
         text = _LABEL.sub(r"\1", plain(_HIDDEN.sub(" ", source)))
         if len(text.split()) >= MIN_WORDS or len(text) > 40:
             sentence = _SENTENCE.match(text)

@@ -63,7 +63,7 @@ def command(
     from anvil.interfaces.cli import page_paths
     from anvil.opening import open_project
     from anvil.services.collections.collections import Collections
-    from anvil.services.search.section_match import DEFAULT_MAX_CHARS
+    from anvil.services.search.result_length import DEFAULT_MAX_CHARS
 
     with (
         output.progress() as progress,

@@ -37,7 +37,7 @@ SKILLS = (".claude/skills", ".agents/skills")
 SKILL = "SKILL.md"
 MAX_FILE_BYTES = 1_000_000
 """Larger files are not changed."""
-MAP_VERSION = 2
+MAP_VERSION = 3
 """Increase it when the same pages give another map: then cached maps are not used."""
 MAX_FOLDER_ENTRIES = 200
 """Rules, and skills, in which blocks are searched."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from anvil.backends.question_log import QuestionLog
-from anvil.core.doc_tests.masking import masked
+from anvil.core.doc_tests.secret_masking import masked
 from anvil.core.doc_tests.suite import MAX_ASK_CHARS
 from anvil.errors import AnvilError, ConfigError
 from anvil.models.documents import SearchResult, address

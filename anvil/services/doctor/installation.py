@@ -21,12 +21,14 @@ from anvil.services.doctor.place import Place
 NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers")
 """Packages with compiled code. They can be installed and still fail to load, so each is imported."""
 EXTRAS = {
+    "attest": "to verify who built an index",
     "lancedb": "to import a library of mcpvectordb",
     "library": "to take PDF and Office files into a library",
     "milvus": "to serve from Milvus",
     "mkdocs": "for the MkDocs plugin",
     "openai": "for vectors by OpenAI's API",
     "ray": "to build on a Ray cluster",
+    "sphinx": "for the Sphinx extension",
 }
 """Optional parts -> what each is for."""
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*(.*))?")

@@ -21,7 +21,7 @@ from anvil.core.search.confidence import Evidence
 from anvil.core.search.scoring import ScoreParts
 from anvil.errors import AnvilError, ConfigError
 from anvil.models.documents import Hit, Mode, SearchResult
-from anvil.services.search import calibration, ranking, section_match
+from anvil.services.search import calibration, ranking, result_length, section_match
 from anvil.services.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked
 from anvil.services.search.section_match import QueryWeights, SectionChooser, Span
 
@@ -185,7 +185,7 @@ class Searcher:
         shown = [result for result in results if confidences[result.row] >= min_confidence][:top_k]
         if warning := confidence.note([confidences[result.row] for result in shown or results], min_confidence):
             notes.append(warning)
-        hits, spans = section_match.within_budget(self.hits(shown, query, found.vector), query, max_chars)
+        hits, spans = result_length.within_budget(self.hits(shown, query, found.vector), query, max_chars)
         return Found(
             hits,
             total_chunks=found.total,

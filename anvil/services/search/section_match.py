@@ -6,21 +6,16 @@ is nearest to the question decides, and without vectors the first section is tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from anvil.backends.store.rows import SectionPlace, StoredChunk, section_url
 from anvil.backends.store.tokenizer import Stemmer
 from anvil.core.markdown import visible_text
 from anvil.core.search import query as lexicon
-from anvil.core.search import scoring, snippets
+from anvil.core.search import scoring
 from anvil.models.documents import SEPARATOR, Hit
 
-DEFAULT_MAX_CHARS = 12_000
-"""The budget of a search that gives none."""
-RANK_CHARS = (4000, 2000, 500)
-"""Characters of the first result, of the second, and of each other one, without a budget. Of 67 questions that
-one of five results answers, the first two answer 57; ``benchmarks/agents.py`` counts what an agent reads."""
 DIGITS = 6
 """Scores of sections are rounded before they are compared."""
 
@@ -112,39 +107,3 @@ def hit(
     before, own, after = visible_text.shown(before), visible_text.shown(own), visible_text.shown(chunk.content[end:])
     span = Span(len(before), len(before) + len(own), line)
     return Hit(before + own + after, score, named, not whole, chunk.title, confidence), span
-
-
-def within_budget(
-    hits: Sequence[tuple[Hit, Span]], query: str, max_chars: int | None
-) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
-    """The hits, with contents of at most ``max_chars`` together: the last hits are cut first, to lines of the named
-    section that match.
-
-    A hit keeps at least its fair share of the budget, or its section. Without a budget, each hit is cut to the size of
-    its rank in :data:`RANK_CHARS`, and all to :data:`DEFAULT_MAX_CHARS`. Metadata and the number of hits stay.
-    """
-    stems = snippets.query_stems(query)
-    shortened = list(hits)
-    if max_chars is None:
-        max_chars = DEFAULT_MAX_CHARS
-        for rank, (hit, span) in enumerate(hits):
-            shortened[rank] = _cut(hit, span, stems, RANK_CHARS[min(rank, len(RANK_CHARS) - 1)])
-    total = sum(len(hit.content) for hit, _ in shortened)
-    share = max(max_chars // max(len(hits), 1), 1)
-    for index in reversed(range(len(shortened))):
-        if total <= max_chars:
-            break
-        hit, span = shortened[index]
-        shortened[index] = _cut(hit, span, stems, max(share, len(hit.content) - (total - max_chars)))
-        total -= len(hit.content) - len(shortened[index][0].content)
-    return tuple(hit for hit, _ in shortened), tuple(span for _, span in shortened)
-
-
-def _cut(hit: Hit, span: Span, stems: Collection[str], size: int) -> tuple[Hit, Span]:
-    """A hit with at most ``size`` characters, of the section that it names."""
-    if len(hit.content) <= size:
-        return hit, span
-    own = hit.content[span.start : span.end]
-    start, end = snippets.section_snippet(own, stems, size)
-    cut = Span(0, end - start, span.line + snippets.lines_before(own, start))
-    return replace(hit, content=own[start:end], truncated=True), cut

@@ -16,7 +16,7 @@ from anvil.core.search.merging import Vocabulary
 from anvil.core.search.scoring import ScoreParts
 from anvil.errors import ConfigError
 from anvil.models.documents import Hit, Mode
-from anvil.services.search import section_match
+from anvil.services.search import result_length
 from anvil.services.search.ranking import ENOUGH, SCORE_DIGITS, Ranked
 from anvil.services.search.searcher import Candidates, Found, Question, embed_query, ensure_valid, parts_of
 from anvil.services.search.section_match import Span
@@ -95,7 +95,7 @@ def search(
     shown = [result for result in results if likely(result) >= min_confidence][:top_k]
     if warning := confidence.note(map(likely, shown or results), min_confidence):
         notes.append(warning)
-    hits, spans = section_match.within_budget(_hits(searchers, shown, query, candidates), query, max_chars)
+    hits, spans = result_length.within_budget(_hits(searchers, shown, query, candidates), query, max_chars)
     found = Found(
         hits,
         total_chunks=sum(totals),

@@ -55,6 +55,27 @@ def test_a_line_has_path_title_and_first_sentence() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        (
+            "# T\n\n> Add icons and menus\n> to the system's area.\n\nThe text of the page.\n",
+            "Add icons and menus to the system's area.",
+        ),
+        (
+            "# T\n\n## Class: T\n\n> `T` is an object with a [name](n.md).\n\nThe text of the page.\n",
+            "T is an object with a name.",
+        ),
+        ("# T\n\n> [!NOTE]\n> This page is about something else.\n\nThe text of the page.\n", "The text of the page."),
+        ("# T\n\n> **Note** that this page is old.\n\nThe text of the page.\n", "The text of the page."),
+        ("# T\n\n> Warning: this page is old.\n\nThe text of the page.\n", "The text of the page."),
+        ("# T\n\nOne word.\n\n> Somebody said this about it.\n\nThe text of the page.\n", "The text of the page."),
+    ],
+)
+def test_a_block_quote_below_the_title_describes_the_page(text: str, summary: str) -> None:
+    assert quotes(made({"a.md": text}).text) == [f"a.md | T | {summary}"]
+
+
 def test_linked_and_general_pages_come_first() -> None:
     pages = {
         "deep/er/most.md": "# M\n",

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from anvil.core.doc_tests.masking import masked
+from anvil.core.doc_tests.secret_masking import masked
 
 
 @pytest.mark.parametrize(
