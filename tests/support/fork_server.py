@@ -7,6 +7,9 @@ descriptors, the folder, the environment and the arguments of the call. The test
 "subreaper", see ``prctl(2)``), so waiting, signals and exit codes work as for any child. What git or a shell starts
 reaches the fork server through :func:`command_line`.
 
+A forked program ends without taking the interpreter apart, which would copy most of the memory that it shares: see
+:func:`_leave`.
+
 Other command lines, and all starts inside :func:`cold`, are ordinary new processes. ``ANVIL_TESTS_COLD=1`` switches
 the fork server off.
 """
@@ -14,6 +17,7 @@ the fork server off.
 from __future__ import annotations
 
 import array
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -29,6 +33,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -49,6 +54,7 @@ PRELOADED = {
         "anvil.interfaces.mcp_server.tools.library",
         "anvil.interfaces.mcp_server.tools.context",
         "anvil.backends.embedding.local",
+        "onnxruntime",
         "apsw",
         "numpy",
         "tokenizers",
@@ -79,7 +85,7 @@ PRELOADED = {
 }
 """Program (``python -m NAME``, or a module of :class:`anvil.backends.child_process.ChildProcess`) -> modules that its
 fork server imports before the first fork. None may start a thread that does work, which would be missing after the
-fork, as onnxruntime does."""
+fork, as a session of onnxruntime does."""
 _CHILD = ["-I", "-X", "utf8", "-c"]
 _CHILD_CODE = re.compile(r"import sys, json; sys\.path\[:\] = .*; from (\S+) import main; main\(\)")
 PYTHON_VARIABLES = {
@@ -93,6 +99,8 @@ MAX_MESSAGE_BYTES = 1 << 20
 _is_cold = False
 _STREAMS: list[Any] = []
 """The fork server's own streams. A preloaded module may hold the buffer of one, which must not be closed."""
+_exit_code: int | None = None
+"""That of the forked program, when it has ended in the usual way."""
 
 
 class _Program(NamedTuple):
@@ -181,11 +189,14 @@ class _ForkServer:
     """The test process's end of a fork server."""
 
     def __init__(self, name: str) -> None:
+        from anvil.backends.embedding.local import QUIET  # here, as most fork servers need nothing of Anvil
+
         self.owner = os.getpid()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._folder = tempfile.TemporaryDirectory()  # for this user only, as what is started here acts for the user
         self.address = os.path.join(self._folder.name, "socket")
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}  # no thread of numpy's
+        # No thread of numpy's; no message of onnxruntime's to its makers.
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", **QUIET}
         with cold(), theirs, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(self.address)
             listener.listen()
@@ -222,6 +233,7 @@ def _serve(name: str, connection: socket.socket, listener: socket.socket) -> dic
 
     ``connection`` leads to the test process; clients that git or a shell started (fork_client.py) come to ``listener``.
     """
+    atexit.register(_leave)  # before any module's, so that it is the last to be called
     for module in PRELOADED[name]:
         importlib.import_module(module)
     gc.collect()
@@ -303,6 +315,7 @@ def _close(*descriptors: int) -> None:
 
 def _become(request: dict[str, Any]) -> None:
     """Run the program of a request as ``python -m`` does."""
+    global _exit_code
     name, arguments, filters = request["program"]
     environment = request["environment"]
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -326,12 +339,33 @@ def _become(request: dict[str, Any]) -> None:
     sys.path[:1] = [] if "PYTHONSAFEPATH" in environment else [request["cwd"]]
     sys.argv = [name, *arguments]
     module = sys.modules.get(name)
-    if module is not None and "." in name:
-        sys.path[:] = json.loads(arguments[0])
-        module.main()
+    try:
+        if module is not None and "." in name:
+            sys.path[:] = json.loads(arguments[0])
+            module.main()
+        else:
+            sys.modules.pop(f"{name}.__main__", None)
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        _exit_code = ended.code if isinstance(ended.code, int) else None if ended.code else 0
+        raise
+    _exit_code = 0
+
+
+def _leave() -> None:
+    """End a forked program when its threads have been waited for and its exit functions have run.
+
+    One that has failed, or has threads that nobody waits for, ends as any interpreter does.
+    """
+    if _exit_code is None or threading.active_count() > 1:
         return
-    sys.modules.pop(f"{name}.__main__", None)
-    runpy.run_module(name, run_name="__main__", alter_sys=True)
+    gc.collect()  # an open file in a cycle is warned of, as at any end
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return
+    os._exit(_exit_code & 0xFF)
 
 
 if __name__ == "__main__":
