@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, Protocol
 
-from anvil.core.search import metadata_filter
 from anvil.errors import AnvilError, ConfigError
 from anvil.models.documents import Progress
 from anvil.models.library import FileError, FolderReport, Ingested
@@ -23,25 +21,13 @@ MAX_PATH_CHARACTERS = 200
 PROGRESS_INTERVAL_S = 0.5
 
 
-class FileLibrary(Protocol):
-    """The part of a library that a folder import uses."""
-
-    def ensure_writable(self) -> object:
-        """Raise what is wrong with the library, once, and not for each file."""
-
-    def ingest_file(self, path: str, library: str, metadata: Mapping[str, Any] | None) -> Ingested:
-        """Store one file. Raises :class:`AnvilError`."""
-
-    def halt(self) -> None:
-        """Cancel the files that are being read."""
-
-
 def ingest(
-    target: FileLibrary,
     folder: str,
-    *,
     library: str,
-    metadata: Mapping[str, Any] | None,
+    *,
+    store: Callable[[str], Ingested],
+    ensure_writable: Callable[[], object],
+    halt: Callable[[], None],
     recursive: bool,
     max_concurrency: int,
     endings: frozenset[str],
@@ -49,22 +35,18 @@ def ingest(
 ) -> FolderReport:
     """Store the files of ``folder`` whose type is in ``endings``; see :meth:`Library.ingest_folder`.
 
-    An interrupt keeps every document that is finished, and nothing of the others.
+    ``store`` stores one file. ``ensure_writable`` raises what is wrong with the library, once, and not for each file.
+    ``halt`` cancels the files that are being read: an interrupt keeps every document that is finished, and nothing of
+    the others.
     """
-    if max_concurrency < 1:
-        raise ConfigError("max_concurrency must be 1 or more.")
-    metadata_filter.library_name(library)
-    metadata_filter.checked_metadata(metadata)
     root = _folder(folder)
     files = sorted(files_in(root, recursive, endings))
     if files:
-        target.ensure_writable()
+        ensure_writable()
     outcomes: dict[Path, Ingested | str] = {}
     threads_count = min(max_concurrency, MAX_CONCURRENCY)
     with ThreadPoolExecutor(threads_count, thread_name_prefix="anvil-ingest") as threads:
-        running: dict[Future[Ingested | str], Path] = {
-            threads.submit(_outcome, target, file, library, metadata): file for file in files
-        }
+        running: dict[Future[Ingested | str], Path] = {threads.submit(_outcome, store, file): file for file in files}
         try:
             while running:
                 progress("ingesting", len(outcomes), len(files))
@@ -73,7 +55,7 @@ def ingest(
         except BaseException as error:
             threads.shutdown(wait=False, cancel_futures=True)
             if not isinstance(error, Exception):  # an interrupt; a halted library takes nothing more, a server goes on
-                target.halt()
+                halt()
             raise
     progress("ingesting", len(files), len(files))
     results = [outcome for file in files if isinstance(outcome := outcomes[file], Ingested)]
@@ -124,10 +106,10 @@ def _is_inside(path: Path, folder: Path) -> bool:
         return True
 
 
-def _outcome(target: FileLibrary, file: Path, library: str, metadata: Mapping[str, Any] | None) -> Ingested | str:
+def _outcome(store: Callable[[str], Ingested], file: Path) -> Ingested | str:
     """The result for one file, or why it failed. No error of one file reaches the others."""
     try:
-        return target.ingest_file(str(file), library, metadata)
+        return store(str(file))
     except AnvilError as error:
         return str(error)
     except Exception as error:

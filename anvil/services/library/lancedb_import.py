@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
 
 from anvil.backends import lancedb_reader
+from anvil.backends.lancedb_reader import LanceDocument
+from anvil.backends.store.library.staging import DocumentInfo
+from anvil.backends.store.library.writer import utc_now
 from anvil.core import iso_time
 from anvil.core.search import metadata_filter
-from anvil.errors import AnvilError
+from anvil.errors import AnvilError, DocumentRejected
 from anvil.models.documents import Progress
 from anvil.models.library import FileError, Imported, Ingested
+from anvil.services.library.pipeline import title_of
 
 _FILE_TYPES = {"url": "html", "unknown": "", "text": "txt"}
 """File endings by the names that mcpvectordb has for types of its own."""
 
 
-class TextLibrary(Protocol):
-    """The part of a library that an import uses."""
-
-    def ensure_writable(self) -> object:
-        """Raise what is wrong with the library, once, and not for each document."""
-
-    def ingest_imported(
-        self,
-        text: str,
-        source: str,
-        library: str,
-        *,
-        title: str,
-        file_type: str,
-        last_modified: str | None,
-        metadata: Mapping[str, Any] | None,
-    ) -> Ingested:
-        """Store the text of one document. Raises :class:`AnvilError`."""
-
-
-def ingest(target: TextLibrary, path: str, *, table: str, library: str | None, progress: Progress) -> Imported:
+def ingest(
+    path: str,
+    *,
+    store: Callable[[bytes, DocumentInfo], Ingested],
+    ensure_writable: Callable[[], object],
+    table: str,
+    library: str | None,
+    progress: Progress,
+) -> Imported:
     """Store the documents of the LanceDB at ``path`` with their own sources, titles, times and metadata.
 
-    ``library``: one library for all; by default each document keeps its own. A document that the library has already
-    is skipped, so an interrupted import can be repeated. All vectors are computed by the current model. Raises
+    ``store`` stores one text, unless the library has its source: so an interrupted import can be repeated.
+    ``ensure_writable`` raises what is wrong with the library, once, and not for each document. ``library``: one library
+    for all; by default each document keeps its own. All vectors are computed by the current model. Raises
     :class:`SourceError` for a database that cannot be read, :class:`ConfigError` for a name that is not valid.
     """
     if library is not None:
@@ -49,21 +42,13 @@ def ingest(target: TextLibrary, path: str, *, table: str, library: str | None, p
     metadata_filter.source_name(path, "path")
     documents = lancedb_reader.documents(path, table)
     if documents:
-        target.ensure_writable()
+        ensure_writable()
     results: list[Ingested] = []
     errors: list[FileError] = []
     for done, document in enumerate(documents):
         progress("importing", done, len(documents))
         try:
-            result = target.ingest_imported(
-                document.text,
-                document.source,
-                library or document.library,
-                title=document.title,
-                file_type=_FILE_TYPES.get(document.file_type, document.file_type),
-                last_modified=_time(document.last_modified) or _time(document.created_at),
-                metadata=document.metadata,
-            )
+            result = store(*_text_and_info(document, library or document.library))
         except AnvilError as error:
             errors.append(FileError(document.source, str(error)))
             continue
@@ -80,6 +65,26 @@ def ingest(target: TextLibrary, path: str, *, table: str, library: str | None, p
         failed=len(errors),
         results=tuple(results),
         errors=tuple(errors),
+    )
+
+
+def _text_and_info(document: LanceDocument, library: str) -> tuple[bytes, DocumentInfo]:
+    """The text of a document, and what mcpvectordb knew of it. Raises :class:`ConfigError`, and
+    :class:`DocumentRejected` for a document without text."""
+    library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(document.metadata)
+    source = metadata_filter.source_name(document.source)
+    if not document.text.strip():
+        raise DocumentRejected("It has no text.")
+    data = document.text.encode("utf-8", "replace")
+    return data, DocumentInfo(
+        source=source,
+        library=library,
+        title=document.title or title_of(source) or source,
+        file_type=_FILE_TYPES.get(document.file_type, document.file_type),
+        content_hash=hashlib.sha256(data).hexdigest(),
+        size=len(data),
+        last_modified=_time(document.last_modified) or _time(document.created_at) or utc_now(),
+        metadata=metadata,
     )
 
 

@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from anvil.backends.config_files import load_config
@@ -23,7 +22,7 @@ from anvil.backends.store.library.staging import DocumentInfo
 from anvil.backends.store.library.verify import guarded
 from anvil.backends.store.library.writer import LibraryWriter, doc_id_for, utc_now
 from anvil.core.cancellation import still_wanted
-from anvil.core.chunking.streaming import DocumentPart, sliced
+from anvil.core.chunking.streaming import DocumentPart
 from anvil.core.config.layers import configured
 from anvil.core.config.schema import Config
 from anvil.core.pluralize import counted
@@ -52,6 +51,7 @@ from anvil.services.library.pipeline import (
     file_name,
     path_of,
     prepare,
+    text_parts,
     title_of,
     type_of,
 )
@@ -244,46 +244,17 @@ class Library:
         data = content.encode("utf-8", "replace")
         self._ensure_size(len(data), "The content has")
         file_type = type_of(source)
-        return self._ingest_text(
-            data,
+        info = DocumentInfo(
             source=source,
             library=library,
             title=title_of(source) or source,
             file_type=file_type if file_type in TEXT.endings else "md",
-            last_modified=None,
+            content_hash=hashlib.sha256(data).hexdigest(),
+            size=len(data),
+            last_modified=utc_now(),
             metadata=metadata,
         )
-
-    def ingest_imported(
-        self,
-        text: str,
-        source: str,
-        library: str,
-        *,
-        title: str,
-        file_type: str,
-        last_modified: str | None,
-        metadata: Mapping[str, Any] | None,
-    ) -> Ingested:
-        """Ingest the text of a document that another program converted. A document that is there already is skipped,
-        even if its text differs."""
-        library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
-        source = metadata_filter.source_name(source)
-        if not text.strip():
-            raise DocumentRejected("It has no text.")
-        with self._read() as reader:
-            stored = reader.find(source, library)
-        if stored is not None:
-            return Ingested("skipped", stored.doc_id, source, library, stored.chunk_count)
-        return self._ingest_text(
-            text.encode("utf-8", "replace"),
-            source=source,
-            library=library,
-            title=title or title_of(source) or source,
-            file_type=file_type,
-            last_modified=last_modified,
-            metadata=metadata,
-        )
+        return self._ingest(text_parts(data), info)
 
     def ingest_url(
         self, url: str, library: str = DEFAULT_LIBRARY, metadata: Mapping[str, Any] | None = None
@@ -320,11 +291,15 @@ class Library:
         """
         from anvil.backends.convert import formats
 
+        if max_concurrency < 1:
+            raise ConfigError("max_concurrency must be 1 or more.")
+        metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         return folder_import.ingest(
-            self,
             folder,
-            library=library,
-            metadata=metadata,
+            library,
+            store=lambda path: self.ingest_file(path, library, metadata),
+            ensure_writable=self.ensure_writable,
+            halt=self.halt,
             recursive=recursive,
             max_concurrency=max_concurrency,
             endings=formats.looked_for(self.config.library),
@@ -335,35 +310,28 @@ class Library:
         self, path: str, table: str = "documents", library: str | None = None, progress: Progress | None = None
     ) -> Imported:
         """Import a LanceDB that mcpvectordb filled; see :func:`anvil.services.library.lancedb_import.ingest`."""
-        return lancedb_import.ingest(self, path, table=table, library=library, progress=progress or self.progress)
+        return lancedb_import.ingest(
+            path,
+            store=self._ingest_new,
+            ensure_writable=self.ensure_writable,
+            table=table,
+            library=library,
+            progress=progress or self.progress,
+        )
 
     def _ensure_size(self, size: int, what: str) -> None:
         limit = self.config.library.max_file_bytes
         if size > limit:
             raise DocumentTooLarge(f"{what} {size:,} bytes; the limit is {limit:,} (library.max_file_bytes).")
 
-    def _ingest_text(
-        self,
-        data: bytes,
-        *,
-        source: str,
-        library: str,
-        title: str,
-        file_type: str,
-        last_modified: str | None,
-        metadata: Mapping[str, Any],
-    ) -> Ingested:
-        info = DocumentInfo(
-            source=source,
-            library=library,
-            title=title,
-            file_type=file_type,
-            content_hash=hashlib.sha256(data).hexdigest(),
-            size=len(data),
-            last_modified=last_modified or utc_now(),
-            metadata=metadata,
-        )
-        return self._ingest((DocumentPart(text) for text in sliced(data.decode("utf-8"))), info)
+    def _ingest_new(self, data: bytes, info: DocumentInfo) -> Ingested:
+        """Ingest text whose source is not in the library yet. A document of this source is skipped, even if its text
+        differs."""
+        with self._read() as reader:
+            stored = reader.find(info.source, info.library)
+        if stored is not None:
+            return Ingested("skipped", stored.doc_id, info.source, info.library, stored.chunk_count)
+        return self._ingest(text_parts(data), info)
 
     def _ingest(self, parts: Iterable[DocumentPart], info: DocumentInfo) -> Ingested:
         doc_id = doc_id_for(info.source, info.library)
@@ -572,7 +540,5 @@ class Library:
     def __enter__(self) -> Library:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

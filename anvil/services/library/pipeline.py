@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.backends.embedding.executor import LocalExecutor
 from anvil.backends.store.library.staging import DocumentInfo, StagedDocument
-from anvil.core.chunking.streaming import DocumentPart, IncrementalChunker
+from anvil.core.chunking.streaming import DocumentPart, IncrementalChunker, sliced
 from anvil.core.config.schema import ChunkingOptions
 from anvil.core.pluralize import counted
 from anvil.core.search.metadata_filter import source_name
@@ -96,6 +96,11 @@ def type_of(name: str) -> str:
     """The file type of a name: its ending, without dot, in lower case; empty when there is none."""
     stem, dot, ending = file_name(name).rpartition(".")
     return ending.lower() if dot and stem else ""
+
+
+def text_parts(data: bytes) -> Iterator[DocumentPart]:
+    """The parts of a text in UTF-8."""
+    return (DocumentPart(text) for text in sliced(data.decode("utf-8")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from anvil.core.search import confidence, scoring
 from anvil.core.search import query as lexicon
 from anvil.core.search.metadata_filter import Filter
 from anvil.core.search.vector_index import VectorIndex
-from anvil.errors import ConfigError
 from anvil.models.library import Passages
 from anvil.services.search import calibration, ranking
 from anvil.services.search.file_index import KeywordTables
@@ -198,10 +197,8 @@ class LibrarySearcher:
     def find(self, query: str, top_k: int, filter: Filter, question: Question | None) -> Passages:
         """The best ``top_k`` (clamped to 1..100) passages that the filter lets through, by words and vectors.
 
-        ``question``: the query embedded, where it could be. Raises :class:`ConfigError` for a blank query.
+        ``question``: the query embedded, where it could be.
         """
-        if not query.strip():
-            raise ConfigError("query parameter is required")
         top_k = min(max(top_k, 1), MAX_RESULTS)
         notes = [self._obstacle] if self._obstacle else []
         vector = None
