@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from anvil._version import __version__
 from anvil.backends.sources import document_source
@@ -25,7 +25,7 @@ from anvil.core.config.schema import SiteOptions
 from anvil.core.pluralize import counted
 from anvil.core.shards import Shard
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
-from anvil.models.documents import BuildReport, Changes, Progress, Scan, silent
+from anvil.models.documents import BuildReport, Changes, Progress, Scan, Skipped, silent
 from anvil.services.build.indexer import Indexer, adapt, settings, without
 
 if TYPE_CHECKING:
@@ -70,38 +70,38 @@ def build(
     if shard is not None:
         source = document_source.in_shard(source, shard)
 
-    def says_all(standing: Reader | None, path: Path) -> BuildReport | None:
-        report = unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.excluded_hashes)
+    def says_all(standing: Reader | None, path: Path, scan: Scan) -> BuildReport | None:
         if standing is not None and version is not None and standing.meta().get("version") != version:
             return None
-        return report and replace(report, reasons=empty())
+        report = unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.excluded_hashes)
+        return report and replace(report, reasons=empty(scan))
 
-    def empty() -> tuple[str, ...]:
+    def empty(scan: Scan) -> tuple[str, ...]:
         return (pageless,) if pageless and not scan.entries and shard is None else ()
+
+    def compared() -> tuple[Reader | None, list[str], Scan, BuildReport | None]:
+        """The index that exists, why it is not used, the documents, and the report if both are alike."""
+        standing, reasons = _standing(index, read, force)
+        _keep_site(standing, index, source, force)
+        scan = source.scan(standing.identities() if standing else None)
+        return standing, reasons, scan, None if force else says_all(standing, index, scan)
 
     overwrite_guard.ensure_overwritable(index)
     with contextlib.ExitStack() as opened:
         read = opened.enter_context(contextlib.ExitStack())  # the indexes that are built from
         seen = signature(index)
-        standing, reasons = _standing(index, read, force)
-        _keep_site(standing, index, source, force)
-        scan = source.scan(standing.identities() if standing else None)
-        report = None if force else says_all(standing, index)
-        if report:
+        standing, reasons, scan, report = compared()
+        if report is None:
+            opened.enter_context(lock.exclusive(index, lock_timeout_s))
+            if signature(index) != seen:  # another process has built it meanwhile
+                standing, reasons, scan, report = compared()
+        if report is not None:
             return report
-        opened.enter_context(lock.exclusive(index, lock_timeout_s))
-        if signature(index) != seen:  # another process has built it meanwhile
-            standing, reasons = _standing(index, read, force)
-            _keep_site(standing, index, source, force)
-            scan = source.scan(standing.identities() if standing else None)
-            report = None if force else says_all(standing, index)
-            if report:
-                return report
 
         older = {} if force else _caches(previous, read, reasons)
         if standing is None and older:  # start from the first usable one, or copy it if it is up to date
             path, standing = next(iter(older.items()))
-            report = says_all(standing, path)
+            report = says_all(standing, path, scan)
             if report:
                 read.close()
                 publish.copy(path, index)
@@ -161,23 +161,41 @@ def build(
     if tally.kept:
         again = counted(tally.kept, "passage", "could")
         reasons.append(f"{again} not be embedded again: the vectors from before are kept. {tally.refusal}".strip())
-    return BuildReport(
-        outcome="built",
-        index_path=str(index),
-        digest=digest,
-        pages=counts["documents"],
-        chunks=counts["chunks"],
-        windows=counts["windows"],
+    return replace(
+        report_on("built", index, digest, counts, started),
         embedded=tally.embedded,
         reused=tally.reused,
         changes=first,
         skipped=(*scan.skipped, *tally.skipped),
         failed=tuple(tally.failed),
-        reasons=(*empty(), *reasons),
-        seconds=time.perf_counter() - started,
-        size_bytes=index.stat().st_size,
+        reasons=(*empty(scan), *reasons),
         kept=tally.kept,
         refusal=tally.refusal,
+    )
+
+
+def report_on(
+    outcome: Literal["built", "unchanged"],
+    index: Path,
+    digest: str,
+    counts: Mapping[str, int],
+    started: float,
+    skipped: tuple[Skipped, ...] = (),
+) -> BuildReport:
+    """The report on an index file of which nothing was embedded. ``started``: as :func:`time.perf_counter`."""
+    return BuildReport(
+        outcome=outcome,
+        index_path=str(index),
+        digest=digest,
+        pages=counts["documents"],
+        chunks=counts["chunks"],
+        windows=counts["windows"],
+        embedded=0,
+        reused=0,
+        changes=Changes(),
+        skipped=skipped,
+        seconds=time.perf_counter() - started,
+        size_bytes=index.stat().st_size,
     )
 
 
@@ -260,20 +278,4 @@ def unchanged(
         return None
     if standing.excluded_hashes() != excluded_hashes or staleness.compare(standing.identities(), scan.entries):
         return None
-    counts = standing.counts()
-    return BuildReport(
-        outcome="unchanged",
-        index_path=str(index),
-        digest=meta["digest"],
-        pages=counts["documents"],
-        chunks=counts["chunks"],
-        windows=counts["windows"],
-        embedded=0,
-        reused=0,
-        changes=Changes(),
-        skipped=scan.skipped,
-        failed=(),
-        reasons=(),
-        seconds=time.perf_counter() - started,
-        size_bytes=index.stat().st_size,
-    )
+    return report_on("unchanged", index, meta["digest"], standing.counts(), started, scan.skipped)

@@ -23,7 +23,7 @@ from anvil.core.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.models.documents import BuildReport, Changes, Document, Progress, Scan, Skipped, silent
 from anvil.services.build import site_view
-from anvil.services.build.builder import build, unchanged
+from anvil.services.build.builder import build, report_on, unchanged
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
@@ -69,19 +69,8 @@ def join(
         digest = writer.seal()
         publication.finish()
         counts = writer.reader.counts()
-    return BuildReport(
-        outcome="built",
-        index_path=str(out),
-        digest=digest,
-        pages=counts["documents"],
-        chunks=counts["chunks"],
-        windows=counts["windows"],
-        embedded=0,
-        reused=counts["vectors"],
-        changes=Changes(added=tuple(sorted(entries))),
-        seconds=time.perf_counter() - started,
-        size_bytes=out.stat().st_size,
-    )
+    report = report_on("built", out, digest, counts, started)
+    return replace(report, reused=counts["vectors"], changes=Changes(added=tuple(sorted(entries))))
 
 
 def _agreed(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:

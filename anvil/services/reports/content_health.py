@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    ChunkVectors = tuple[NDArray[np.int64], NDArray[np.int8], Mapping[int, StoredChunk]]
+
 MIN_DUPLICATE_CHARS = 100
 """A shorter text may be repeated: "See above." is not a finding."""
 MIN_DUPLICATE_COSINE = 0.95
@@ -99,7 +101,7 @@ class UnfinishedReport:
     """Health without near duplicates, and the data for their search. The index can be closed."""
 
     health: ContentHealth
-    vectors: tuple[NDArray[np.int64], NDArray[np.int8], Mapping[int, StoredChunk]] | None = field(repr=False)
+    vectors: ChunkVectors | None = field(repr=False)
 
     def finish(self) -> ContentHealth:
         """Add the near duplicates, whose search takes the longest."""
@@ -159,20 +161,23 @@ def read_index(reader: Reader) -> UnfinishedReport:
         largest_pages=tuple(pages[: min(MAX_EXTREMES, len(pages) - few)]),
         smallest_pages=tuple(reversed(pages[len(pages) - few :])),
     )
-    if not counts["vectors"] or counts["chunks"] > MAX_COMPARED_CHUNKS:
-        return UnfinishedReport(health, None)
-    owners, rows = reader.matrix()
-    return UnfinishedReport(health, (owners, rows, reader.chunks(set(owners.tolist()))))
+    return UnfinishedReport(health, _compared_vectors(reader))
 
 
 def near_duplicates(reader: Reader, limit: int = MAX_PAIRS) -> tuple[Pair, ...] | None:
     """The ``limit`` nearest pairs of chunks of different pages, by their vectors, without those of equal text; None
     where there are no vectors, or more than ``MAX_COMPARED_CHUNKS`` chunks."""
+    vectors = _compared_vectors(reader)
+    return None if vectors is None else _near_duplicates(*vectors, limit)
+
+
+def _compared_vectors(reader: Reader) -> ChunkVectors | None:
+    """What :func:`near_duplicates` compares."""
     counts = reader.counts()
     if not counts["vectors"] or counts["chunks"] > MAX_COMPARED_CHUNKS:
         return None
     owners, rows = reader.matrix()
-    return _near_duplicates(owners, rows, reader.chunks(set(owners.tolist())), limit)
+    return owners, rows, reader.chunks(set(owners.tolist()))
 
 
 def _longest_first(spot: Spot) -> tuple[int, str, int]:
