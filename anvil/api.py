@@ -13,7 +13,6 @@ from collections.abc import Collection as AnyCollection
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from anvil.backends.config_files import index_file
@@ -527,9 +526,7 @@ class Anvil:
     def __enter__(self) -> Anvil:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __del__(self) -> None:

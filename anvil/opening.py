@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from anvil.api import Anvil
 from anvil.backends.config_files import load_config
@@ -91,7 +91,7 @@ def open(
     :class:`AnvilError`.
     """
     settings, base = _settings(docs, index, provider, config, site, site_url)
-    options = _Options(progress, background, watch, build_first)
+    options = _Options(progress=progress, background=background, watch=watch, build_first=build_first)
     is_named = docs is not None or index is not None or site is not None
     if collections is not None:
         if is_named:
@@ -102,7 +102,7 @@ def open(
     if not is_named and settings.collections:
         return _one(settings, base, _own(settings, base), options)
     index_only = docs is None and (index is not None or _has_index_elsewhere(settings))
-    return options.open(settings, base, index_only=index_only)
+    return Anvil(settings, base, index_only=index_only, **options)
 
 
 def open_project(
@@ -127,42 +127,20 @@ def open_project(
     if is_named and collections:
         raise ConfigError("--collection cannot be combined with --docs, --index or --site. Leave one of them out.")
     settings, base = _settings(docs, index, provider, config, site, site_url)
-    options = _Options(progress, background, watch, build_first)
+    options = _Options(progress=progress, background=background, watch=watch, build_first=build_first)
     if is_named:
-        return options.open(settings, base, index_only=docs is None)
+        return Anvil(settings, base, index_only=docs is None, **options)
     chosen = _chosen(settings, base, collections or None)
     return _alone(settings, base, chosen[0], options) if len(chosen) == 1 else _several(settings, base, chosen, options)
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
+class _Options(TypedDict):
     """The arguments of :func:`open` that are the same for all collections."""
 
     progress: Progress
     background: bool
     watch: bool
     build_first: bool
-
-    def open(
-        self,
-        config: Config,
-        base: Path,
-        *,
-        index_only: bool = False,
-        has_folder: bool = True,
-        provider: EmbeddingProvider | None = None,
-    ) -> Anvil:
-        return Anvil(
-            config,
-            base,
-            index_only=index_only,
-            has_folder=has_folder,
-            provider=provider,
-            progress=self.progress,
-            background=self.background,
-            watch=self.watch,
-            build_first=self.build_first,
-        )
 
 
 def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Collection, ...]:
@@ -188,9 +166,9 @@ def _one(
     """One collection of a project."""
     if collection.of_project:
         settings = replace(config, collections=())
-        return options.open(settings, base, index_only=_has_index_elsewhere(config), provider=provider)
+        return Anvil(settings, base, index_only=_has_index_elsewhere(config), provider=provider, **options)
     settings, has_folder = of_collection(config, collection), collection.docs is not None
-    return options.open(settings, base, index_only=not has_folder, has_folder=has_folder, provider=provider)
+    return Anvil(settings, base, index_only=not has_folder, has_folder=has_folder, provider=provider, **options)
 
 
 def _alone(config: Config, base: Path, collection: Collection, options: _Options) -> Anvil:
