@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 import tempfile
-import time
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,27 +20,22 @@ from anvil.backends import attestation
 from anvil.backends.fetch import attestations, fetch_index, git_server
 from anvil.backends.fetch.cache import Cache
 from anvil.backends.fetch.http_client import HttpClient, Limits
-from anvil.backends.fetch.http_policy import host_of
 from anvil.backends.fetch.result import UNPUBLISHED
 from anvil.backends.git.remote import RemoteRepository
-from anvil.backends.packages import archive, npm, pypi, registry
-from anvil.backends.packages.registry import PackageArchive
 from anvil.backends.sources.packed_pages import PackedPages
 from anvil.backends.store import manifest_file, verified_cache, verify
-from anvil.core import index_url, manifest
+from anvil.core import manifest
 from anvil.core.attestations import INSTALL, SUFFIX
 from anvil.core.config.schema import ChunkingOptions, Config, Slugs
 from anvil.core.dependencies import anvil_lock, carried, tags
 from anvil.core.dependencies.names import is_other_version, is_same_version
-from anvil.core.dependencies.project_urls import ProjectUrls, github_slug, versioned
+from anvil.core.dependencies.project_urls import github_slug, versioned
 from anvil.core.pluralize import counted
 from anvil.errors import (
-    AnvilError,
     ArtifactError,
     ArtifactRejected,
     BuildError,
     ConfigError,
-    FetchError,
     NotFound,
     Unreachable,
 )
@@ -51,17 +44,12 @@ from anvil.models.dependencies import Attempt, Dependency, LockedDocs
 from anvil.models.documents import Progress, silent
 from anvil.services.build import builder
 from anvil.services.dependencies import docs_cache, repository_docs
+from anvil.services.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
+from anvil.services.dependencies.packages import Package, Packages, ReadFiles
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.sources.document_source import DocumentSource
-
-NAMES_NO_REPOSITORY = "its metadata names no repository"
-MAX_INSTALLED_BYTES = 200_000_000
-"""Bytes of an index that an installed package carries."""
-SLOW_FAILURE_S = 4.0
-"""A host that takes longer than this to fail is not asked again in the same run: forty packages must not wait forty
-times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +70,6 @@ class FoundDocs:
     pages: int
     attempts: tuple[Attempt, ...]
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Package:
-    """What is known of a package. ``files``: path -> a function that reads the file, when the package is here."""
-
-    urls: ProjectUrls
-    page: str
-    files: dict[str, Path] | None = None
-    archive: PackageArchive | None = None
-
-    @property
-    def github(self) -> str | None:
-        """The repository on GitHub, ``OWNER/REPO``."""
-        return github_slug(self.urls.repository) if self.urls.repository is not None else None
 
 
 class DocsNotFound(NotFound):
@@ -122,21 +95,18 @@ class DocsFinder:
         self._base = base
         self.cache = cache
         self._progress = progress
-        self._registries = registry.registries(config.deps)
-        self._policy = registry.policy(config.deps, self._registries)
-        self._environment = pypi.PythonEnvironment.of_project(base)
+        self._log = AttemptLog()
+        self._packages = Packages(config.deps, base, self._log, progress)
+        self._policy = self._packages.policy
         self._provider: EmbeddingProvider | None = None
-        self._attempts: list[Attempt] = []
         self._notes: list[str] = []
         self._doubts: list[str] = []
         """What could not be found out about who built the index."""
-        self._unreachable: list[Attempt] = []
-        self._slow_hosts: set[str] = set()
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
         """What was tried for the last package."""
-        return tuple(self._attempts)
+        return tuple(self._log.attempts)
 
     def close(self) -> None:
         """Close the model."""
@@ -174,16 +144,17 @@ class DocsFinder:
         )
         known = None if refresh else docs_cache.recall(self.cache, question)
         if known is not None and self._is_attested(known):
-            self._tried("cache", known.url, "it was found here before", True)
+            self._log.tried("cache", known.url, "it was found here before", True)
             return self._found(known)
-        with contextlib.closing(self._search(dependency, dependency.version, place)) as search:
+        wanted = LockedDocs(
+            dependency.ecosystem, dependency.name, dependency.version, "repository", url="", digest="", sha256=""
+        )
+        with contextlib.closing(self._search(wanted, place)) as search:
             docs = next(search, None)
         if docs is None:
-            raise DocsNotFound(self._failure(dependency), tuple(self._attempts))
-        if self._unreachable:
-            self._notes += [
-                f"Its {each.source} could not be asked. {sentence(each.outcome)}" for each in self._unreachable
-            ]
+            raise DocsNotFound(self._log.failure(dependency), self.attempts)
+        if unreachable := self._log.unreachable:
+            self._notes += [f"Its {each.source} could not be asked. {sentence(each.outcome)}" for each in unreachable]
             self._notes.append(f"To ask again, run: anvil deps add {dependency.name} --refresh")
         if not self._doubts:  # else the next search may find out more, or say it again
             docs_cache.remember(self.cache, question, docs)
@@ -191,68 +162,38 @@ class DocsFinder:
 
     def _forget(self) -> None:
         """Begin with another package."""
-        self._attempts, self._notes, self._doubts, self._unreachable = [], [], [], []
+        self._log.clear()
+        self._notes, self._doubts = [], []
 
-    def _search(self, dependency: Dependency, version: str, place: Place) -> Generator[LockedDocs, None, None]:
-        """The documentation, source by source: the next one is tried when the caller asks for more."""
+    def _search(self, wanted: LockedDocs, place: Place) -> Generator[LockedDocs, None, None]:
+        """The documentation, source by source: the next one is tried when the caller asks for more. ``wanted``: an
+        entry of which only the package and its version are known."""
         if place.repository is not None:
-            yield from self._from_repository(dependency, version, place, place.repository, None)
+            yield from self._from_repository(wanted, place, place.repository, None)
             return
-        package = self._package(dependency, version)
+        package = self._packages.find(wanted)
         if package is None:
             return
         if place.tag is None and place.folder is None:
-            yield from self._from_package(dependency, version, package)
+            yield from self._from_package(wanted, package)
             for site in package.urls.documentation[:2]:
-                yield from self._from_site(dependency, version, site, package)
+                yield from self._from_site(wanted, site, package)
         if package.urls.repository is None:
-            self._tried("repository", package.page, NAMES_NO_REPOSITORY)
+            self._log.tried("repository", package.page, NAMES_NO_REPOSITORY)
             return
-        yield from self._from_repository(dependency, version, place, package.urls.repository, package.urls.directory)
-
-    def _package(self, dependency: Dependency, version: str) -> _Package | None:
-        """The metadata of a package: installed here at this version, else from the registry."""
-        ours = self._registries[dependency.ecosystem]
-        page = f"{ours.url}{dependency.name}"
-        if dependency.ecosystem == "npm":
-            local = npm.installed(self._base, dependency.name, version)
-            if local is not None:
-                self._tried("metadata", "node_modules", "installed at this version", True)
-                return _Package(local[0], page, local[1])
-        elif self._environment is not None:
-            installed = self._environment.find(dependency.name, version)
-            if installed is not None:
-                self._tried("metadata", str(self._environment.folder), "installed at this version", True)
-                return _Package(installed.urls, page, dict(installed.files))
-        return self._from_registry(dependency, version, page)
-
-    def _from_registry(self, dependency: Dependency, version: str, page: str) -> _Package | None:
-        ours = self._registries[dependency.ecosystem]
-        try:
-            with self._host(page), HttpClient(registry.limits(), ours.authorization, self._policy) as http:
-                if dependency.ecosystem == "npm":
-                    of_npm = npm.release(http, ours, dependency.name, version)
-                    found = _Package(of_npm.urls, page, None, of_npm.archive)
-                else:
-                    of_python = pypi.release(http, ours, dependency.name, version)
-                    found = _Package(of_python.urls, page, None, of_python.archive)
-        except (FetchError, NotFound) as error:
-            self._failed("metadata", page, error)
-            return None
-        self._tried("metadata", page, "in the registry", True)
-        return found
+        yield from self._from_repository(wanted, place, package.urls.repository, package.urls.directory)
 
     # --- carried by the package ------------------------------------------------------------------------------------
 
-    def _from_package(self, dependency: Dependency, version: str, package: _Package) -> Iterator[LockedDocs]:
-        base = LockedDocs(dependency.ecosystem, dependency.name, version, "package", package.page, "", "")
-        with self._attempt("package", package.page):
-            yield from self._carried(base, package, lambda: self._rule(package.github))
+    def _from_package(self, wanted: LockedDocs, package: Package) -> Iterator[LockedDocs]:
+        docs = replace(wanted, source="package", url=package.page)
+        with self._log.attempt("package", package.page):
+            yield from self._carried(docs, package, lambda: self._rule(package.github))
 
     def _carried(
         self,
         docs: LockedDocs,
-        package: _Package,
+        package: Package,
         attested: Callable[[], AttestationRule | None],
         kind: Literal["index", "pages"] | None = None,
     ) -> Iterator[LockedDocs]:
@@ -262,10 +203,10 @@ class DocsFinder:
         taken.
         """
         with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
-            read, names = self._files(package, Path(folder))
+            read, names = self._packages.files(package, Path(folder))
             there = carried.find(names)
             if there.index is not None and kind != "pages":
-                with self._attempt("package", package.page) if kind is None else contextlib.nullcontext():
+                with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
                     found = self._index_of_package(docs, read, names, there.index, attested())
                     yield self._of_version(found) if kind is None else found  # of a lock, the digest decides
                     return
@@ -279,12 +220,12 @@ class DocsFinder:
                 pages = {name: content.encode() for name, content in carried.sections(text)}
                 yield self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
             elif there.index is None:
-                self._tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
+                self._log.tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
 
     def _index_of_package(
         self,
         docs: LockedDocs,
-        read: Callable[..., dict[str, bytes]],
+        read: ReadFiles,
         names: Collection[str],
         path: str,
         attested: AttestationRule | None,
@@ -303,33 +244,14 @@ class DocsFinder:
             file.write_bytes(index)
             return self._kept(file, replace(docs, attested_by=built_by), f"carries {path}")
 
-    def _files(self, package: _Package, folder: Path) -> tuple[Callable[..., dict[str, bytes]], list[str]]:
-        """A function that reads files of the package, and the paths of all."""
-        if package.files is not None:
-            files = package.files
-            return lambda paths: _read_installed(files, paths), sorted(files)
-        if package.archive is None:
-            raise NotFound("the registry has no wheel of it")
-        if (package.archive.size or 0) > self._options.max_package_bytes:
-            raise NotFound(f"{package.archive.name} has {package.archive.size:,} bytes (deps.max_package_bytes)")
-        packed, name = folder / "package", package.archive.name
-        with HttpClient(Limits(), self._registries_authorization(), self._policy) as http:
-            archive.download(http, package.archive, packed, self._options.max_package_bytes, self._progress)
-        return lambda paths: archive.read(packed, name, paths, MAX_INSTALLED_BYTES), sorted(
-            archive.members(packed, name)
-        )
-
-    def _registries_authorization(self) -> dict[str, str]:
-        return {place: value for ours in self._registries.values() for place, value in ours.authorization.items()}
-
     # --- published ---------------------------------------------------------------------------------------------------
 
-    def _from_site(self, dependency: Dependency, version: str, site: str, package: _Package) -> Iterator[LockedDocs]:
+    def _from_site(self, wanted: LockedDocs, site: str, package: Package) -> Iterator[LockedDocs]:
         """An index that the documentation site publishes: for this version, or one that says that it is of it.
 
         At an address without a version any version can be, so there a series says too little."""
-        docs = LockedDocs(dependency.ecosystem, dependency.name, version, "site", site, "", "")
-        with self._attempt("site", site):
+        docs, version = replace(wanted, source="site", url=site), wanted.version
+        with self._log.attempt("site", site):
             for is_versioned, address in [*((True, each) for each in versioned(site, version)), (False, site)]:
                 url = f"{address.rstrip('/')}/anvil/index.json"
                 if not self._has_manifest(url):
@@ -340,22 +262,24 @@ class DocsFinder:
                 if is_of_version or (is_versioned and not is_other_version(stated or "", version)):
                     yield found
                     return
-                self._tried("site", url, f"is of version {stated}" if stated else "does not say of which version it is")
-            self._tried("site", site, "publishes no index of this version")
+                self._log.tried(
+                    "site", url, f"is of version {stated}" if stated else "does not say of which version it is"
+                )
+            self._log.tried("site", site, "publishes no index of this version")
 
     def _has_manifest(self, url: str) -> bool:
         limits = Limits(connect=5, answer=10, whole=20)
-        with self._host(url), HttpClient(limits, policy=self._policy) as http, http.get(url) as reply:
+        with self._log.host(url), HttpClient(limits, policy=self._policy) as http, http.get(url) as reply:
             return reply.status == 200 and manifest.found(reply.text(), url, any_page=True) is not None
 
     def _from_release(self, docs: LockedDocs, slug: str) -> Iterator[LockedDocs]:
         url = f"github:{slug}#release:{docs.tag}"
-        with self._attempt("release", url):
+        with self._log.attempt("release", url):
             docs = replace(docs, source="release", url=url, commit=None, folder=None)
             yield self._of_version(self._fetched(url, docs, "has an index", self._rule(slug)))
 
     def _fetched(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
-        with self._host(url):
+        with self._log.host(url):
             result = fetch_index.fetch(
                 url,
                 cache=self.cache,
@@ -386,14 +310,14 @@ class DocsFinder:
     # --- built here --------------------------------------------------------------------------------------------------
 
     def _from_repository(
-        self, dependency: Dependency, version: str, place: Place, url: str, directory: str | None
+        self, wanted: LockedDocs, place: Place, url: str, directory: str | None
     ) -> Iterator[LockedDocs]:
-        docs = LockedDocs(dependency.ecosystem, dependency.name, version, "repository", url, "", "")
-        with self._attempt("repository", url), self._remote(url) as remote:
+        docs = replace(wanted, source="repository", url=url)
+        with self._log.attempt("repository", url), self._remote(url) as remote:
             there = remote.tags()
-            tag = place.tag or tags.find(there, dependency.name, version)
+            tag = place.tag or tags.find(there, docs.name, docs.version)
             if tag is None or tag not in there:
-                raise NotFound(repository_docs.no_tag(remote, there, dependency.name, place.tag or version))
+                raise NotFound(repository_docs.no_tag(remote, there, docs.name, place.tag or docs.version))
             named = tuple(key for key in anvil_lock.NAMED if getattr(place, key) is not None)
             docs = replace(docs, tag=tag, commit=there[tag], named=named)
             slug = github_slug(url)
@@ -404,7 +328,7 @@ class DocsFinder:
     @contextmanager
     def _remote(self, url: str) -> Iterator[RemoteRepository]:
         options = self._options
-        with self._host(url):
+        with self._log.host(url):
             address, protocols, settings = git_server.checked(url, self._policy, options.allow_private_urls)
         with RemoteRepository(address, protocols, settings, options.max_fetch_bytes, self._progress) as remote:
             yield remote
@@ -457,16 +381,12 @@ class DocsFinder:
                 repository_docs.ensure_tagged(remote, entry)
                 docs = self._built_from(remote, wanted, entry.folder)
         elif entry.source == "package":
-            dependency = Dependency(entry.ecosystem, entry.name, entry.version)
-            package = self._package(dependency, entry.version)
+            package = self._packages.find(entry)
             kind: Literal["index", "pages"] = "index" if entry.anvil_version is None else "pages"
-            found = (
-                None
-                if package is None
-                else next(self._carried(wanted, package, lambda: self._rule_of_lock(entry), kind), None)
-            )
+            carried_docs = self._carried(wanted, package, lambda: self._rule_of_lock(entry), kind) if package else ()
+            found = next(iter(carried_docs), None)
             if found is None:
-                raise NotFound(f"{entry.shown} cannot be fetched. {sentence(self._attempts[-1].outcome)}")
+                raise NotFound(f"{entry.shown} cannot be fetched. {sentence(self._log.attempts[-1].outcome)}")
             docs = found
         else:
             docs = self._fetched(entry.url, wanted, "is published", self._rule_of_lock(entry))
@@ -517,7 +437,7 @@ class DocsFinder:
             raise type(error)(str(error).replace(str(file), f"The index of {docs.shown}")) from None
         kept = replace(docs, digest=described.digest, sha256=described.sha256, commit=docs.commit or described.commit)
         docs_cache.keep(self.cache, file, kept)
-        self._tried(docs.source, docs.url, outcome, True)
+        self._log.tried(docs.source, docs.url, outcome, True)
         return kept
 
     @contextmanager
@@ -536,40 +456,9 @@ class DocsFinder:
         """The entry, unless its index says that it is of another version: publishers can forget to build it again."""
         stated = self._stated_version(docs)
         if stated is not None and is_other_version(stated, docs.version):
-            self._attempts.pop()  # it was recorded as found
+            self._log.attempts.pop()  # it was recorded as found
             raise NotFound(f"its index is of version {stated}")
         return docs
-
-    @contextmanager
-    def _attempt(self, source: str, place: str) -> Iterator[None]:
-        """Record why a source has nothing, and go on with the next."""
-        try:
-            yield
-        except AnvilError as error:
-            self._failed(source, place, error)
-
-    @contextmanager
-    def _host(self, url: str) -> Iterator[None]:
-        """Requests to the host of an address. See :data:`SLOW_FAILURE_S`."""
-        host = host_of(url) or url.partition(":")[0]
-        if host in self._slow_hosts:
-            raise Unreachable(f"{host} did not answer a moment ago, and is not asked again in this run.")
-        began = time.monotonic()
-        try:
-            yield
-        except Unreachable:
-            if time.monotonic() - began > SLOW_FAILURE_S:
-                self._slow_hosts.add(host)
-            raise
-
-    def _failed(self, source: str, place: str, error: AnvilError) -> None:
-        self._tried(source, place, str(error))
-        if isinstance(error, Unreachable):
-            self._unreachable.append(self._attempts[-1])
-
-    def _tried(self, source: str, place: str, outcome: str, found: bool = False) -> None:
-        sentence = outcome if found else f"{outcome.rstrip('.')}."
-        self._attempts.append(Attempt(source, index_url.without_secrets(place), sentence, found))
 
     def _found(self, docs: LockedDocs) -> FoundDocs:
         path = docs_cache.find(self.cache, docs)
@@ -577,35 +466,4 @@ class DocsFinder:
             raise ArtifactRejected(f"The cache lost the index of {docs.shown}. Run the command again.")
         with verify.open_checked(path) as reader:
             pages = reader.counts()["documents"]
-        return FoundDocs(docs, path, pages, tuple(self._attempts), tuple(dict.fromkeys((*self._notes, *self._doubts))))
-
-    def _failure(self, dependency: Dependency) -> str:
-        """The message when no source has documentation: why the last one has none, and which could not be asked."""
-        last = next((each for each in reversed(self._attempts) if not each.found), None)
-        if last is not None and last in self._unreachable:
-            return f"The documentation of {dependency.shown} cannot be searched for now. {sentence(last.outcome)}"
-        why = f" {sentence(last.outcome)}" if last else ""
-        why += "".join(f" Its {each.source} could not be asked: {each.outcome}" for each in self._unreachable)
-        advice = f" Name its repository: anvil deps add {dependency.name} --repository URL"
-        is_of_repository = (
-            last is not None and last.source == "repository" and not last.outcome.startswith(NAMES_NO_REPOSITORY)
-        )
-        return f"No documentation of {dependency.shown} was found.{why}{'' if is_of_repository else advice}"
-
-
-def sentence(outcome: str) -> str:
-    """The outcome with a capital letter, unless it begins with the name of a host."""
-    return outcome[0].upper() + outcome[1:] if re.match(r"[a-z]+ (?!cannot be reached)", outcome) else outcome
-
-
-def _read_installed(files: dict[str, Path], wanted: list[str]) -> dict[str, bytes]:
-    """Files of an installed package. A link is not followed: it can lead anywhere."""
-    data = {}
-    for name in wanted:
-        path = files[name]
-        if path.is_symlink() or not path.is_file():
-            raise NotFound(f"{name} is not a regular file")
-        if path.stat().st_size > MAX_INSTALLED_BYTES:
-            raise NotFound(f"{name} has more than {MAX_INSTALLED_BYTES:,} bytes")
-        data[name] = path.read_bytes()
-    return data
+        return FoundDocs(docs, path, pages, self.attempts, tuple(dict.fromkeys((*self._notes, *self._doubts))))

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from anvil.backends.packages import npm, project_files
+from anvil.backends.packages import project_files
 from anvil.backends.packages.pypi import PythonEnvironment
 from anvil.core.dependencies import carried
 from anvil.core.dependencies.project_urls import ProjectUrls
 from anvil.models.dependencies import Dependency, Ecosystem, LockedDocs
 from anvil.services.dependencies import docs_cache, inventory
+from anvil.services.dependencies.packages import installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +69,8 @@ def _is_here(entry: LockedDocs) -> bool:
 def _documentation(dependency: Dependency, base: Path, environment: PythonEnvironment | None) -> str | None:
     if dependency.version is None:
         return None
-    if dependency.ecosystem == "npm":
-        local = npm.installed(base, dependency.name, dependency.version)
-        return None if local is None else _described(*local)
-    found = environment.find(dependency.name, dependency.version) if environment is not None else None
-    return None if found is None else _described(found.urls, found.files)
+    found = installed(base, environment, dependency.ecosystem, dependency.name, dependency.version)
+    return None if found is None else _described(*found)
 
 
 def _described(urls: ProjectUrls, files: Mapping[str, Path]) -> str:

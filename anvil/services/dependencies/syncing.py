@@ -24,7 +24,8 @@ def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) 
     }
     fetched: dict[LockedDocs, DocsReport] = {}
     if None in found.values():
-        from anvil.services.dependencies.finder import DocsFinder, sentence
+        from anvil.services.dependencies.attempts import sentence
+        from anvil.services.dependencies.finder import DocsFinder
 
         with DocsFinder(config, base, cache, progress) as finder:
             for entry in (entry for entry, path in found.items() if path is None):

@@ -15,7 +15,7 @@ import pytest
 import anvil
 from anvil.backends.fetch import git_server as git_addresses
 from anvil.backends.store import manifest_file
-from anvil.services.dependencies import docs_cache, finder
+from anvil.services.dependencies import attempts, docs_cache
 from tests.e2e.deps.test_deps import (
     PAGE,
     answers,
@@ -314,7 +314,7 @@ def test_a_registry_that_fails(project: Path, server: Server, monkeypatch: pytes
     assert told[0].endswith("limits the number of requests. Try again in 7 s.")
     assert told[1].endswith("has an error (status 503). Try again later.")
     assert "lists no file of c. Check that it is a package index." in told[2]
-    monkeypatch.setattr(finder, "SLOW_FAILURE_S", 0.0)
+    monkeypatch.setattr(attempts, "SLOW_FAILURE_S", 0.0)
     server.requests.clear()
     told = program("deps", "add", "b", "c", "d", cwd=project, code=1).stderr.splitlines()
     assert len(told) == 3 and len(server.requests) == 1
