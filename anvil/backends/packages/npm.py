@@ -8,12 +8,11 @@ import json
 import os
 import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from anvil.backends.fetch.http_client import HttpClient
-from anvil.backends.packages.registry import PackageArchive, Registry, get, json_object
+from anvil.backends.packages.registry import PackageArchive, Registry, Release, get, json_object
 from anvil.core.dependencies.project_urls import ProjectUrls, of_npm
 from anvil.errors import FetchError, NotFound
 
@@ -21,24 +20,15 @@ MAX_PACKAGE_JSON_BYTES = 2_000_000
 MAX_FILES = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class NpmRelease:
-    """One version of a package."""
-
-    urls: ProjectUrls
-    archive: PackageArchive
-
-
-def release(http: HttpClient, registry: Registry, name: str, version: str) -> NpmRelease:
+def release(http: HttpClient, registry: Registry, name: str, version: str) -> Release:
     """A version in the registry. Raises :class:`NotFound` when the registry does not have it."""
-    page = f"{registry.url}{urllib.parse.quote(name, safe='@')}/{urllib.parse.quote(version, safe='')}"
+    page = f"{registry.url}{urllib.parse.quote(name, safe='@')}"
+    what, accept = f"{name} {version}", "application/json"
     try:
-        text, _, place = get(http, page, f"{name} {version}", "application/json")
+        text, _, place = get(http, f"{page}/{urllib.parse.quote(version, safe='')}", what, accept)
         package = json_object(text, place)
     except NotFound:  # some registries have the whole document only
-        text, _, place = get(
-            http, f"{registry.url}{urllib.parse.quote(name, safe='@')}", f"{name} {version}", "application/json"
-        )
+        text, _, place = get(http, page, what, accept)
         versions = json_object(text, place).get("versions")
         found = versions.get(version) if isinstance(versions, dict) else None
         if not isinstance(found, dict):
@@ -49,7 +39,7 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Np
     if not isinstance(dist, dict) or not isinstance(tarball, str):
         raise FetchError(f"{urllib.parse.urlsplit(place).netloc} names no archive of {name} {version}.")
     url = urllib.parse.urljoin(place, tarball)
-    return NpmRelease(of_npm(package), PackageArchive(url, url.rpartition("/")[2], _digest(dist)))
+    return Release(of_npm(package), PackageArchive(url, url.rpartition("/")[2], _digest(dist)))
 
 
 def _digest(dist: Mapping[str, Any]) -> str | None:

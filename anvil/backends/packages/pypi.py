@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil.backends.fetch.http_client import HttpClient
-from anvil.backends.packages.registry import PackageArchive, Registry, get, json_object
+from anvil.backends.packages.registry import PackageArchive, Registry, Release, get, json_object
 from anvil.core.dependencies.names import is_name, is_version, normalized
 from anvil.core.dependencies.project_urls import ProjectUrls, of_python
 from anvil.errors import FetchError, NotFound
@@ -27,15 +27,7 @@ _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+h
 _WHEEL = re.compile(r"([^-]+)-([^-]+)(?:-\d[^-]*)?-([^-]+)-([^-]+)-([^-]+)\.whl")
 
 
-@dataclass(frozen=True, slots=True)
-class PythonRelease:
-    """One version of a package. ``archive``: its wheel, None without one."""
-
-    urls: ProjectUrls
-    archive: PackageArchive | None
-
-
-def release(http: HttpClient, registry: Registry, name: str, version: str) -> PythonRelease:
+def release(http: HttpClient, registry: Registry, name: str, version: str) -> Release:
     """A version in the index. Raises :class:`NotFound` when the index does not have it."""
     page = urllib.parse.urljoin(registry.url, f"{name}/")
     text, kind, place = get(http, page, f"package {name}", _ACCEPT)
@@ -55,12 +47,12 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Py
     if not has_version:
         raise NotFound(f"{urllib.parse.urlsplit(place).netloc} has no version {version} of {name}.")
     if not wheels:
-        return PythonRelease(ProjectUrls(), None)
+        return Release(ProjectUrls(), None)
     _, _, _, archive, has_metadata = min(wheels, key=lambda each: each[:3])
     if not has_metadata:
-        return PythonRelease(ProjectUrls(), archive)
+        return Release(ProjectUrls(), archive)
     text, _, _ = get(http, f"{archive.url}.metadata", f"metadata of {archive.name}", "*/*")
-    return PythonRelease(urls_of(text), archive)
+    return Release(urls_of(text), archive)
 
 
 def urls_of(metadata: str) -> ProjectUrls:

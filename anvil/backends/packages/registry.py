@@ -20,6 +20,7 @@ from anvil.backends.fetch.http_policy import DependencyPolicy, host_of
 from anvil.core import index_url
 from anvil.core.config.layers import variable
 from anvil.core.config.schema import DepsOptions
+from anvil.core.dependencies.project_urls import ProjectUrls
 from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
 from anvil.models.dependencies import Ecosystem
 
@@ -50,6 +51,14 @@ class PackageArchive:
     name: str
     digest: str | None
     size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One version of a package. ``archive``: None for a Python package without a wheel."""
+
+    urls: ProjectUrls
+    archive: PackageArchive | None
 
 
 def registries(options: DepsOptions) -> dict[Ecosystem, Registry]:
