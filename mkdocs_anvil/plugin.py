@@ -24,7 +24,7 @@ from mkdocs.structure.pages import Page
 
 import anvil
 from anvil.backends import safe_write
-from anvil.backends.sources import site
+from anvil.backends.sources.site import GeneratedSiteSource
 from anvil.backends.store import manifest_file, overwrite_guard
 from anvil.core.agents.documentation_map import SiteAccess
 from anvil.core.config.schema import Config
@@ -171,7 +171,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         if self._opened is None:
             self._opened = anvil.open(config=self._settings, progress=_Progress())
         assert self._opened.tree is not None
-        source = site.generated_site(
+        source = GeneratedSiteSource(
             documents,
             self._opened.tree,
             unread=self._unread - self._shown.keys(),

@@ -103,13 +103,8 @@ class SourceWrapper:
         return self._source.last_modified(paths, known, since)
 
 
-def in_shard(source: DocumentSource, shard: Shard) -> DocumentSource:
+class ShardSource(SourceWrapper):
     """The documents of a source that belong to a shard."""
-    return _ShardSource(source, shard)
-
-
-class _ShardSource(SourceWrapper):
-    """See :func:`in_shard`."""
 
     def __init__(self, source: DocumentSource, shard: Shard) -> None:
         super().__init__(source)

@@ -16,19 +16,6 @@ EPOCH = "1970-01-01T00:00:00Z"
 """The time of all pages of a site without source files."""
 
 
-def generated_site(
-    pages: Iterable[Document], tree: DocumentSource, *, unread: Collection[str] = (), limit: int = 5_000_000
-) -> DocumentSource:
-    """The source for the pages of a site generator.
-
-    Path, text, title, url, nav path, metadata and headings are those of ``pages``. The rest comes from ``tree``, the
-    source folder. A page that is not in the tree (generated, ignored by git, a symlink) has no source file and is never
-    stale. ``unread``: paths of pages that the generator did not build this time; an index keeps them. Texts over
-    ``limit`` bytes are skipped.
-    """
-    return GeneratedSiteSource(pages=pages, tree=tree, unread=frozenset(unread), limit=limit)
-
-
 def fingerprint(page: Document) -> str:
     """SHA-256 (hex) of the values from the generator."""
     values = [page.text, page.title, page.url, page.nav_path, page.metadata, page.headings]
@@ -41,14 +28,22 @@ def hash_path(path: str) -> str:
 
 
 class GeneratedSiteSource(SourceWrapper):
-    """See :func:`generated_site`."""
+    """The pages of a site generator.
+
+    Path, text, title, url, nav path, metadata and headings are those of ``pages``. The rest comes from ``tree``, the
+    source folder. A page that is not in the tree (generated, ignored by git, a symlink) has no source file and is never
+    stale. ``unread``: paths of pages that the generator did not build this time; an index keeps them. Texts over
+    ``limit`` bytes are skipped.
+    """
 
     name = "site"
     excluded_hashes: frozenset[str] = frozenset()
 
-    def __init__(self, pages: Iterable[Document], tree: DocumentSource, unread: frozenset[str], limit: int) -> None:
+    def __init__(
+        self, pages: Iterable[Document], tree: DocumentSource, *, unread: Collection[str] = (), limit: int = 5_000_000
+    ) -> None:
         super().__init__(tree)
-        self._unread = unread
+        self._unread = frozenset(unread)
         self._times: dict[str, str] = {}
         self._pages: dict[str, Document] = {}
         self._skipped: list[Skipped] = []

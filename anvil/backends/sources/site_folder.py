@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from anvil.backends.sources.document_source import DocumentSource
 from anvil.backends.sources.site import EPOCH, hash_path
 from anvil.backends.sources.site_cache import KnownFile, SiteCache, cache_folder
-from anvil.backends.sources.stat_cache import Signature, is_stable, signature, written_back
+from anvil.backends.sources.site_listing import INVENTORY, SiteListing, list_site
 from anvil.core import staleness
 from anvil.core.canonical_json import canonical
 from anvil.core.config.schema import SiteOptions, SourceOptions
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from anvil.core.html.content import PageRules
     from anvil.core.markdown.rendered_anchors import Heading
 
-ENDINGS = (".html", ".htm", ".xhtml")
-INVENTORY = "objects.inv"
 MAX_ROUNDS = 3
 """Attempts to read a site that changes while it is read."""
 QUIET_S = 0.5
@@ -60,22 +58,6 @@ class _Text(NamedTuple):
 
     start: int
     size: int
-
-
-class _Listing(NamedTuple):
-    """The files of a site: path -> signature; and what is left out before it is read. ``young``: files that were
-    changed so shortly before that their signature does not tell their content. ``fresh``: those of them, and others,
-    whose content may change through mapped memory without a change of their signature."""
-
-    html: dict[str, Signature]
-    others: dict[str, Signature]
-    left_out: tuple[Skipped, ...]
-    young: frozenset[str] = frozenset()
-    fresh: frozenset[str] = frozenset()
-
-    def is_same(self, other: _Listing | None) -> bool:
-        """Whether both have the same files."""
-        return other is not None and self[:3] == other[:3]
 
 
 class SiteFolder:
@@ -116,7 +98,7 @@ class SiteFolder:
         self._progress = progress
         self._lock = threading.RLock()
         self._cache = SiteCache(cache_folder(folder) / "pages.json", options)
-        self._listing: _Listing | None = None
+        self._listing: SiteListing | None = None
         self._files: Mapping[str, KnownFile] = self._cache.files
         self._missed = 0
         self._texts: dict[str, _Text] = {}
@@ -152,26 +134,28 @@ class SiteFolder:
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         with self._lock:
             for number in range(MAX_ROUNDS):
-                listing = self._list() if self._listing is None and not number else self._settled()
+                listing = (
+                    list_site(self.folder, self._limit) if self._listing is None and not number else self._settled()
+                )
                 blobs = self._tree.scan().entries if self._tree else _NO_BLOBS
                 if not listing.young and listing.is_same(self._listing) and blobs is self._blobs:
                     return self._scan
                 facts, is_read = self._read_all(listing)
-                if not is_read or self._list().is_same(listing):
-                    self._cache.save(_lasting(self._files, listing.fresh))
+                if not is_read or list_site(self.folder, self._limit).is_same(listing):
+                    self._cache.save(listing.lasting(self._files))
                     self._choose(listing, facts, blobs)
                     self._listing, self._blobs = listing, blobs
                     return self._scan
             raise SourceError(f"The site in {self.folder} changes while it is read. Try again when it is built.")
 
-    def _settled(self) -> _Listing:
+    def _settled(self) -> SiteListing:
         """The files of a site that was read before. If they are others, a generator may still write them, and may have
         emptied the folder first: then this waits until they stay the same."""
         last, patient_until = self._listing, time.monotonic() + MAX_WAIT_S
         same_since = 0.0
         while True:
             try:
-                listing = self._list()
+                listing = list_site(self.folder, self._limit)
             except SourceError:
                 if time.monotonic() > patient_until:
                     raise
@@ -233,62 +217,24 @@ class SiteFolder:
 
     # --- files -----------------------------------------------------------------------------------------------
 
-    def _list(self) -> _Listing:
-        html: dict[str, Signature] = {}
-        others: dict[str, Signature] = {}
-        left_out: list[Skipped] = []
-        young: set[str] = set()
-        fresh: set[str] = set()
-        began_ns = time.time_ns()
-        for path, entry in _files(self.folder, ""):
-            if entry.is_symlink():
-                if path.lower().endswith(ENDINGS) or entry.is_dir():
-                    left_out.append(Skipped(path, "it is a link to another file or folder"))
-                continue
-            if not path.isprintable() or not _is_utf8(path):
-                left_out.append(Skipped(ascii(path)[1:-1], "its name has characters that cannot be shown"))
-                continue
-            is_html = path.lower().endswith(ENDINGS)
-            if not is_html and not _is_about_pages(path):
-                continue
-            try:
-                state = entry.stat(follow_symlinks=False)
-            except OSError:
-                continue  # deleted since it was listed; the next listing tells
-            if is_html and state.st_size > self._limit:
-                left_out.append(Skipped(path, f"it is larger than {self._limit:,} bytes (source.max_file_bytes)"))
-                continue
-            (html if is_html else others)[path] = signature(state)
-            if written_back(state) >= began_ns:
-                fresh.add(path)
-                if not is_stable(state, began_ns):
-                    young.add(path)
-        if not html:
-            raise SourceError(
-                f"{self.folder} has no HTML page. Build the site first, and name the folder that the generator writes, "
-                "such as site, build, public or _build/html."
-            )
-        return _Listing(html, others, tuple(left_out), frozenset(young), frozenset(fresh))
-
     def _bytes(self, path: str) -> bytes:
         return (self.folder / path).read_bytes()
 
-    def _read_all(self, listing: _Listing) -> tuple[dict[str, PageFacts], bool]:
+    def _read_all(self, listing: SiteListing) -> tuple[dict[str, PageFacts], bool]:
         """The facts about all files, and whether a file was read. Those whose signature or bytes are not in the cache
         are parsed."""
         is_read = False
         facts: dict[str, PageFacts] = {}
         unknown: list[tuple[str, str | None]] = []
         before, self._files = self._files, {}
-        by_name = _twins(listing)
         for path in sorted(listing.html):
             file = before.get(path)
-            if file is None or not _is_current(file, path, by_name.get(path), listing):
+            if file is None or not listing.is_current(file, path):
                 is_read = True
-                file = None if self._cache.is_empty else self._hashed(path, by_name.get(path), listing)
+                file = None if self._cache.is_empty else self._hashed(path, listing)
             known = self._cache.get(file.digest) if file is not None else None
             if file is None or known is None:
-                unknown.append((path, by_name.get(path)))
+                unknown.append((path, listing.twins.get(path)))
                 continue
             facts[path], self._files[path] = known, file
             if path in before and before[path].digest != file.digest:
@@ -306,11 +252,11 @@ class SiteFolder:
             self._progress("reading the site", len(unknown), len(unknown))
         return facts, is_read or bool(unknown)
 
-    def _hashed(self, path: str, twin: str | None, listing: _Listing) -> KnownFile | None:
+    def _hashed(self, path: str, listing: SiteListing) -> KnownFile | None:
         from anvil.backends.sources import site_readers
 
         try:
-            return _known_file(site_readers.load(self.folder, path, twin), path, listing)
+            return _known_file(site_readers.load(self.folder, path, listing.twins.get(path)), path, listing)
         except OSError:
             return None  # reading it tells the reason
 
@@ -337,8 +283,7 @@ class SiteFolder:
             paths = sorted({page.file for page in self._pages.values()} - self._texts.keys()) if is_bulk else [path]
             from anvil.backends.sources import site_readers
 
-            by_name = _twins(self._listing)
-            files = [(each, by_name.get(each)) for each in paths]
+            files = [(each, self._listing.twins.get(each)) for each in paths]
             for answer in site_readers.read_all(self.folder, files, self._rules()):
                 if answer.digest and answer.digest == self._files[answer.path].digest:
                     self._store(answer.path, answer.text)
@@ -360,7 +305,7 @@ class SiteFolder:
 
     # --- pages -----------------------------------------------------------------------------------------------
 
-    def _choose(self, listing: _Listing, facts: Mapping[str, PageFacts], blobs: Mapping[str, str]) -> None:
+    def _choose(self, listing: SiteListing, facts: Mapping[str, PageFacts], blobs: Mapping[str, str]) -> None:
         listed, notes = self._listed(listing, facts)
         chosen = pages.choose(facts, listed, self._options, self._declared_versions(listing))
         if not chosen.pages and any(page.shell for page in facts.values()):
@@ -393,7 +338,7 @@ class SiteFolder:
         self._scan = Scan(identities, tuple(left_out))
 
     def _mapped(
-        self, chosen: tuple[SitePage, ...], listing: _Listing, blobs: Mapping[str, str]
+        self, chosen: tuple[SitePage, ...], listing: SiteListing, blobs: Mapping[str, str]
     ) -> tuple[DocumentSource | None, dict[str, str]]:
         if self._tree is None:
             return None, {}
@@ -408,7 +353,7 @@ class SiteFolder:
             return None, {}
         return tree, mapped
 
-    def _older(self, mapped: Mapping[str, str], listing: _Listing) -> Iterator[str]:
+    def _older(self, mapped: Mapping[str, str], listing: SiteListing) -> Iterator[str]:
         """A remark on pages that are older than their source."""
         if self._docs is None or self._used_tree is None:
             return
@@ -426,7 +371,7 @@ class SiteFolder:
             )
 
     def _listed(
-        self, listing: _Listing, facts: Mapping[str, PageFacts]
+        self, listing: SiteListing, facts: Mapping[str, PageFacts]
     ) -> tuple[dict[str, str] | None, tuple[str, ...]]:
         """Path -> address of the pages in sitemaps; a folder with a sitemap of its own goes by that one."""
         files = {addresses.key(path): path for path in sorted(facts, reverse=True)}
@@ -452,7 +397,7 @@ class SiteFolder:
         uncovered = {path: "" for path in facts if path not in covered}
         return {**uncovered, **found}, ()
 
-    def _second_names(self, listing: _Listing) -> dict[str, dict[str, str]]:
+    def _second_names(self, listing: SiteListing) -> dict[str, dict[str, str]]:
         """Key of a page's address -> second names of its sections, by the inventories of Sphinx."""
         names: dict[str, dict[str, str]] = {}
         for path in sorted(listing.others):
@@ -473,7 +418,7 @@ class SiteFolder:
         }
         return {"rendered": True, **{key: value for key, value in optional.items() if value is not None}}
 
-    def _declared_versions(self, listing: _Listing) -> list[str]:
+    def _declared_versions(self, listing: SiteListing) -> list[str]:
         if "versions.json" not in listing.others or listing.others["versions.json"][0] > MAX_DECLARED_BYTES:
             return []
         try:
@@ -486,85 +431,13 @@ class SiteFolder:
         return [name for name in names if isinstance(name, str)]
 
 
-def _files(folder: Path, start: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """The files under a folder, and links, by path. Folders with a dot in front are left out."""
-    waiting = [(str(folder), start)]
-    while waiting:
-        real, above = waiting.pop()
-        try:
-            with os.scandir(real) as items:
-                found = list(items)
-        except OSError:
-            continue  # deleted since it was listed
-        for entry in found:
-            path = f"{above}{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                if not entry.name.startswith("."):
-                    waiting.append((entry.path, f"{path}/"))
-            else:
-                yield path, entry
-
-
-def _twins(listing: _Listing) -> dict[str, str]:
-    """HTML file -> the Markdown with the same address: ``guide.md`` or ``guide.html.md`` of ``guide.html``, and
-    ``guide.md`` or ``guide/index.md`` of ``guide/index.html``. Sites with a ``llms.txt`` have it there."""
-    by_address: dict[str, list[str]] = {}
-    for path in listing.others:
-        if path.endswith(".md"):
-            by_address.setdefault(addresses.key(path.removesuffix(".md")), []).append(path)
-    if not by_address:
-        return {}
-    twins = {}
-    for path in listing.html:
-        candidates = by_address.get(addresses.key(path), ())
-        beside = path.rpartition(".")[0] + ".md"
-        if candidates:
-            twins[path] = beside if beside in candidates else min(candidates)
-    return twins
-
-
-def _known_file(read: site_readers.Loaded | site_readers.Answer, path: str, listing: _Listing) -> KnownFile:
+def _known_file(read: site_readers.Loaded | site_readers.Answer, path: str, listing: SiteListing) -> KnownFile:
     signature = None if read.twin is None else listing.others.get(read.twin)
     return KnownFile(listing.html[path], read.digest, read.linked, read.twin, signature)
 
 
-def _is_current(file: KnownFile, path: str, twin: str | None, listing: _Listing) -> bool:
-    """Whether a file and its Markdown are those that were read, by their signatures. ``twin``: the Markdown with the
-    same name."""
-    used = next((each for each in file.linked if each in listing.others), twin)
-    signature = None if used is None else listing.others[used]
-    return (file.signature, file.twin, file.twin_signature) == (listing.html[path], used, signature) and (
-        path not in listing.young and used not in listing.young
-    )
-
-
-def _lasting(files: Mapping[str, KnownFile], fresh: Collection[str]) -> dict[str, KnownFile]:
-    """The files without those whose signature does not tell their content for good."""
-    return {path: file for path, file in files.items() if path not in fresh and file.twin not in fresh}
-
-
-def _is_about_pages(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    is_sitemap = name.startswith("sitemap") and name.endswith(".xml")
-    return (
-        is_sitemap
-        or path == "versions.json"
-        or name == INVENTORY
-        or path.startswith("_sources/")
-        or name.endswith(".md")
-    )
-
-
 def _is_covered(path: str, maps: Collection[str]) -> bool:
     return any(path.startswith(each.rpartition("/")[0]) for each in maps)
-
-
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _title(tree: DocumentSource, path: str) -> str:

@@ -55,8 +55,8 @@ class StatCache:
         self._sound = True
         self._folders: list[tuple[str, Signature]] = []
         self._listed: list[tuple[str, frozenset[tuple[str, bool]]]] = []
-        self._files: list[tuple[str, Signature]] = []
-        self._followed: list[tuple[str, Signature]] = []
+        self._files: list[tuple[str, Signature, bool]] = []
+        """Path, signature, and whether that is the one of the file that a link at the path leads to."""
         self._absent: list[str] = []
         self._unsure: list[tuple[str, str, str | Skipped]] = []
         self._rules: Mapping[str, object] = {}
@@ -79,14 +79,12 @@ class StatCache:
         that a link leads to."""
         if seen is None:
             self._unsure.append((path, real, result))
-        elif linked:
-            self._followed.append((real, seen))
         else:
-            self._files.append((real, seen))
+            self._files.append((real, seen, linked))
 
     def followed(self, real: str, seen: Signature) -> None:
         """Add a file that a page includes."""
-        self._followed.append((real, seen))
+        self._files.append((real, seen, True))
 
     def absent(self, real: str) -> None:
         """Add a missing file that a page includes."""
@@ -101,20 +99,11 @@ class StatCache:
         result, whether it is a link."""
         if not self._sound:
             return False
-        lstat, stat = os.lstat, os.stat
         try:
-            for real, seen in self._folders:
-                state = stat(real)
-                if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != seen:
-                    return False
-            for real, seen in self._files:
-                state = lstat(real)
-                if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != seen:
-                    return False
-            for real, seen in self._followed:
-                state = stat(real)
-                if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != seen:
-                    return False
+            if any(signature(os.stat(real)) != seen for real, seen in self._folders):
+                return False
+            if any(signature(os.stat(real, follow_symlinks=linked)) != seen for real, seen, linked in self._files):
+                return False
             for real, names in self._listed:
                 with os.scandir(real) as items:
                     if _names(items) != names:

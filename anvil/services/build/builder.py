@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anvil._version import __version__
-from anvil.backends.sources import document_source
+from anvil.backends.sources.document_source import ShardSource
 from anvil.backends.store import connection, keywords, lock, overwrite_guard, publish, verify
 from anvil.backends.store.connection import signature
 from anvil.backends.store.reader import Reader
@@ -68,7 +68,7 @@ def build(
     started = time.perf_counter()
     wanted = settings(provider, options, site_urls.recorded(pages) if pages else None)
     if shard is not None:
-        source = document_source.in_shard(source, shard)
+        source = ShardSource(source, shard)
 
     def says_all(standing: Reader | None, path: Path, scan: Scan) -> BuildReport | None:
         if standing is not None and version is not None and standing.meta().get("version") != version:

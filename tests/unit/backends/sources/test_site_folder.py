@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.backends.sources import site_folder, site_readers
+from anvil.backends.sources import site_folder, site_listing, site_readers
 from anvil.backends.sources.site_folder import SiteFolder
 from anvil.core.config.schema import SiteOptions
 from anvil.models.documents import Document
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def old(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files count as written long ago, half a second after they were written."""
-    monkeypatch.setattr(site_folder, "written_back", lambda state: state.st_ctime_ns + 500_000_000)
+    monkeypatch.setattr(site_listing, "written_back", lambda state: state.st_ctime_ns + 500_000_000)
 
 
 def scanned(folder: Path) -> Mapping[str, str]:

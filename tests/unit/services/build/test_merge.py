@@ -10,7 +10,8 @@ import pytest
 import anvil
 from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.backends.git.repository import Repository
-from anvil.backends.sources import open_tree, site
+from anvil.backends.sources import open_tree
+from anvil.backends.sources.site import GeneratedSiteSource
 from anvil.backends.store import connection, row_ids, verify
 from anvil.backends.store.digest import checksum
 from anvil.backends.store.writer import Writer
@@ -219,7 +220,7 @@ def test_pages_without_a_file_wait_for_the_site_when_all_is_cut_anew(
     pages = [page for path in tree.scan().entries if isinstance(page := tree.read(path), Document)]
     tags = Document("tags.md", "", "# Tags\n\nAll of them.\n", 0, "")
     ours = tmp_path / "left.db"
-    builder.build(site.generated_site([*pages, tags], tree), ours, keywords, ChunkingOptions())
+    builder.build(GeneratedSiteSource([*pages, tags], tree), ours, keywords, ChunkingOptions())
     base = index_of(docs, "base", tmp_path / "base.db", keywords)
     other_sizes = ChunkingOptions(min_chunk_size=0, max_chunk_size=300)
     for options, skipped in ((ChunkingOptions(), []), (other_sizes, ["tags.md"])):

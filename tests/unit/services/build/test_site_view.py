@@ -10,6 +10,7 @@ import pytest
 
 from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.backends.sources import open_tree, site
+from anvil.backends.sources.site import GeneratedSiteSource
 from anvil.backends.store import verify
 from anvil.core.config.schema import ChunkingOptions
 from anvil.core.staleness import compare, identity
@@ -33,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 def built(
     folder: Path, pages: list[Document], provider: EmbeddingProvider, unread: tuple[str, ...] = ()
 ) -> BuildReport:
-    source = site.generated_site(pages, open_tree.working_tree(folder), unread=unread)
+    source = GeneratedSiteSource(pages, open_tree.working_tree(folder), unread=unread)
     return builder.build(source, folder.parent / "index.db", provider, OPTIONS)
 
 
@@ -98,7 +99,7 @@ def test_a_page_without_a_file_has_the_time_of_the_newest_that_has_one(root: Pat
     write(root / "docs", {"b.md": "# B\n", ".gitignore": "made.md\n"})
     commit(root, "second", at=1_700_005_000)
     write(root / "docs", {"made.md": "# Made\n"})
-    source = site.generated_site(
+    source = GeneratedSiteSource(
         [page("a.md", "# A\n"), page("b.md", "# B\n"), page("made.md", "# M\n")], open_tree.working_tree(root / "docs")
     )
     found = [source.read(path) for path in ("a.md", "made.md")]
@@ -110,7 +111,7 @@ def test_a_page_without_a_file_has_the_time_of_the_newest_that_has_one(root: Pat
 
 def test_what_is_no_text_is_skipped_with_a_reason(folder: Path) -> None:
     pages = [page("a.md", "x" * 50), page("b.md", "\ud800"), page("c.md", "fine")]
-    source = site.generated_site(pages, open_tree.working_tree(folder), limit=20)
+    source = GeneratedSiteSource(pages, open_tree.working_tree(folder), limit=20)
     assert list(source.scan().entries) == ["c.md"]
     assert [(each.path, each.reason.partition(":")[0]) for each in source.scan().skipped] == [
         ("a.md", "too large"),
