@@ -172,23 +172,21 @@ class Anvil:
         each confidence."""
         started_at = time.perf_counter()
         query_vector = self._live.embed_query(query, mode)
-        if min_confidence is not None and not 0 <= min_confidence <= 1:
-            raise ConfigError(f"min_confidence is {min_confidence}. Use a value from 0 to 1.")
+        limit = confidence_limit(self.config, min_confidence)
         with self._live.query(SearchRequest(query, mode, file_filter)) as copy:
             from anvil.services.search import pages
             from anvil.services.search.searcher import Explained
 
-            options = self.config.search
             ranked = copy.searcher.search(
                 query,
                 top_k,
                 file_filter,
                 max_chars,
                 mode,
-                options.threshold,
+                self.config.search.threshold,
                 query_vector,
                 paths=pages.of_edition(copy.reader, version, language),
-                min_confidence=options.min_confidence if min_confidence is None else min_confidence,
+                min_confidence=limit,
             )
             result = SearchResult(
                 ranked.hits,
@@ -533,6 +531,13 @@ class Anvil:
         if hasattr(self, "_live") and not self._live.closed:
             warnings.warn(f"{self.index_path} was not closed", ResourceWarning, source=self, stacklevel=2)
             self.close()
+
+
+def confidence_limit(config: Config, given: float | None) -> float:
+    """The least confidence of a search's results: as ``given``, else as configured. Raises :class:`ConfigError`."""
+    if given is not None and not 0 <= given <= 1:
+        raise ConfigError(f"min_confidence is {given}. Use a value from 0 to 1.")
+    return config.search.min_confidence if given is None else given
 
 
 def _location(config: Config, base: Path, folder: Path | None) -> IndexLocation:

@@ -19,7 +19,7 @@ from anvil.models.documents import Progress, silent
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
-    from anvil.services.collections.collections import Collections
+    from anvil.several import Collections
 
 
 @overload
@@ -181,7 +181,7 @@ def _alone(config: Config, base: Path, collection: Collection, options: _Options
 def _several(config: Config, base: Path, collections: Sequence[Collection], options: _Options) -> Collections:
     """Collections that share a model."""
     from anvil.backends.embedding.factory import create_cached_provider
-    from anvil.services.collections.collections import Collections, Member
+    from anvil.several import Collections, Member
 
     provider = create_cached_provider(config.embedding.provider, config.embedding)
     members = []

@@ -321,7 +321,7 @@ def test_the_design_names_the_floors_that_the_import_contract_holds() -> None:
         "contracts"
     ]
     (floors,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
-    rows = re.findall(r"^\| (\d) \| (.+?) \|", page, re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", page, re.MULTILINE)
     assert [set(re.findall(r"`([\w.]+)`", cell)) for _, cell in rows] == [
         {name.strip() for name in floor.split("|")} for floor in floors
     ]

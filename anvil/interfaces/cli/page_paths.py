@@ -13,8 +13,8 @@ from anvil.core import globs
 from anvil.core.pluralize import counted
 from anvil.errors import NotFound
 from anvil.models.documents import address, labelled
-from anvil.services.collections.collections import Collections, Documents
 from anvil.services.search import pages
+from anvil.several import Collections
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -23,7 +23,7 @@ LINE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::\d{1,9})?")
 """A path with a line, or with a line and a column."""
 
 
-def place_in(opened: Anvil | Collections, typed: str) -> tuple[Documents, str, str, int]:
+def place_in(opened: Anvil | Collections, typed: str) -> tuple[Anvil, str, str, int]:
     """Like :func:`place`, after the index that has the page.
 
     With several collections, ``COLLECTION:PAGE`` names one. Without it, the page is of the only collection that has it;
@@ -51,7 +51,7 @@ def place_in(opened: Anvil | Collections, typed: str) -> tuple[Documents, str, s
     raise NotFound(f"There is no page {typed}. 'anvil list' names the pages.{_closest(typed, known)}")
 
 
-def place(opened: Documents, typed: str) -> tuple[str, str, int]:
+def place(opened: Anvil, typed: str) -> tuple[str, str, int]:
     """The page, heading and line of ``PAGE``, ``PAGE#HEADING`` or ``PAGE:LINE``; "" and 0 for those not given.
 
     ``PAGE`` is a path in the docs folder, a path to it from the working folder, or the end of a path that only one
@@ -73,7 +73,7 @@ def place(opened: Documents, typed: str) -> tuple[str, str, int]:
     raise NotFound(f"There is no page {page}. 'anvil list' names the pages.{_closest(page, paths)}")
 
 
-def section(opened: Documents, page: str, line: int) -> str:
+def section(opened: Anvil, page: str, line: int) -> str:
     """The breadcrumb of the section around a line of a page. For a line before all sections: of the first one.
     Raises :class:`NotFound` for a line behind the page's end."""
     sections = opened.outline(page).sections
@@ -95,7 +95,7 @@ def glob(opened: Anvil | Collections, typed: str) -> str:
     return glob_in(opened, typed)
 
 
-def glob_in(opened: Documents, typed: str) -> str:
+def glob_in(opened: Anvil, typed: str) -> str:
     """:func:`glob` for one index."""
     line = LINE.fullmatch(typed)
     forms = [form for text in [typed, *([line["path"]] if line else [])] for form in (text, _below(opened, text))]
@@ -121,7 +121,7 @@ def selection(opened: Anvil | Collections, typed: str) -> str:
     return glob(opened, typed)
 
 
-def _roots(opened: Anvil | Collections) -> list[Documents]:
+def _roots(opened: Anvil | Collections) -> list[Anvil]:
     """The indexes that answer a question."""
     return [member.documents for member in opened.selected()] if isinstance(opened, Collections) else [opened]
 
@@ -159,7 +159,7 @@ def _splits(typed: str) -> Iterator[tuple[str, str]]:
         yield typed[:end], typed[end + 1 :]
 
 
-def _forms(opened: Documents, path: str) -> Iterator[tuple[str, int]]:
+def _forms(opened: Anvil, path: str) -> Iterator[tuple[str, int]]:
     """Each path in the docs folder that the text may mean, with its line number or 0."""
     line = LINE.fullmatch(path)
     for text, number in [(path, 0), *([(line["path"], int(line["line"]))] if line else [])]:
@@ -170,7 +170,7 @@ def _forms(opened: Documents, path: str) -> Iterator[tuple[str, int]]:
             yield below, number
 
 
-def _below(opened: Documents, typed: str) -> str | None:
+def _below(opened: Anvil, typed: str) -> str | None:
     """A path from the working folder as one from the docs folder; None if it is not below the docs folder."""
     if opened.docs_root is None or "\0" in typed:
         return None

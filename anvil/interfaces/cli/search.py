@@ -62,8 +62,8 @@ def command(
     """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
     from anvil.interfaces.cli import page_paths
     from anvil.opening import open_project
-    from anvil.services.collections.collections import Collections
     from anvil.services.search.result_length import DEFAULT_MAX_CHARS
+    from anvil.several import Collections
 
     with (
         output.progress() as progress,

@@ -28,7 +28,7 @@ def command(
 ) -> None:
     """Show the contents of the index, its origin, and how it differs from the documents."""
     from anvil.opening import open_project
-    from anvil.services.collections.collections import Collections
+    from anvil.several import Collections
 
     with (
         output.progress() as progress,

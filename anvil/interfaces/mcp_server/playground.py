@@ -25,7 +25,7 @@ from anvil.interfaces.mcp_server.schemas import plain, text
 from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.interfaces.mcp_server.tools.docs import TOOLS
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
-from anvil.services.collections.collections import Collections
+from anvil.several import Collections
 
 HOME = "/ui/"
 FILES = {

@@ -21,7 +21,7 @@ from anvil.interfaces.mcp_server import skills
 from anvil.interfaces.mcp_server.subscriptions import Connections, RequestContext
 from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.models.documents import Page, PageList, PageSummary, address, labelled
-from anvil.services.collections.collections import Collections
+from anvil.several import Collections
 
 PREFIX, COLLECTION_PREFIX = "anvil://page/", "anvil://collection/"
 NOT_FOUND = -32002

@@ -1,1 +1,1 @@
-"""Several indexes that answer together: which a project has, and one ranking over all of them"""
+"""The collections of a project: those of its configuration, and those of ``anvil.lock``."""

@@ -16,7 +16,7 @@ from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, Tool, Toolse
 from anvil.models.documents import GrepResult, Page, PageList, Progress, SearchResult, SectionText, address
 from anvil.models.status import Status
 from anvil.opening import open_project
-from anvil.services.collections.collections import Collections
+from anvil.several import Collections
 
 INSTRUCTIONS = (
     "Search and read a folder of Markdown documentation. Start with search_docs; fetch more of a result with "

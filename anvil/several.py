@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from anvil.api import Anvil, confidence_limit
 from anvil.core import index_url
 from anvil.core.config.schema import Collection, Config
 from anvil.core.pluralize import counted
@@ -47,60 +47,12 @@ MAX_NAMED = 5
 """Collections that one sentence names."""
 
 
-class Documents(Protocol):
-    """One index over one folder, as :class:`anvil.Anvil` is."""
-
-    @property
-    def docs_root(self) -> Path | None: ...
-
-    @property
-    def provisional(self) -> bool: ...
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def question_log(self) -> QuestionLog: ...
-
-    def get_page(self, file_path: str) -> Page: ...
-
-    def outline(self, file_path: str) -> Outline: ...
-
-    def get_section(self, file_path: str, heading_path: str, include_children: bool = False) -> SectionText: ...
-
-    def headings(self, file_path: str) -> tuple[str, ...]: ...
-
-    def list_pages(self, prefix: str | None = None) -> PageList: ...
-
-    def grep(
-        self,
-        pattern: str,
-        path: str | None = None,
-        regex: bool = False,
-        ignore_case: bool = True,
-        context: int = 0,
-        max_matches: int = 50,
-        offset: int = 0,
-        max_chars: int | None = 16_000,
-    ) -> GrepResult: ...
-
-    def get_status(self) -> Status: ...
-
-    def skills(self, name: str | None = None, collection: str | None = None) -> tuple[Skill, ...]: ...
-
-    def start(self, progress: Progress | None = None) -> None: ...
-
-    def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]: ...
-
-    def close(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Member:
     """One collection, open."""
 
     collection: Collection
-    documents: Documents
+    documents: Anvil
     live: LiveIndex
 
     @property
@@ -229,9 +181,7 @@ class Collections:
         """Like :meth:`search`, with the parts of each score; see :meth:`anvil.Anvil.explain`."""
         started_at = time.perf_counter()
         members = self.selected(collection, version)
-        options = self.config.search
-        if min_confidence is not None and not 0 <= min_confidence <= 1:
-            raise ConfigError(f"min_confidence is {min_confidence}. Use a value from 0 to 1.")
+        limit = confidence_limit(self.config, min_confidence)
         embedded = (member.live.embed_query(query, mode) for member in members)
         question = next((question for question in embedded if question is not None), None)
         from anvil.services.search import several
@@ -246,9 +196,9 @@ class Collections:
                 file_filter,
                 max_chars,
                 mode,
-                options.threshold,
+                self.config.search.threshold,
                 question,
-                min_confidence=options.min_confidence if min_confidence is None else min_confidence,
+                min_confidence=limit,
             )
             hits = tuple(
                 replace(hit, collection=opened[place][0].collection.name, version=opened[place][0].collection.version)

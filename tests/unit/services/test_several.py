@@ -10,7 +10,7 @@ import pytest
 import anvil
 from anvil.errors import ConfigError, FetchError, NotFound, SourceError
 from anvil.models.documents import Changes, GrepMatch
-from anvil.services.collections.collections import Collections
+from anvil.several import Collections
 from tests.conftest import PAGES, write
 
 KITCHEN = {
