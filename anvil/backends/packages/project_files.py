@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anvil.backends import safe_write
+from anvil.core.config.schema import LOCK_NAME
 from anvil.core.dependencies import anvil_lock, lockfiles
 from anvil.errors import BuildError, ConfigError
 from anvil.models.dependencies import LockedDocs
@@ -44,14 +45,14 @@ def lockfile_names(base: Path) -> list[str]:
 
 def read_lock(base: Path) -> list[LockedDocs]:
     """The entries of ``anvil.lock``; none without the file. Raises :class:`ConfigError`."""
-    path = base / anvil_lock.LOCK_NAME
+    path = base / LOCK_NAME
     text = read(path)
     return [] if text is None else anvil_lock.parse(text, str(path))
 
 
 def write_lock(base: Path, entries: list[LockedDocs]) -> bool:
     """Write ``anvil.lock``, unless it says this already; whether it was written. Raises :class:`ConfigError`."""
-    path = base / anvil_lock.LOCK_NAME
+    path = base / LOCK_NAME
     text = anvil_lock.render(entries)
     if read(path) == text:
         return False

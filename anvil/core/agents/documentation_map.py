@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from anvil.core.agents.marked_text import markers
-from anvil.core.agents.summary import cut, first_sentence, quoted
+from anvil.core.agents.quoting import cut, quoted
+from anvil.core.agents.summary import first_sentence
 from anvil.core.lint.file_tree import FileTree
 from anvil.core.lint.page import LintPage
 from anvil.core.lint.site import ALIAS_KEYS, Site, SiteRules, is_inside

@@ -1,4 +1,4 @@
-"""The summary of a page in one line of plain text, and text of documents made safe to quote."""
+"""The summary of a page in one line of plain text."""
 
 from __future__ import annotations
 
@@ -13,18 +13,9 @@ MAX_PARAGRAPH_CHARS = 800
 """Characters of a paragraph in which its first sentence is searched."""
 MAX_PARAGRAPHS = 40
 """Paragraphs of a page that are read."""
-MAX_QUOTED_CHARS = 2000
-"""Characters of a text that is quoted. A quote shows a tenth of them at most."""
 MIN_WORDS = 4
 """Words of a paragraph that can be a summary; "Overview" is none."""
 
-_UNSEEN = re.compile(
-    "[\0-\x08\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
-    "\ud800-\uf8ff\U000e0000-\U0010ffff]"
-)
-"""Invisible characters, and characters that change the order of others."""
-_COMMENT_MARK = re.compile(r"<!-+|-+-!?>")
-_FENCE_MARK = re.compile(r"`{3,}|~{3,}")
 _PARAGRAPH = re.compile(r"\S[^\r\n]*(?:(?:\r\n?|\n)(?![ \t]*(?:[\r\n]|\Z))[^\r\n]+)*")
 _HEADING = re.compile(
     r"[ \t]{0,3}#{1,6}(?:[ \t][^\r\n]*)?(?:\r\n?|\n|\Z)|[^\r\n]*(?:\r\n?|\n)[ \t]{0,3}(?:=+|-+)[ \t]*(?:\r\n?|\n|\Z)"
@@ -40,26 +31,6 @@ _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.*?(?:\*/\}|\Z)|\{\{.*?\}\}|\{%.*?
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?:\[[^\[\]]{0,200}\])?")
 """A link by a label, which is defined elsewhere on the page."""
 _SENTENCE = re.compile(r".{20,}?[.!?\u3002\uff01\uff1f](?=\s|\Z|(?<=[\u3002\uff01\uff1f]))")
-
-
-def quoted(text: str) -> tuple[str, bool]:
-    """``text`` as one line that can be quoted in a fence, and whether anything but white space was removed.
-
-    Invisible characters, marks of HTML comments and of fences are removed. Only the first ``MAX_QUOTED_CHARS`` count.
-    """
-    text = text[:MAX_QUOTED_CHARS]
-    line = " ".join(_UNSEEN.sub("", text).split())
-    bare = _FENCE_MARK.sub("'''", _COMMENT_MARK.sub(" ", line))
-    return " ".join(bare.split()), bare != line or _UNSEEN.search(text) is not None
-
-
-def cut(text: str, chars: int) -> str:
-    """``text``, cut between words to at most ``chars`` characters."""
-    if len(text) <= chars:
-        return text
-    head = text[: chars - 1]
-    space = head.rfind(" ")
-    return head[: space if space > chars // 2 else len(head)].rstrip(" ,;:.") + "…"
 
 
 def first_sentence(references: References, metadata: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable
 
-from anvil.core.agents.summary import cut, quoted
+from anvil.core.agents.quoting import cut, quoted
 from anvil.core.pluralize import counted
 
 MAX_TOPICS_CHARS = 600

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from anvil.core import attestations, index_url
+from anvil.core import index_url
 from anvil.errors import ConfigError
 from anvil.models.documents import labelled
 from anvil.models.lint import Level
@@ -16,6 +16,8 @@ from anvil.models.lint import Level
 INDEX_FOLDER = ".anvil"
 """The default folder of an index and its files. It is never searched for documents."""
 INDEX_NAME = "index.db"
+LOCK_NAME = "anvil.lock"
+"""The file that names the documentation of the project's dependencies."""
 SITE_INDEX = "anvil/index.db"
 """The path of an index in the folder of its site."""
 KEY, BASE_URL, MILVUS_TOKEN = "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANVIL_MILVUS_TOKEN"
@@ -37,7 +39,11 @@ def _within(key: str, value: float, low: float, high: float = MAX_NUMBER) -> Non
 
 def _builder(key: str, value: str | None) -> None:
     """Raise :class:`ConfigError` unless ``value`` names an owner or a repository."""
-    if value is not None and not attestations.is_builder(value):
+    if value is None:
+        return
+    from anvil.core import attestations  # imported where a builder is demanded only
+
+    if not attestations.is_builder(value):
         raise ConfigError(f"{key} is {value[:100]!r}. Name an owner or a repository of GitHub: OWNER or OWNER/REPO.")
 
 

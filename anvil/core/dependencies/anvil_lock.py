@@ -22,7 +22,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-LOCK_NAME = "anvil.lock"
 LOCK_VERSION = 1
 MAX_CHARACTERS = 2_000_000
 """Characters of the longest ``anvil.lock`` that is read."""

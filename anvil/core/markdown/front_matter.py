@@ -19,8 +19,6 @@ from typing import Any
 from anvil.core import yaml_values
 from anvil.core.file_selection import is_unicode
 
-tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-
 MAX_CHARS = 65_536
 """Longer front matter is text. Real pages stay under 4,000 characters."""
 MAX_NODES = 10_000
@@ -76,6 +74,7 @@ def _parse(source: str, fence: str) -> dict[str, Any] | None:
         if fence == "+++":
             if any(line.count(".") > MAX_DOTS for line in source.splitlines()):
                 raise Refused
+            tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
             loaded: Any = tomllib.loads(re.sub(r"\r\n?", "\n", source))
         else:
             loaded = yaml_values.loads(source)

@@ -158,9 +158,11 @@ class _Expansion:
     _absent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def whole(self, text: str) -> Expanded:
-        from anvil.core.markdown import front_matter  # YAML is imported for pages that may include a file
+        begin = 0
+        if text.startswith(("---", "+++")):
+            from anvil.core.markdown import front_matter  # and with it PyYAML, which is slow to import
 
-        _, begin = front_matter.split(text)
+            _, begin = front_matter.split(text)
         head, body = text[:begin], text[begin:]
         before = head.count("\n")
         parts, inserted = self._lines(body.split("\n"), 0)

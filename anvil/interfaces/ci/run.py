@@ -244,7 +244,7 @@ def deps(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     Returns whether all of it is there, and numbers. Raises :class:`ConfigError` without ``anvil.lock``.
     """
     from anvil.backends.config_files import load_config
-    from anvil.core.dependencies.anvil_lock import LOCK_NAME
+    from anvil.core.config.schema import LOCK_NAME
     from anvil.services.dependencies import docs_cache, syncing
 
     config, base = load_config(order.config)
@@ -366,7 +366,7 @@ def _cache_prefix(opened: Anvil, order: Order) -> str:
 def _deps_cache(base: Path, temporary: Path) -> dict[str, str]:
     """The folder in which to keep dependencies' documentation between runs, and its cache key. Files are named by their
     content: those of an earlier ``anvil.lock`` are of use."""
-    from anvil.core.dependencies.anvil_lock import LOCK_NAME
+    from anvil.core.config.schema import LOCK_NAME
 
     lock = base / LOCK_NAME
     name = hashlib.sha256(lock.read_bytes()).hexdigest()[:16] if lock.is_file() else "none"

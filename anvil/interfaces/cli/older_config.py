@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from anvil.interfaces.cli import output
 
@@ -21,8 +18,7 @@ OLDER_KEYS = {
 """Key there -> key in ``anvil.toml``."""
 
 
-@dataclass(frozen=True, slots=True)
-class OlderConfig:
+class OlderConfig(NamedTuple):
     """The documentation folder, the values by the keys of ``anvil.toml``, and the keys that ``anvil.toml`` lacks."""
 
     docs: str | None
@@ -34,6 +30,8 @@ def warn_of_older_config(words: Sequence[str]) -> None:
     """Warn that the file in the working folder is not read, unless there is a current configuration too."""
     if not os.path.isfile(OLDER_CONFIG) or not words or words[0] in ("init", "--help", "-h", "--version", "-v"):
         return
+    from pathlib import Path
+
     from anvil.backends.config_files import nearest_config
 
     if nearest_config(Path.cwd()) is None:
@@ -44,6 +42,9 @@ def warn_of_older_config(words: Sequence[str]) -> None:
 
 def read_older_config() -> OlderConfig | None:
     """The file in the working folder; None without one. Raises :class:`ConfigError` for values that are not valid."""
+    import json
+    from pathlib import Path
+
     from anvil.core.config.layers import configure
     from anvil.errors import ConfigError
 

@@ -1,25 +1,27 @@
 """The output of the commands: JSON for scripts, lines for people, colours and a progress bar on a terminal.
 
-Commands print with :func:`say`, which removes terminal control sequences that documents may contain.
+Commands print with :func:`say`, which removes terminal control sequences that documents may contain. Every start
+imports this module, so a function imports here what only it needs.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
 import re
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from anvil.core.control_characters import without_control
-from anvil.models.documents import Progress, silent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from anvil.models.documents import Progress
 
 SGR = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 """Colours and weights -> their SGR codes."""
@@ -88,11 +90,15 @@ def with_relative_paths(text: str) -> str:
 
 def print_json(value: Any) -> None:
     """One JSON document, in the field names of the tool contracts."""
+    import json
+
     say(json.dumps(value, indent=2, ensure_ascii=False, default=plain))
 
 
 def plain(value: Any) -> Any:
     """An object as JSON can hold it: the fields of a dataclass, without optional ones that are None."""
+    import dataclasses
+
     if isinstance(value, dict):
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -108,6 +114,8 @@ def warn(message: str) -> None:
 
 def relative(path: str | Path) -> str:
     """A path relative to the working folder if it is below it, else absolute."""
+    from pathlib import Path
+
     try:
         return Path(path).resolve().relative_to(Path.cwd().resolve()).as_posix()
     except ValueError:
@@ -118,6 +126,8 @@ def relative(path: str | Path) -> str:
 def progress(quiet: bool = False) -> Iterator[Progress]:
     """Progress on stderr: a bar on a terminal, else a line every five seconds. Short work shows neither."""
     if quiet:
+        from anvil.models.documents import silent
+
         yield silent
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         with _Bar() as bar:

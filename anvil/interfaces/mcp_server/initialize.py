@@ -7,10 +7,10 @@ dropped.
 from __future__ import annotations
 
 import base64
-import importlib.resources
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from anvil._version import __version__
@@ -19,7 +19,7 @@ from anvil.interfaces.mcp_server.tools.toolset import Toolset
 NAME = "anvil"
 WEBSITE_URL = "https://anvil-docs.github.io/anvil/"
 DESCRIPTION = "Search and read documentation, compared with its files before each answer."
-_ICON = (importlib.resources.files("anvil.interfaces.mcp_server") / "ui" / "anvil.svg").read_bytes()
+_ICON = (Path(__file__).parent / "ui" / "anvil.svg").read_bytes()
 ICONS = [
     {
         "src": f"data:image/svg+xml;base64,{base64.b64encode(_ICON).decode()}",

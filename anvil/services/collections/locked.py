@@ -6,8 +6,7 @@ from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil.core.config.schema import Collection, FetchOptions
-from anvil.core.dependencies.anvil_lock import LOCK_NAME
+from anvil.core.config.schema import LOCK_NAME, Collection, FetchOptions
 
 if TYPE_CHECKING:
     from anvil.backends.fetch.cache import Cache

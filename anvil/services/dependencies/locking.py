@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anvil.backends.packages import project_files
-from anvil.core.dependencies import anvil_lock, names
+from anvil.core.config.schema import LOCK_NAME
+from anvil.core.dependencies import names
 from anvil.errors import ConfigError
 from anvil.models.dependencies import Dependency, DocsReport, LockedDocs
 from anvil.services.dependencies import inventory
@@ -114,7 +115,7 @@ def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedD
         ]
         if not matches:
             there = ", ".join(sorted({entry.name for entry in entries})[:10]) or "nothing"
-            raise ConfigError(f"{anvil_lock.LOCK_NAME} does not have {text}. It has {there}.")
+            raise ConfigError(f"{LOCK_NAME} does not have {text}. It has {there}.")
         chosen.update(dict.fromkeys(matches))
     return list(chosen)
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from anvil.backends.fetch.cache import Cache
 from anvil.backends.packages import project_files
 from anvil.backends.store import verify
-from anvil.core.config.schema import Config
-from anvil.core.dependencies import anvil_lock
+from anvil.core.config.schema import LOCK_NAME, Config
 from anvil.errors import AnvilError, ConfigError
 from anvil.models.dependencies import Attempt, DocsReport, Ecosystem, LockedDocs, Outcome
 from anvil.models.documents import Progress, silent
@@ -44,8 +43,8 @@ def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) 
 def read_entries(base: Path) -> list[LockedDocs]:
     """The entries of ``anvil.lock``. Raises :class:`ConfigError` without the file."""
     entries = project_files.read_lock(base)
-    if not entries and project_files.read(base / anvil_lock.LOCK_NAME) is None:
-        raise ConfigError(f"There is no {anvil_lock.LOCK_NAME} in {base}. Write one with 'anvil deps add NAME'.")
+    if not entries and project_files.read(base / LOCK_NAME) is None:
+        raise ConfigError(f"There is no {LOCK_NAME} in {base}. Write one with 'anvil deps add NAME'.")
     return entries
 
 

@@ -181,9 +181,12 @@ class Searcher:
         notes = [self._obstacle] if self._obstacle and mode == "hybrid" else []
         notes += [found.failure] if found.failure else []
         results = [result for result in found.results if threshold <= 0 or result.score >= threshold]
-        confidences = {result.row: self.fits.confidence(result.evidence) for result in results}
-        shown = [result for result in results if confidences[result.row] >= min_confidence][:top_k]
-        if warning := confidence.note([confidences[result.row] for result in shown or results], min_confidence):
+        if min_confidence > 0:  # else only those that are shown need theirs
+            shown = [result for result in results if self.fits.confidence(result.evidence) >= min_confidence][:top_k]
+        else:
+            shown = results[:top_k]
+        confidences = [self.fits.confidence(result.evidence) for result in shown or results]
+        if warning := confidence.note(confidences, min_confidence):
             notes.append(warning)
         hits, spans = result_length.within_budget(self.hits(shown, query, found.vector), query, max_chars)
         return Found(
