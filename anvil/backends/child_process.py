@@ -115,11 +115,7 @@ class ChildProcess:
         """Kill it and all processes that it started. A second call does nothing."""
         if not self._killed:
             self._killed = True
-            with contextlib.suppress(OSError):
-                if hasattr(os, "killpg"):
-                    os.killpg(self.pid, signal.SIGKILL)
-                else:
-                    self._process.kill()
+            kill_session(self._process)
         self._process.wait()
         self._close_pipes()
 
@@ -127,6 +123,15 @@ class ChildProcess:
         for pipe in (self._stdin, self._stdout):
             with contextlib.suppress(OSError):  # data that a dead process did not read
                 pipe.close()
+
+
+def kill_session(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that leads a session, and all that it started. On Windows, the process alone."""
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
 
 
 class Watchdog:

@@ -8,7 +8,6 @@ can be called from several threads.
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from anvil.backends.embedding.model_files import ModelDirectory, model_digest, open_directory
-from anvil.backends.embedding.provider import Embedded, Vector
+from anvil.backends.embedding.provider import Embedded, Vector, encodable
 from anvil.core.config.schema import EmbeddingSettings
 from anvil.errors import ModelError
 
@@ -34,8 +33,6 @@ FETCH_AGAIN = "Fetch the model's files again; 'anvil doctor' has the command for
 
 QUIET = {"ORT_DISABLE_TELEMETRY": "1"}
 """Environment variables: without them, onnxruntime 1.29 and later sends telemetry over the network."""
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class LocalProvider:
@@ -184,13 +181,13 @@ class _Tokenizer:
             raise ModelError(f"{directory.path}: max_tokens leaves no room for text. Raise it in model.json.")
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        encodings = self._tokenizer.encode_batch_fast(_encodable(texts), add_special_tokens=False)
+        encodings = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
         for encoding in encodings:
             encoding.truncate(self._limit)
         return [self._tokenizer.post_process(encoding).ids for encoding in encodings]
 
     def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        encodings = self._tokenizer.encode_batch(_encodable(texts), add_special_tokens=False)
+        encodings = self._tokenizer.encode_batch([encodable(text) for text in texts], add_special_tokens=False)
         return [encoding.offsets for encoding in encodings]
 
 
@@ -279,8 +276,3 @@ def _unit(vector: Vector) -> Vector:
 
 def _extent(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
     return (spans[0][0], spans[-1][1]) if spans else (0, 0)
-
-
-def _encodable(texts: Sequence[str]) -> list[str]:
-    """The texts with U+FFFD for lone surrogates, which UTF-8 cannot encode. Lengths stay, so spans are right."""
-    return [text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text) for text in texts]

@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import Any
 
-from anvil.backends.embedding.provider import Embedded, Vector
+from anvil.backends.embedding.provider import Embedded, Vector, encodable
 from anvil.backends.fetch import log_filter
 from anvil.core import index_url
 from anvil.core.config.schema import BASE_URL, KEY, EmbeddingSettings
@@ -42,7 +42,6 @@ TIMEOUT_S = 120.0
 # at most 4 n tokens: a quarter of the model's 8,191 is a budget that no text can exceed. English has about
 # one token a piece.
 _PIECE = re.compile(r"[\x00-\x7f]{1,4}|[\x80-\u07ff]{1,2}|[^\x00-\u07ff]", re.DOTALL)
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _KEY_LIKE = re.compile(r"\bsk-[\w*.-]+")
 
 
@@ -123,7 +122,7 @@ class OpenAIProvider:
                 self._connected = None
 
     def _input(self, text: str) -> str:
-        text = _LONE_SURROGATE.sub("\ufffd", text)
+        text = encodable(text)
         spans = self.token_spans([text])[0]
         # The API refuses an empty input.
         return text[: spans[: self.max_tokens][-1][1]] if spans else " "

@@ -5,6 +5,7 @@ Importing it costs nothing. A provider loads numpy, onnxruntime or a network lib
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -18,6 +19,9 @@ Vector: TypeAlias = "NDArray[np.float32]"
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 """The name of the model in Anvil's package, which an empty ``embedding.model`` selects."""
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,11 @@ def no_vectors(texts: Sequence[str], dimensions: int, reason: str) -> Embedded:
     import numpy as np
 
     return Embedded(np.zeros((len(texts), dimensions), np.float32), dict.fromkeys(range(len(texts)), reason))
+
+
+def encodable(text: str) -> str:
+    """A text with U+FFFD for lone surrogates, which UTF-8 cannot encode. Its length stays, so spans are right."""
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 class EmbeddingProvider(Protocol):

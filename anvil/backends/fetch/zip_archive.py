@@ -31,6 +31,19 @@ _LOCATOR = 20
 """Bytes of the ZIP64 locator, which is right before the end record."""
 
 
+DAMAGED = (
+    ValueError,
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
+)
+"""What :mod:`zipfile` raises for an archive that it cannot read."""
+
+
 class _Wrong(ValueError):
     """The reason why an archive is refused."""
 
@@ -60,16 +73,7 @@ def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, M
             raise
         message = f"The archive from {shown} is refused: its table of contents is damaged. Fetch it again."
         raise ArtifactRejected(message) from None
-    except (
-        ValueError,
-        zipfile.BadZipFile,
-        zipfile.LargeZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        struct.error,
-    ) as error:
+    except DAMAGED as error:
         message = f"The archive from {shown} is refused: {error}. Upload index.db and index.json, nothing else."
         raise ArtifactRejected(message) from None
     return target, published

@@ -11,13 +11,13 @@ import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from anvil.backends.child_process import kill_session
 from anvil.backends.git.repository import Repository
 from anvil.core.git.objects import Entry
 from anvil.errors import FetchError, Unreachable
@@ -211,7 +211,9 @@ class RemoteRepository:
             try:
                 self._watch(process)
             finally:
-                _kill(process)
+                if process.poll() is None:
+                    kill_session(process)
+                process.wait()
             output.seek(0)
             errors.seek(0)
             if process.returncode:
@@ -275,14 +277,3 @@ def _size(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 total += os.lstat(os.path.join(place, name)).st_size
     return total
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End git and the programs that it started."""
-    if process.poll() is None:
-        with contextlib.suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-    process.wait()

@@ -146,13 +146,20 @@ class Repository:
 
     def branch(self, name: str) -> str | None:
         """The commit of a branch: a local one, ``origin/main``, or ``main`` of origin; None without such a branch."""
+        return self._first_commit(f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}")
+
+    def default_branch(self) -> str | None:
+        """The commit of the remote's default branch at the last fetch (40 hex digits); None if unknown."""
+        return self._first_commit(*(f"refs/remotes/origin/{name}" for name in ("HEAD", "main", "master")))
+
+    def _first_commit(self, *references: str) -> str | None:
         with failures("The branches cannot be read"):
-            for full in (f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}"):
+            for name in references:
                 try:
-                    reference = self._git.references.get(full)
+                    reference = self._git.references.get(name)
                     if reference is not None:
                         return str(reference.resolve().target)
-                except (KeyError, ValueError):  # an invalid name
+                except (KeyError, ValueError):  # an invalid name, or origin/HEAD names a branch that was pruned
                     continue
         return None
 
@@ -202,18 +209,6 @@ class Repository:
                     if not behind and (best is None or ahead < best[1]):
                         best = (commit, ahead)
         return best
-
-    def default_branch(self) -> str | None:
-        """The commit of the remote's default branch at the last fetch (40 hex digits); None if unknown."""
-        for name in ("origin/HEAD", "origin/main", "origin/master"):
-            with failures("The remote's branches cannot be read"):
-                reference = self._git.references.get(f"refs/remotes/{name}")
-                try:
-                    if reference is not None:
-                        return str(reference.resolve().target)
-                except KeyError:  # origin/HEAD names a branch that was pruned
-                    continue
-        return None
 
     def tree(self, revision: str, prefix: str) -> dict[str, Entry]:
         """The files of a folder in a commit: path relative to ``prefix`` -> entry; empty without the folder.

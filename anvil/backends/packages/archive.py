@@ -9,13 +9,13 @@ import hashlib
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
 from anvil.backends.fetch.http_client import HttpClient, body_errors
+from anvil.backends.fetch.zip_archive import DAMAGED
 from anvil.backends.packages.registry import PackageArchive
 from anvil.errors import ArtifactRejected, FetchError, Unreachable
 from anvil.models.documents import Progress, silent
@@ -81,16 +81,7 @@ def _refusing(name: str) -> Iterator[None]:
     """Raise :class:`ArtifactRejected` for an archive that cannot be read."""
     try:
         yield
-    except (
-        ValueError,
-        tarfile.TarError,
-        zipfile.BadZipFile,
-        zipfile.LargeZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-    ) as error:
+    except (*DAMAGED, tarfile.TarError) as error:
         raise ArtifactRejected(f"The archive {name} is refused: {str(error)[:200] or 'it is damaged'}.") from None
     except OSError as error:
         if error.errno is not None and error.filename is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import RLock
 
 from anvil.backends.git.repository import Repository
-from anvil.backends.sources.working_tree import file_time, modified
+from anvil.backends.sources.working_tree import expanded_document, file_time, modified
 from anvil.core import staleness
 from anvil.core.config.schema import SourceOptions
 from anvil.core.file_selection import (
@@ -156,17 +156,7 @@ class _Tree(ABC):
                 return Document(
                     path=path, blob_id=blob, text=text, size=len(data), last_modified="", fingerprint=fingerprint
                 )
-            expanded = self._expanded(path, text)
-            return Document(
-                path=path,
-                blob_id=blob,
-                text=expanded.text,
-                size=len(data),
-                last_modified="",
-                fingerprint=includes.fingerprint(expanded.files),
-                inserted=expanded.inserted,
-                missing=expanded.missing,
-            )
+            return expanded_document(path, blob, len(data), self._expanded(path, text))
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None

@@ -180,16 +180,7 @@ class WorkingTree:
             expanded = self._expanded(path, text)  # included files can have changed since; the new ones are used
             fingerprint = includes.fingerprint(expanded.files)
             self._files[path] = seen._replace(result=staleness.identity(blob, fingerprint), files=expanded.files)
-            return Document(
-                path=path,
-                blob_id=blob,
-                text=expanded.text,
-                size=size,
-                last_modified="",
-                fingerprint=fingerprint,
-                inserted=expanded.inserted,
-                missing=expanded.missing,
-            )
+            return expanded_document(path, blob, size, expanded)
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
@@ -542,6 +533,20 @@ class WorkingTree:
         if self._git is None:
             return []
         return [str(self._git.index_file), *map(str, self._git.rule_files(self.root_path))]
+
+
+def expanded_document(path: str, blob: str, size: int, expanded: includes.Expanded) -> Document:
+    """A page with the text that it includes, without its time. ``size``: of its own file."""
+    return Document(
+        path=path,
+        blob_id=blob,
+        text=expanded.text,
+        size=size,
+        last_modified="",
+        fingerprint=includes.fingerprint(expanded.files),
+        inserted=expanded.inserted,
+        missing=expanded.missing,
+    )
 
 
 def modified(

@@ -6,7 +6,8 @@ generator, the pages of its folder, and what they include from elsewhere in the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import posixpath
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from anvil.backends.git.remote import RemoteRepository
@@ -32,7 +33,6 @@ class RepositoryDocs:
     """The documents of a commit. ``notes``: what was not understood."""
 
     source: CommitTree
-    commit: str
     folder: DocsFolder
     notes: tuple[str, ...]
 
@@ -70,7 +70,6 @@ def read(
     """
     remote.fetch(commit, tag)
     tree = remote.tree()
-    repository = remote.repository()
     chosen = _chosen(remote, tree, folder, directory)
     options = SourceOptions(include=chosen.include, exclude=chosen.exclude)
     pages = _pages(tree, chosen, options)
@@ -86,17 +85,14 @@ def read(
         source = CommitTree(remote.folder / chosen.path, commit, options)
     except SourceError as error:
         raise NotFound(str(error)) from None
-    return RepositoryDocs(source, commit, chosen, tuple(notes))
+    return RepositoryDocs(source, chosen, tuple(notes))
 
 
 def _chosen(
     remote: RemoteRepository, tree: Mapping[str, Entry], folder: str | None, directory: str | None
 ) -> DocsFolder:
-    if folder is not None:
-        named = docs_folder.named(folder)
-        configs = docs_folder.configurations(tree, directory)
-    else:
-        named, configs = None, docs_folder.configurations(tree, directory)
+    named = docs_folder.named(folder) if folder is not None else None
+    configs = docs_folder.configurations(tree, directory)
     files = {path: tree[path] for path in configs if tree[path].kind == "file"}
     remote.fetch_blobs(entry.id for entry in files.values())
     repository = remote.repository()
@@ -149,7 +145,8 @@ def _fetch_included(
             return includes.Found(entry.id, data.decode("utf-8", "replace"))
 
         prefix = "" if folder.path == "." else f"{folder.path}/"
-        for path, data in _contents(repository, pages):
+        for path, page in sorted(pages.items()):
+            data = repository.read_blob(page.id)
             if tree[path].kind == "symlink":
                 wanted |= _link_target(tree, path, data, remote)
             elif includes.may_include(data):
@@ -162,15 +159,8 @@ def _fetch_included(
     return missing
 
 
-def _contents(repository: Repository, pages: Mapping[str, Entry]) -> Iterator[tuple[str, bytes]]:
-    for path, entry in sorted(pages.items()):
-        yield path, repository.read_blob(entry.id)
-
-
 def _link_target(tree: Mapping[str, Entry], path: str, data: bytes, remote: RemoteRepository) -> set[str]:
     """The blob that a link leads to, if it is not here."""
-    import posixpath
-
     target = posixpath.normpath(posixpath.join(posixpath.dirname(path), data.decode("utf-8", "replace")))
     entry = tree.get(target)
     return {entry.id} if entry is not None and entry.kind == "file" and not remote.has(entry.id) else set()

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from anvil.backends.question_log import QuestionLog
 from anvil.core.doc_tests.secret_masking import masked
 from anvil.core.doc_tests.suite import MAX_ASK_CHARS
+from anvil.core.timestamps import timestamp
 from anvil.errors import AnvilError, ConfigError
 from anvil.models.documents import SearchResult, address
 
@@ -73,7 +74,7 @@ def report(log: QuestionLog, index: str, page: str, problem: str, comment: str) 
 
 
 def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return timestamp(time.time())
 
 
 def questions(entries: Iterable[dict[str, Any]]) -> list[LoggedQuestion]:

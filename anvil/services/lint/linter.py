@@ -17,6 +17,7 @@ from anvil.core.lint.page import LintPage, PageHeading
 from anvil.core.lint.rules import Documentation, SimilarPair
 from anvil.core.lint.site import PAGE_ENDINGS, Site
 from anvil.core.markdown import front_matter, includes, parser, references
+from anvil.core.markdown.lines import LINE_END
 from anvil.core.pluralize import counted
 from anvil.errors import ConfigError, GitError
 from anvil.models.documents import SEPARATOR, Document
@@ -116,8 +117,6 @@ def _page(document: Document, row: StoredDocument | None, reader: Reader | None)
 
 
 def _from_line(text: str, line: int) -> str:
-    from anvil.core.markdown.lines import LINE_END
-
     if line <= 1:
         return text
     for number, end in enumerate(LINE_END.finditer(text), 2):
@@ -134,8 +133,6 @@ def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str
         notes.append(NO_INDEX.format(build=build))
         return ()
     if len(fresh) < pages:
-        from anvil.core.pluralize import counted
-
         notes.append(STALE.format(pages=counted(pages - len(fresh), "page"), build=build))
     return tuple(
         SimilarPair(_place(pair.first), _place(pair.second), pair.similarity)

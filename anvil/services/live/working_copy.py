@@ -20,6 +20,7 @@ from anvil.backends.store.rows import ChunkText
 from anvil.backends.store.writer import Writer
 from anvil.core import staleness
 from anvil.core.chunking.chunker import Chunking, recorded
+from anvil.core.timestamps import timestamp
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.models.documents import Changes, Progress, SearchRequest, Window, silent
 from anvil.services.build import site_view
@@ -103,7 +104,7 @@ class WorkingCopy:
         if self._artifact is None or self._signature is None:
             return None
         *_, nanoseconds = self._signature
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(nanoseconds // 1_000_000_000))
+        return timestamp(nanoseconds // 10**9)
 
     @property
     def reader(self) -> Reader:
