@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ import pytest
 import anvil
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
+from tests.support.commits import program_folder
 from tests.support.mcp_servers import Process
 
+Checks = dict[str, list[dict[str, Any]]]
 CACHE = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
 FOLDER = Path(os.environ.get("ANVIL_NODE_CLIENTS") or Path(CACHE) / "anvil" / "node-clients")
 BIN = FOLDER / "node_modules" / ".bin"
@@ -49,7 +52,7 @@ NOT_OFFERED = {
     "server-stateless": {"test_missing_capability"},
     "caching": {"prompts/list"},
 }
-"""Scenarios of which each failed check is about a tool or a list that a server need not have."""
+"""Scenarios of which each failed check is about a tool or a list that a server need not have (newest revision)."""
 CALLS: dict[str, dict[str, Any]] = {
     "search_docs": {"query": "certificate", "top_k": 2},
     "get_page": {"file_path": "install.md"},
@@ -60,14 +63,28 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 CALLED = {"http": list(CALLS), "stdio": ["search_docs"]}
 """Tools that each client calls. A pipe carries one as it carries all, and each call over it starts a server anew."""
+INSPECTOR_CLI = FOLDER / "node_modules" / "@modelcontextprotocol" / "inspector" / "cli" / "build" / "index.js"
+"""The client that the program ``mcp-inspector --cli`` starts in a process of its own."""
+CALL_ALL = """
+import { createRuntime } from "mcporter";
+const [configPath, calls] = process.argv.slice(1);
+const runtime = await createRuntime({ configPath });
+const results = {};
+for (const [name, args] of Object.entries(JSON.parse(calls)))
+  results[name] = await runtime.callTool("anvil", name, { args });
+await runtime.close();
+console.log(JSON.stringify(results));
+"""
+"""mcporter's library, as its program uses it, for several calls in one process."""
 
 
-def node(program: str, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    """Run an installed program with the Node that came along, at home in the cache folder."""
+def node(*words: str | Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run the Node that came along, at home in the cache folder."""
     environment = {**mcp_servers.environment(), "HOME": str(FOLDER), "NO_COLOR": "1"}
     environment["PATH"] = f"{NODE.parent}{os.pathsep}{environment.get('PATH', '')}"
+    environment["NODE_COMPILE_CACHE"] = str(FOLDER / "compile-cache")
     return subprocess.run(
-        [str(NODE), str(BIN / program), *arguments],
+        [str(NODE), *map(str, words)],
         env=environment,
         capture_output=True,
         text=True,
@@ -91,75 +108,83 @@ def server(docs: Path) -> Iterator[Process]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def conformance(server: Process, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Checks]:
+    """Revision -> scenario -> its checks. The official suite runs once for each revision, with all its scenarios."""
+
+    @functools.cache
+    def run(revision: str) -> Checks:
+        folder = tmp_path_factory.mktemp("conformance")
+        line = ("--url", server.url, "--spec-version", revision, "--suite", "all", "--output-dir", str(folder))
+        done = node(BIN / "conformance", "server", *line)
+        found = {}
+        for file in folder.glob("server-*/checks.json"):
+            scenario = re.sub(r"^server-|-\d{4}-\d\d-\d\dT[\d-]+Z$", "", file.parent.name)
+            found[scenario] = json.loads(file.read_text(encoding="utf-8"))
+        assert found, done.stdout + done.stderr
+        return found
+
+    return run
+
+
 @pytest.mark.parametrize(("revision", "scenario"), [(day, name) for day, names in SCENARIOS.items() for name in names])
-def test_conformance(server: Process, revision: str, scenario: str) -> None:
-    done = node("conformance", "server", "--url", server.url, "--spec-version", revision, "--scenario", scenario)
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"Passed: (\d+)/\1, 0 failed, 0 warnings", done.stdout), done.stdout
+def test_conformance(conformance: Callable[[str], Checks], revision: str, scenario: str) -> None:
+    checks = conformance(revision)[scenario]
+    statuses = {check["status"] for check in checks}
+    assert "SUCCESS" in statuses and statuses.isdisjoint({"FAILURE", "WARNING"}), checks
 
 
 @pytest.mark.parametrize("scenario", NOT_OFFERED)
-def test_conformance_but_for_what_is_not_offered(server: Process, scenario: str) -> None:
-    done = node("conformance", "server", "--url", server.url, "--spec-version", "2026-07-28", "--scenario", scenario)
-    errors = re.findall(r"^ +Error: (.*)$", done.stdout, re.MULTILINE)
-    assert errors and re.search(rf"Passed: [1-9]\d*/\d+, {len(errors)} failed", done.stdout), done.stdout
-    assert all(any(name in error for name in NOT_OFFERED[scenario]) for error in errors), done.stdout
+def test_conformance_but_for_what_is_not_offered(conformance: Callable[[str], Checks], scenario: str) -> None:
+    checks = conformance("2026-07-28")[scenario]
+    failed = [check for check in checks if check["status"] == "FAILURE"]
+    assert failed and any(check["status"] == "SUCCESS" for check in checks), checks
+    assert all(any(name in check["errorMessage"] for name in NOT_OFFERED[scenario]) for check in failed), failed
 
 
-def inspector(docs: Path, server: Process | None, *arguments: str) -> Any:
-    """What the Inspector's command line prints, over HTTP or, without a server, over stdio."""
-    if server:
-        target = [server.url, "--transport", "http"]
-    else:
-        line = [*mcp_servers.command(docs, docs.parent / "index.db"), "--provider", "none"]
-        target = ["-e", f"PYTHONPATH={mcp_servers.ROOT}", *line[:1], *line[3:]]  # it takes no option of the interpreter
-    done = node("mcp-inspector", "--cli", *target, *arguments)
+@pytest.fixture(scope="module")
+def stdio(docs: Path) -> list[str]:
+    """The command line of a server that a client starts."""
+    folder = program_folder(docs.parent / "bin")
+    return [str(folder / "anvil"), "serve", "--docs", str(docs), "--index", str(docs.parent / "index.db")]
+
+
+def printed(*words: str | Path) -> Any:
+    """What a program of Node prints, parsed."""
+    done = node(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
-def test_inspector_lists_and_calls_tools(docs: Path, server: Process, way: str) -> None:
-    over = server if way == "http" else None
-    listed = inspector(docs, over, "--method", "tools/list")["tools"]
+def test_inspector_lists_and_calls_tools(stdio: list[str], server: Process, way: str) -> None:
+    target = [server.url, "--transport", "http"] if way == "http" else [*stdio, "--provider", "none"]
+    listed = printed(BIN / "mcp-inspector", "--cli", *target, "--method", "tools/list")["tools"]
     assert [tool["name"] for tool in listed] == list(CALLS)
     for name in CALLED[way]:
-        arguments = CALLS[name]
-        given = [word for key, value in arguments.items() for word in ("--tool-arg", f"{key}={value}")]
-        result = inspector(docs, over, "--method", "tools/call", "--tool-name", name, *given)
+        given = [word for key, value in CALLS[name].items() for word in ("--tool-arg", f"{key}={value}")]
+        result = printed(INSPECTOR_CLI, *target, "--method", "tools/call", "--tool-name", name, *given)
         assert not result.get("isError"), result
         assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
 
 
-def mcporter(docs: Path, server: Process | None, *words: str) -> str:
-    """What mcporter prints, with a configuration of its own that names the server."""
-    line = [*mcp_servers.command(docs, docs.parent / "index.db"), "--provider", "none"]
-    entry: dict[str, Any] = (
-        {"url": server.url, "allowHttp": True}
-        if server
-        else {
-            "command": line[0],
-            "args": line[1:],
-            "env": {"PYTHONPATH": str(mcp_servers.ROOT)},
-        }
-    )
-    config = docs.parent / f"mcporter-{'http' if server else 'stdio'}.json"
-    config.write_text(json.dumps({"mcpServers": {"anvil": entry}, "imports": []}))
-    done = node("mcporter", "--config", str(config), *words)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize("way", ["stdio", "http"])
-def test_mcporter_lists_and_calls_tools(docs: Path, server: Process, way: str) -> None:
-    over = server if way == "http" else None
-    listed = json.loads(mcporter(docs, over, "list", "anvil", "--schema", "--json"))
+def test_mcporter_lists_and_calls_tools(docs: Path, stdio: list[str], server: Process, way: str) -> None:
+    """By its program; over HTTP, all tools by its library, too."""
+    entry: dict[str, Any] = {"command": stdio[0], "args": [*stdio[1:], "--provider", "none"]}
+    if way == "http":
+        entry = {"url": server.url, "allowHttp": True}
+    config = docs.parent / f"mcporter-{way}.json"
+    config.write_text(json.dumps({"mcpServers": {"anvil": entry}, "imports": []}))
+    listed = printed(BIN / "mcporter", "--config", config, "list", "anvil", "--schema", "--json")
     assert [tool["name"] for tool in listed["tools"]] == list(CALLS)
-    for name in CALLED[way]:
-        arguments = CALLS[name]
-        told = mcporter(docs, over, "call", f"anvil.{name}", "--args", json.dumps(arguments), "--output", "json")
-        found = json.loads(told)
-        assert found and not found.get("isError"), found
+    asked = ("anvil.search_docs", "--args", json.dumps(CALLS["search_docs"]), "--output", "json")
+    found = printed(BIN / "mcporter", "--config", config, "call", *asked)
+    assert found and not found.get("isError"), found
+    if way == "http":
+        results = printed("--input-type=module", "-e", CALL_ALL, config, json.dumps(CALLS))
+        assert results.keys() == CALLS.keys()
+        assert all(result["structuredContent"] and not result.get("isError") for result in results.values()), results
 
 
 def test_the_installer_says_what_it_does() -> None:
