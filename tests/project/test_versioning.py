@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
+import apsw
 import pytest
 
 import anvil
 from anvil.backends.store import connection, verify
 from anvil.backends.store.library import connection as library_file
+from anvil.backends.store.library import verify as library_check
 from anvil.core.chunking import chunker
 from anvil.models.documents import BuildReport
 from tests.conftest import PAGES, write
@@ -175,6 +178,45 @@ def test_an_index_of_another_model_answers_by_words_and_is_embedded_again(
     monkeypatch.setenv("ANVIL_EMBEDDING_CACHE", "false")
     again = built(work, "local")
     assert (again.outcome, again.reused) == ("built", 0) and again.embedded
+
+
+def test_a_library_of_the_format_before_is_converted(tmp_path: Path) -> None:
+    file = tmp_path / "library.db"
+    with anvil.open_library(file, provider="none") as library:
+        library.ingest_content("# Quokka\n\nOf a note.\n", "note.md")
+        library.ingest_content("# Note\n\nA quokka, a quokka.\n", "other.md")
+        before = [hit.source for hit in library.search("quokka").results]
+    with contextlib.closing(apsw.Connection(str(file))) as handle, handle:  # as format 2 has it
+        definition = handle.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_fts'").get
+        handle.execute("DROP TABLE chunks_fts")
+        handle.execute(definition.replace("content, heading_path, title", "title, heading_path, content"))
+        handle.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+        handle.pragma("user_version", 2)
+    assert library_check.examine(file)[1] == 2  # 'anvil doctor' changes no file
+    assert int.from_bytes(file.read_bytes()[60:64], "big") == 2
+    with anvil.open_library(file, provider="none") as library:
+        assert [hit.source for hit in library.search("quokka").results] == before != []
+        library.ingest_content("# Wombat\n\nOf a quokka.\n", "third.md")
+        assert len(library.search("quokka").results) == 3
+    with contextlib.closing(apsw.Connection(str(file))) as handle:
+        assert handle.pragma("user_version") == library_file.FORMAT_VERSION
+        assert handle.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_fts'").get == definition
+        handle.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
+
+
+def test_a_library_of_the_format_before_with_other_tables_is_not_touched(tmp_path: Path) -> None:
+    file = tmp_path / "library.db"
+    with anvil.open_library(file, provider="none") as library:
+        library.ingest_content("# Text\n\nOf a note.\n", "note.md")
+    with contextlib.closing(apsw.Connection(str(file))) as handle:
+        handle.execute("CREATE TRIGGER mine AFTER INSERT ON chunks BEGIN DELETE FROM documents; END")
+        handle.pragma("user_version", 2)
+        handle.pragma("wal_checkpoint")
+    content = file.read_bytes()
+    refused = pytest.raises(anvil.AnvilError, match="has tables that a library does not have")
+    with anvil.open_library(file, provider="none") as library, refused:
+        library.search("note")
+    assert file.read_bytes() == content
 
 
 def test_a_library_of_a_newer_format_is_refused(tmp_path: Path) -> None:

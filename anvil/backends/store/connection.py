@@ -24,7 +24,7 @@ from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError, IndexBus
 
 MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x414E564C  # "ANVL"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 VECTOR_GROUP = 184
 """Vectors in one blob. Enough for fast scans, few enough for a small index, and whole pages of either page size."""
 

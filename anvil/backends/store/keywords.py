@@ -35,6 +35,11 @@ def begin(connection: apsw.Connection) -> None:
     _configure(connection, "automerge", 0)
 
 
+def is_begun(connection: apsw.Connection) -> bool:
+    """Whether :func:`begin` prepared this working copy."""
+    return bool(connection.execute("SELECT v FROM chunks_fts_config WHERE k = 'automerge'").get == 0)
+
+
 def rebuild(connection: apsw.Connection) -> None:
     """Make the keyword index of a working copy again, from its chunks."""
     begin(connection)
@@ -46,7 +51,7 @@ def rebuild(connection: apsw.Connection) -> None:
 
 def merge(connection: apsw.Connection) -> None:
     """Make the keyword index of a working copy one merged part. It needs :func:`begin`, else it is made again."""
-    if connection.execute("SELECT v FROM chunks_fts_config WHERE k = 'automerge'").get != 0:
+    if not is_begun(connection):
         rebuild(connection)
         return
     # A part that was never merged has its entries in other pages. Two more parts, of which one takes back what the

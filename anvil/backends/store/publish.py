@@ -22,6 +22,10 @@ from anvil.backends.store.lock import NEW_SUFFIX, exclusive
 from anvil.backends.store.writer import Writer
 from anvil.errors import AnvilError, ArtifactRejected, BuildError
 
+FEW_MOVES = 200
+"""Documents whose entries in the keyword index are replaced one by one, when they get other ids. For more of them it
+is made again."""
+
 
 def keep_out_of_git(folder: Path) -> None:
     """Create the default folder of an index with a ``.gitignore``, so that it is not committed by accident.
@@ -106,17 +110,21 @@ class Publication:
             with contextlib.closing(connection.open_scratch(self.fresh, size)) as empty:
                 connection.lay_out(empty, self.dimensions)
             source = self.writer.connection
-            if _assign_ids(self.writer):
-                keywords.rebuild(source)
-            else:
+            moved = moves(self.writer)
+            with self.writer.atomic():
+                few = keywords.is_begun(source) and len(moved) <= FEW_MOVES
+                self.writer.renumber(moved, few)
+            if few:
                 keywords.merge(source)
+            else:
+                keywords.rebuild(source)
             source.execute("ATTACH ? AS fresh", (str(self.fresh),))
             source.execute("PRAGMA fresh.journal_mode = off")
             source.execute("PRAGMA fresh.synchronous = off")
             with source:
-                self._copy("documents", "id")
-                self._copy("sections", "document_id, ordinal")
-                self._copy("chunks", "id")
+                self._copy("documents")
+                self._copy("sections")
+                self._copy("chunks")
                 keywords.copy(source, "fresh")
             self._text_check = verify.begin_text_check(self.fresh)
 
@@ -125,10 +133,10 @@ class Publication:
         with connection.translated(self.path):
             source = self.writer.connection
             with source:
-                self._copy("windows", "id")
+                self._copy("windows")
                 if self.dimensions:
                     self._copy_vectors()
-                self._copy("anvil_meta", "key")
+                self._copy("anvil_meta")
                 source.execute("INSERT INTO fresh.anvil_meta VALUES ('checksum', ?)", (checksum(source, "fresh"),))
             source.execute("DETACH fresh")
         self._put_in_place()
@@ -140,8 +148,10 @@ class Publication:
         except AnvilError as error:
             raise BuildError(f"The new index did not pass its check and was not put in place: {error}") from error
 
-    def _copy(self, table: str, order: str) -> None:
-        self.writer.connection.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table} ORDER BY {order}")
+    def _copy(self, table: str) -> None:
+        """Copy a table into an empty one. SQLite copies its rows and indexes in their order as they are stored, which
+        leaves no free space in their pages; with ORDER BY it would insert row by row."""
+        self.writer.connection.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table}")
 
     def _copy_vectors(self) -> None:
         """Write the vectors by window, in groups, to sqlite-vec's own tables.
@@ -197,23 +207,17 @@ def _flush(file: Path) -> None:
         os.fsync(written.fileno())
 
 
-def _assign_ids(writer: Writer) -> bool:
-    """Give each document the id that it has in an index built from scratch. Returns whether one has another id now.
+def moves(writer: Writer) -> list[tuple[int, int]]:
+    """(id, id in an index built from scratch) of each document where the two differ.
 
-    Only ids of documents with the same slot can differ, after one of them was added or removed.
+    They can differ for documents with the same slot, after one of them was added or removed.
     """
     used_ids: set[int] = set()
-    moves: list[tuple[int, int]] = []
+    moved: list[tuple[int, int]] = []
     rows = list(writer.connection.execute("SELECT id, library, file_path FROM documents ORDER BY 2, 3"))
     for id_, library, path in rows:
         new_id = row_ids.document_id(library, path, used_ids)
         used_ids.add(new_id)
         if new_id != id_:
-            moves.append((id_, new_id))
-    offset = 1 << row_ids.DOCUMENT_BITS  # beyond all slots, because two documents may swap their ids
-    with writer.atomic():
-        for id_, _ in moves:
-            writer.renumber(id_, id_ + offset)
-        for id_, new_id in moves:
-            writer.renumber(id_ + offset, new_id)
-    return bool(moves)
+            moved.append((id_, new_id))
+    return moved

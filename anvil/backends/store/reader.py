@@ -254,9 +254,12 @@ class Reader:
     def matching(
         self, expression: str, weights: Sequence[float], limit: int, documents: Sequence[int] | None
     ) -> list[int]:
-        """Rows of the ``limit`` best chunks for an FTS5 expression, by BM25; of ``documents`` only, if given."""
+        """Rows of the ``limit`` best chunks for an FTS5 expression, by BM25; of ``documents`` only, if given.
+
+        ``weights``: of title, breadcrumb, content and derived terms.
+        """
         within = "" if documents is None else f"AND rowid >> {row_ids.CHUNK_BITS} IN (SELECT value FROM json_each(?4))"
-        ranking = f"bm25({', '.join(format(weight, 'g') for weight in weights)})"
+        ranking = bm25(weights)
         rows = self.connection.execute(
             f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?1 AND rank MATCH ?2 {within} ORDER BY rank LIMIT ?3",
             (expression, ranking, limit) if documents is None else (expression, ranking, limit, json.dumps(documents)),
@@ -401,6 +404,12 @@ class Reader:
             "SELECT rowid, chunk_id, chunk_offset FROM vectors_rowids ORDER BY rowid"
         ):
             yield window, group(number)[place * size : (place + 1) * size]
+
+
+def bm25(weights: Sequence[float]) -> str:
+    """FTS5's ranking, for weights of title, breadcrumb, content and derived terms."""
+    title, heading, content, terms = weights
+    return f"bm25({content:g}, {heading:g}, {title:g}, {terms:g})"  # in the order of the keyword index's columns
 
 
 def _json_list(rows: Iterable[int]) -> str:

@@ -1,4 +1,4 @@
--- The index file, format 2. Row ids are hashes of names (see row_ids.py), so an edit in the middle of a page does not
+-- The index file, format 3. Row ids are hashes of names (see row_ids.py), so an edit in the middle of a page does not
 -- renumber the rest. connection.py adds the vector table, because its width depends on the model. verify.py compares every
 -- definition in a file with these, word for word: a comment inside a statement is part of the format.
 
@@ -57,8 +57,9 @@ CREATE TABLE chunks (
   hidden TEXT NOT NULL          -- those characters, in order
 );
 
+-- An entry of the first column is two bytes shorter than one of another, and most words are in the content.
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (
-  title, heading_path, content, terms,
+  content, heading_path, title, terms,
   content='chunks', content_rowid='id',
   tokenize='porter unicode61 remove_diacritics 2'
 );

@@ -166,6 +166,13 @@ class Writer:
             row_ids.chunk_range(document_id),
         )
 
+    def _make_unsearchable(self, document_id: int) -> None:
+        self.connection.execute(
+            "INSERT INTO chunks_fts (chunks_fts, rowid, title, heading_path, content, terms) "
+            "SELECT 'delete', id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
+            row_ids.chunk_range(document_id),
+        )
+
     def remove(self, file_path: str, library: str = DEFAULT_LIBRARY) -> int | None:
         """Remove a document with its sections, chunks, windows and vectors; its id, or None when there is none."""
         id_: int | None = self.connection.execute(
@@ -174,11 +181,7 @@ class Writer:
         if id_ is None:
             return None
         chunk_range = row_ids.chunk_range(id_)
-        self.connection.execute(
-            "INSERT INTO chunks_fts (chunks_fts, rowid, title, heading_path, content, terms) "
-            "SELECT 'delete', id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
-            chunk_range,
-        )
+        self._make_unsearchable(id_)
         with self.connection:  # at a savepoint FTS5 writes what it has. Else new entries of a row are marked as deleted
             self._drop_windows(*row_ids.window_range(*chunk_range))
             self.connection.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", chunk_range)
@@ -259,8 +262,21 @@ class Writer:
         if dimensions:
             self.connection.execute(connections.vector_table(dimensions))
 
-    def renumber(self, old: int, new: int) -> None:
-        """Change a document's id and those of its rows. The keyword index is not changed and must be rebuilt."""
+    def renumber(self, moves: Sequence[tuple[int, int]], keywords: bool) -> None:
+        """Change ids of documents (old, new) and those of their rows. ``keywords``: in the keyword index too; else it
+        must be rebuilt."""
+        beyond = 1 << row_ids.DOCUMENT_BITS  # beyond all slots, because two documents may swap their ids
+        for old, _ in moves if keywords else ():
+            self._make_unsearchable(old)
+        with self.connection:  # as in remove()
+            for old, _ in moves:
+                self._renumber(old, old + beyond)
+            for old, new in moves:
+                self._renumber(old + beyond, new)
+        for _, new in moves if keywords else ():
+            self.make_searchable(new)
+
+    def _renumber(self, old: int, new: int) -> None:
         shift = (new - old) << row_ids.CHUNK_BITS
         moved = shift << row_ids.WINDOW_BITS
         chunks = row_ids.chunk_range(old)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.backends.store import row_ids
 from anvil.backends.store.library.verify import Damage, metadata, typed
-from anvil.backends.store.reader import Reader
+from anvil.backends.store.reader import Reader, bm25
 from anvil.backends.store.rows import SearchedText
 from anvil.core.markdown import visible_text
 from anvil.core.search.metadata_filter import OPERATORS, Filter
@@ -247,7 +247,7 @@ class LibraryReader(Reader):
             which = " AND ".join(f"{_PASSAGE_COLUMNS[part.name]} {part.operator} ?" for part in filter_.passages)
             within += f" AND rowid IN (SELECT id FROM chunks WHERE {which})"
             values += [part.value for part in filter_.passages]
-        ranking = f"bm25({', '.join(format(weight, 'g') for weight in weights)})"
+        ranking = bm25(weights)
         rows = self.connection.execute(
             f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rank MATCH ? {within} ORDER BY rank LIMIT ?",
             (expression, ranking, *values, limit),

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from anvil.backends.store import connection, keywords
+from anvil.backends.store import connection, keywords, publish, row_ids
 from anvil.backends.store.writer import Writer
 from anvil.core.chunking import chunker
 from anvil.core.config.schema import ChunkingOptions
@@ -41,6 +41,9 @@ def working_copy() -> Writer:
 
 
 def merged(writer: Writer) -> list[list[tuple[object, ...]]]:
+    """The rows as they are published: with the ids of an index built from scratch, in one merged part."""
+    with writer.atomic():
+        writer.renumber(publish.moves(writer), True)
     keywords.merge(writer.connection)
     return [list(keywords.rows(writer.connection, table)) for table in TABLES]
 
@@ -67,6 +70,32 @@ def test_the_rows_do_not_depend_on_the_changes_before(seed: int) -> None:
         assert merged(changed) == expected, "merging again changes nothing"
         keywords.rebuild(changed.connection)
         assert merged(changed) == expected
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_documents_get_other_ids_with_their_keywords(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In so few slots most documents that come or go move others, and some swap their ids."""
+    monkeypatch.setattr(row_ids, "DOCUMENT_BITS", 5)
+    monkeypatch.setattr(row_ids, "DOCUMENT_SLOT_BITS", 3)
+    chance = random.Random(seed)
+    pages = {f"{number}.md": text(chance) for number in range(24)}
+    with contextlib.closing(working_copy()) as changed, contextlib.closing(working_copy()) as straight:
+        with changed.atomic():
+            for path in reversed(pages):
+                put(changed, path, pages[path])
+        expected_moves = publish.moves(changed)
+        assert {old for old, _ in expected_moves} & {new for _, new in expected_moves}, "some take the id of another"
+        kept = dict(chance.sample(list(pages.items()), k=20))
+        with changed.atomic():
+            for path in pages.keys() - kept.keys():
+                changed.remove(path)
+        with straight.atomic():
+            for path in sorted(kept):
+                put(straight, path, kept[path])
+        assert not publish.moves(straight)
+        assert merged(changed) == merged(straight)
+        rows = "SELECT id, content FROM chunks ORDER BY id"
+        assert list(changed.connection.execute(rows)) == list(straight.connection.execute(rows))
 
 
 def test_a_copy_is_a_sound_keyword_index(tmp_path: Path) -> None:
