@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from anvil.api import Anvil, confidence_limit
 from anvil.core import index_url
 from anvil.core.config.schema import Collection, Config
-from anvil.core.pluralize import counted
+from anvil.core.pluralize import counted, first_of
 from anvil.errors import AnvilError, ArtifactMissing, ConfigError, NotFound
 from anvil.models.agents import Skill
 from anvil.models.documents import (
@@ -451,7 +451,7 @@ def _problems(problems: Sequence[tuple[Member, AnvilError]]) -> list[str]:
     """Sentences on the collections that cannot answer."""
     if len(problems) <= 2:
         return [_problem(*problem) for problem in problems]
-    names = _named(member.label for member, _ in problems)
+    names = first_of([member.label for member, _ in problems], MAX_NAMED)
     return [f"{counted(len(problems), 'collection')} cannot answer: {names}. get_status says why."]
 
 
@@ -459,13 +459,7 @@ def _words_only(opened: Opened) -> Iterator[str]:
     """A sentence on the collections that are searched by words although others are searched by meaning too."""
     words = [member.label for member, copy in opened if not copy.searcher.semantic]
     if words and len(words) < len(opened):
-        yield f"Searched by words only, because they have no vectors of this model: {_named(words)}."
-
-
-def _named(labels: Iterable[str]) -> str:
-    names = list(labels)
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return ", ".join(names[:MAX_NAMED]) + more
+        yield f"Searched by words only, because they have no vectors of this model: {first_of(words, MAX_NAMED)}."
 
 
 def _freshness(opened: Opened, shown: frozenset[int], notes: Sequence[str]) -> Freshness:
@@ -505,6 +499,5 @@ def _no_page(file_path: str, paths: dict[str, list[str]], problems: Sequence[str
     near = (same_name + difflib.get_close_matches(shown, addresses, n=3, cutoff=0.5))[:3]
     closest = f" Closest: {', '.join(dict.fromkeys(near))}." if near else ""
     more = "".join(f" {problem}" for problem in problems)
-    return (
-        f"No page found at path: {shown} in {_named(paths)}. Use list_pages to discover available pages.{closest}{more}"
-    )
+    where = f"{shown} in {first_of(list(paths), MAX_NAMED)}"
+    return f"No page found at path: {where}. Use list_pages to discover available pages.{closest}{more}"

@@ -69,7 +69,6 @@ class ChildProcess:
         return self._process.poll()
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message."""
         write_message(self._stdin, message)
 
     def receive(self, max_line_bytes: int, max_data_bytes: int | None = None) -> tuple[dict[str, Any], bytes | None]:

@@ -38,5 +38,4 @@ def save(state: str, text: str) -> None:
 
 
 def folder() -> Path:
-    """The folder of the cache."""
     return user_dirs.cache() / "maps"

@@ -18,6 +18,17 @@ def counted(number: int, noun: str, verb: str = "") -> str:
     return phrase
 
 
+def listed(names: Sequence[str]) -> str:
+    """``a``; ``a and b``; ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """The first ``most`` names, and how many more there are: ``a, b and 3 more``."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def full_heading(title: str, heading_path: str) -> str:
     """A section for people: ``Title > A > B``. Text before the first heading is the title alone, and a breadcrumb that
     begins with the title does not repeat it."""

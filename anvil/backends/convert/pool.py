@@ -97,7 +97,6 @@ class _Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
         return self._process.exit_code is None
 
     def kill(self) -> None:

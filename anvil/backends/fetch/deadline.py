@@ -33,7 +33,6 @@ class SocketDeadline:
         self._timer.start()
 
     def cancel(self) -> None:
-        """Remove the deadline."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -60,6 +60,8 @@ def distance(folder: Path, commit: str) -> int | None:
         return None
 
 
+MAX_COMMITS = 2000
+"""Commits that are searched for the end of a file."""
 MAX_RENAMES = 5
 """Renames of one file that are followed."""
 
@@ -115,7 +117,9 @@ class Repository:
     @cached_property
     def composes_names(self) -> bool:
         """Whether git stores names in NFC, also where the file system does not (macOS)."""
-        return self._config("core.precomposeunicode")
+        with failures("The configuration cannot be read"):
+            key = "core.precomposeunicode"
+            return key in self._git.config and self._git.config.get_bool(key)
 
     # --- commits -----------------------------------------------------------------------------------
 
@@ -243,7 +247,6 @@ class Repository:
             return entries
 
     def read_blob(self, blob: str) -> bytes:
-        """The bytes of a blob."""
         with failures(f"The object {blob[:12]} cannot be read; `git fsck` tells what is missing"):
             return self._git[blob].read_raw()
 
@@ -278,30 +281,30 @@ class Repository:
             times = last_touched(commits, head, present, trusted, since, boundary)
         return {path: timestamp(seconds) for path, seconds in times.items()}
 
-    def successors(self, paths: Collection[str], max_commits: int = 2000) -> dict[str, str]:
+    def successors(self, paths: Collection[str]) -> dict[str, str]:
         """Path -> where its file is in HEAD, renamed as ``git log --follow`` sees it; ``""`` where it was deleted.
 
-        Paths that the last ``max_commits`` commits did not have are left out. ``paths`` start from ``root``.
+        Paths that the last :data:`MAX_COMMITS` commits did not have are left out. ``paths`` start from ``root``.
         """
         head = self.head()
         if head is None or not paths:
             return {}
         with failures("The history cannot be read"):
-            moves = self._last_moves(head, set(paths), max_commits)
+            moves = self._last_moves(head, set(paths))
             present: dict[str, str] = {}
             for path, new in moves.items():
                 for _ in range(MAX_RENAMES):  # the new file may have been renamed since
                     if not new or self.entry(new, head) is not None:
                         break
-                    new = self._last_moves(head, {new}, max_commits).get(new, "")
+                    new = self._last_moves(head, {new}).get(new, "")
                 present[path] = new if new and self.entry(new, head) is not None else ""
             return present
 
-    def _last_moves(self, head: str, paths: set[str], max_commits: int) -> dict[str, str]:
+    def _last_moves(self, head: str, paths: set[str]) -> dict[str, str]:
         """Path -> the file that the commit which removed it has instead, ``""`` for none."""
         moves: dict[str, str] = {}
         for number, commit in enumerate(self._git.walk(head)):
-            if number >= max_commits or not paths:
+            if number >= MAX_COMMITS or not paths:
                 break
             if not commit.parents or commit.parents[0].tree_id == commit.tree_id:
                 continue
@@ -452,10 +455,6 @@ class Repository:
         with failures("The attributes cannot be read"):
             value = self._git.get_attr(path, name)
             return value if isinstance(value, str) else None
-
-    def _config(self, key: str) -> bool:
-        with failures("The configuration cannot be read"):
-            return key in self._git.config and self._git.config.get_bool(key)
 
     def _commit(self, commit: str) -> tuple[int, tuple[str, ...], str]:
         import pygit2

@@ -219,7 +219,6 @@ class MilvusReader:
             yield from (StoredDocument(id_, *records[id_]["document"]) for id_ in chosen[first : first + BATCH_ROWS])
 
     def document(self, file_path: str) -> StoredDocument | None:
-        """The document at a path."""
         entry = self.pages.get(file_path)
         return StoredDocument(entry.id, *self._records([entry.id])[entry.id]["document"]) if entry else None
 

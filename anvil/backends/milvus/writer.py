@@ -135,7 +135,7 @@ def unpoint(client: Client) -> None:
 
 
 def without_others(client: Client, current: str | None) -> None:
-    """Remove all generations except ``kept`` and the current one, which another export can have changed."""
+    """Remove all generations except ``current`` and the one that is used now, which another export can have changed."""
     for generation in sorted(generations(client) - {current}):
         if generation != pointed(client):
             drop(client, generation)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from anvil.backends import safe_write
 from anvil.core.config.schema import LOCK_NAME
-from anvil.core.dependencies import anvil_lock, lockfiles
+from anvil.core.dependencies import anvil_lock
 from anvil.errors import BuildError, ConfigError
 from anvil.models.dependencies import LockedDocs
 
@@ -36,11 +36,6 @@ def read(path: Path) -> str | None:
         raise ConfigError(f"{path} cannot be read ({error.strerror}). Check its permissions.") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8. Write it again with its tool.") from None
-
-
-def lockfile_names(base: Path) -> list[str]:
-    """The lockfiles in a project's folder."""
-    return [name for name in names(base) if lockfiles.is_lockfile(name)]
 
 
 def read_lock(base: Path) -> list[LockedDocs]:

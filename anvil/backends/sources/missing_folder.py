@@ -7,6 +7,8 @@ import itertools
 import os
 from pathlib import Path
 
+from anvil.core.pluralize import listed
+
 PAGE_ENDINGS = (".md", ".mdx", ".markdown")
 MAX_SEARCHED_ENTRIES = 2000
 """Limit of :func:`advice`."""
@@ -16,8 +18,7 @@ def advice(missing: Path) -> str:
     """A message for a missing documentation folder, with the names of folders near it that have Markdown."""
     around = next((folder for folder in missing.absolute().parents if folder.is_dir()), Path.cwd())
     near = [str(around / name) for name in _with_pages(around)[:4]]
-    names = f"{', '.join(near[:-1])}{' and ' if near[1:] else ''}{near[-1]}" if near else ""
-    hold = f": {names} {'hold' if near[1:] else 'holds'} Markdown" if names else ""
+    hold = f": {listed(near)} {'hold' if near[1:] else 'holds'} Markdown" if near else ""
     return f"Name the documentation folder with --docs{hold}."
 
 

@@ -81,7 +81,6 @@ class SiteCache:
         return facts
 
     def put(self, digest: str, facts: PageFacts) -> None:
-        """Remember a file."""
         self._used[digest] = facts
 
     def save(self, files: Mapping[str, KnownFile]) -> None:

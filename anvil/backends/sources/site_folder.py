@@ -391,7 +391,8 @@ class SiteFolder:
             inside = {key.removeprefix(start): path for key, path in files.items() if f"{key}/".startswith(start)}
             for path, address in sitemap.listed(named, inside).items():
                 found.setdefault(path, address)
-        covered = [path for path in facts if _is_covered(path, maps)]
+        folders = tuple(path.rpartition("/")[0] for path in maps)
+        covered = [path for path in facts if path.startswith(folders)]
         if len(found) * 2 < len([path for path in covered if facts[path].word_count and not facts[path].noindex]):
             return None, (f"{maps[0]} names other pages than the site has, so all HTML files are read.",)
         uncovered = {path: "" for path in facts if path not in covered}
@@ -434,10 +435,6 @@ class SiteFolder:
 def _known_file(read: site_readers.Loaded | site_readers.Answer, path: str, listing: SiteListing) -> KnownFile:
     signature = None if read.twin is None else listing.others.get(read.twin)
     return KnownFile(listing.html[path], read.digest, read.linked, read.twin, signature)
-
-
-def _is_covered(path: str, maps: Collection[str]) -> bool:
-    return any(path.startswith(each.rpartition("/")[0]) for each in maps)
 
 
 def _title(tree: DocumentSource, path: str) -> str:

@@ -38,7 +38,6 @@ class Loaded(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """The hash of both."""
         return reading.digest_of(self.data, self.said)
 
 

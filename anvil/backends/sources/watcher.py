@@ -31,7 +31,6 @@ class Watcher:
         """Why there are no events now; None without a problem."""
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     @property

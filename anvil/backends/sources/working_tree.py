@@ -190,8 +190,9 @@ class WorkingTree:
             head = self.commit()
             times: dict[str, str] = {}
             if self._git is not None and head is not None:
+                links = {path: seen.target for path, seen in self._files.items() if seen.target}
                 try:
-                    times = modified(self._git, paths, self.root_path, self._links(), known, since, head)
+                    times = modified(self._git, paths, self.root_path, links, known, since, head)
                 except GitError as error:
                     self.problem = str(error)
             if self._times[0] != head:
@@ -403,18 +404,13 @@ class WorkingTree:
             return os.readlink(real).replace("\\", "/") if os.path.islink(real) else None
 
         inside, reason = landing(self._in_repository(path), target)
-        if reason == LINK_ABSOLUTE and not self._is_inside(os.path.realpath(self._real(path))):
-            reason = LINK_OUT
+        if reason == LINK_ABSOLUTE:
+            real = os.path.realpath(self._real(path))
+            reason = reason if real == self._around or real.startswith(self._around + os.sep) else LINK_OUT
         return inside, reason
-
-    def _is_inside(self, real: str) -> bool:
-        return real == self._around or real.startswith(self._around + os.sep)
 
     def _beneath(self, path: str) -> str:
         return os.path.join(self._around, *path.split("/"))
-
-    def _links(self) -> dict[str, str]:
-        return {path: seen.target for path, seen in self._files.items() if seen.target}
 
     def _holds(self, seen: _Seen) -> bool:
         """Whether all included files of a page are unchanged."""

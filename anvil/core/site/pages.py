@@ -9,6 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 from anvil.core import globs
 from anvil.core.config.schema import SiteOptions
+from anvil.core.pluralize import first_of
 from anvil.core.site import addresses, editions
 from anvil.models.documents import Skipped
 
@@ -119,8 +120,7 @@ def left_out(skipped: Sequence[Skipped]) -> list[str]:
         paths.setdefault(_LEADS_TO.sub(r"\1 another page", item.reason), []).append(item.path)
     lines = []
     for reason, named in sorted(paths.items(), key=lambda item: (-len(item[1]), item[0])):
-        more = f" and {len(named) - MAX_PATHS_SHOWN:,} more" if len(named) > MAX_PATHS_SHOWN else ""
-        lines.append(f"left out {', '.join(named[:MAX_PATHS_SHOWN])}{more}: {reason}")
+        lines.append(f"left out {first_of(named, MAX_PATHS_SHOWN)}: {reason}")
     return lines
 
 

@@ -123,6 +123,5 @@ class ContextCorpus:
         return [f"There is none of the directories {', '.join(names)} in {self.root}. Set context.directories."]
 
     def close(self) -> None:
-        """Close the model."""
         if self._provider is not None:
             self._provider.close()

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from anvil.core.config.schema import ArtifactTypes, TaskMarks
-from anvil.core.pluralize import counted
+from anvil.core.pluralize import counted, first_of
 from anvil.models.context import Artifact, Inventory, TaskCounts, TaskItem
 from anvil.services.context import tasks
 from anvil.services.context.classify import KINDS, id_of, kind_of
@@ -60,10 +60,8 @@ class Contents:
         ]
         if not lines:
             return None
-        more = f" and {len(lines) - MAX_NAMED_LINES} more" if len(lines) > MAX_NAMED_LINES else ""
-        named = ", ".join(lines[:MAX_NAMED_LINES])
         return (
-            f"{counted(len(lines), 'item')} of task lists without a known mark: {named}{more}. "
+            f"{counted(len(lines), 'item')} of task lists without a known mark: {first_of(lines, MAX_NAMED_LINES)}. "
             "Set the known marks with context.tasks.open and context.tasks.done."
         )
 

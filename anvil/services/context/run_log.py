@@ -47,7 +47,6 @@ class Records:
 
     @property
     def index(self) -> Path:
-        """The index file."""
         return self.folder / INDEX
 
     def prepare(self) -> None:

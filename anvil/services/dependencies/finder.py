@@ -109,7 +109,6 @@ class DocsFinder:
         return tuple(self._log.attempts)
 
     def close(self) -> None:
-        """Close the model."""
         if self._provider is not None:
             self._provider.close()
 

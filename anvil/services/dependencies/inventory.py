@@ -34,7 +34,7 @@ def dependencies(base: Path) -> list[Dependency]:
             ecosystem, named = lockfiles.direct_names(name, text, str(base / name))
             direct[ecosystem] |= set(named)
     locked: list[Dependency] = []
-    for name in _chosen(project_files.lockfile_names(base)):
+    for name in _chosen(filter(lockfiles.is_lockfile, project_files.names(base))):
         text = project_files.read(base / name)
         if text is not None:
             locked += (replace(each, origin=name) for each in lockfiles.parse(name, text, str(base / name)))

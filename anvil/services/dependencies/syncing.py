@@ -49,7 +49,6 @@ def read_entries(base: Path) -> list[LockedDocs]:
 
 
 def report_on(outcome: Outcome, entry: LockedDocs, pages: int | None = None) -> DocsReport:
-    """The report on an entry."""
     return DocsReport(outcome, entry.name, entry.version, entry.ecosystem, entry, pages)
 
 

@@ -76,7 +76,8 @@ class Targets:
             return Target(document.id, path, 0, end, None)
         section = pages.find_section(expectation.section, document.title, sections)
         if section is None:
-            close = "; ".join(_address(heading) for heading in _closest_sections(expectation.section, sections))
+            closest = _closest_sections(expectation.section, sections)
+            close = "; ".join(f"#{section.anchor}" if section.anchor else section.heading_path for section in closest)
             hint = f"Closest: {close}." if close else "It has no headings."
             return f"names {shown(str(expectation))}, but the page has no such heading, or more than one. {hint}"
         last = pages.last_of(section, sections)
@@ -100,10 +101,6 @@ def _closest_sections(name: str, sections: tuple[Section, ...]) -> list[Section]
     close = [by_anchor[anchor] for anchor in difflib.get_close_matches(name[:200], by_anchor, n=2, cutoff=0.5)]
     close += [by_path[path] for path in pages.closest_headings(name[:200], sections)]
     return list(dict.fromkeys(close))[:2]
-
-
-def _address(section: Section) -> str:
-    return f"#{section.anchor}" if section.anchor else section.heading_path
 
 
 def ensure_resolved(suite: Suite, indexes: Sequence[Targets]) -> None:

@@ -16,7 +16,7 @@ from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import SETTINGS, Writer
 from anvil.core import staleness, text_changes
 from anvil.core.doc_tests import judging
-from anvil.core.pluralize import counted
+from anvil.core.pluralize import counted, listed
 from anvil.models.doc_tests import ChangedPage, Comparison, Difference, Outcome, Question
 from anvil.models.documents import Progress, silent
 from anvil.services.doc_tests.asking import Asker, Targets
@@ -221,7 +221,7 @@ def _reason(
         return f"No small set of the {counted(len(pages), 'page')} that changed explains it."
     expected = {expectation.page for expectation in question.expect}
     if len(blame) > 1:
-        return f"Because of {_listed([page.file_path for page in blame])} together."
+        return f"Because of {listed([page.file_path for page in blame])} together."
     page = blame[0]
     event = f"{page.file_path} {_EDITED[page.kind]}" + (f" from {page.old_path}" if page.old_path else "")
     if expected & set(_paths(page)):
@@ -229,7 +229,3 @@ def _reason(
     rank = next((n for n, answer in enumerate(difference.after.answers, 1) if answer.file_path == page.file_path), 0)
     overtook = difference.kind == "worse" and rank and (not difference.after.rank or rank < difference.after.rank)
     return f"Because {event}" + (f" and is now result {rank}." if overtook else ".")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"

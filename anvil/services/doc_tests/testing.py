@@ -59,7 +59,8 @@ def run(
             vectors.prepare(suite.questions)
         asker = Asker(copy.searcher, targets, vectors)
         outcomes = asker.ask_all(suite.questions, progress)
-        notes = [*_rename_notes(renamed), *asker.notes, *_notes(outcomes)]
+        moves = [f"{old} is {new} now. Write the new name into the suite." for old, new in sorted(renamed.items())]
+        notes = [*moves, *asker.notes, *_notes(outcomes)]
         comparison = None
         if other is not None and before is not None:
             other_asker = Asker(other.searcher, before, vectors)
@@ -108,10 +109,6 @@ def _earlier(suite: Suite, before: Reader, moved: Mapping[str, str], renamed: Ma
 
 def _named(suite: Suite) -> set[str]:
     return {expectation.page for question in suite.questions for expectation in question.expect}
-
-
-def _rename_notes(renamed: dict[str, str]) -> list[str]:
-    return [f"{old} is {new} now. Write the new name into the suite." for old, new in sorted(renamed.items())]
 
 
 def _notes(outcomes: Sequence[Outcome]) -> list[str]:

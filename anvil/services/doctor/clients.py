@@ -108,13 +108,9 @@ def _problem(place: Place, file: ClientFile, server: Mapping[str, Any]) -> str |
     for option, value in paths_of(file.client, server):
         if "${" in value.replace(FOLDER, ""):
             continue
-        path = _path(place, value)
+        path = place.project / value.replace(FOLDER, "")
         if not file.is_shared and not Path(value).is_absolute():
             return f"{option} {value} is not an absolute path, and the folder that it starts from is not known"
         if not path.exists():
             return f"{option} names {path}, which does not exist"
     return None
-
-
-def _path(place: Place, value: str) -> Path:
-    return place.project / value.replace(FOLDER, "")

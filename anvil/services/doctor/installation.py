@@ -15,6 +15,7 @@ from pathlib import Path
 from anvil._version import __version__
 from anvil.backends import installation as programs
 from anvil.backends.embedding.local import runtime
+from anvil.core.pluralize import listed
 from anvil.models.findings import Finding
 from anvil.services.doctor.place import Place
 
@@ -83,7 +84,7 @@ def packages(place: Place) -> Iterator[Finding]:
             continue
         needed.append(f"{name}>={least}")
     if needed:
-        yield Finding("packages", "wrong", f"{_listed(problems)}.", programs.line(programs.install(needed)))
+        yield Finding("packages", "wrong", f"{listed(problems)}.", programs.line(programs.install(needed)))
     elif required:
         yield Finding("packages", "ok", f"All {len(required)} required packages are installed and new enough.")
     else:
@@ -102,7 +103,7 @@ def extras(place: Place) -> Iterator[Finding]:
     """The optional parts."""
     there = [name for name in EXTRAS if (needed := _required(name)) and all(map(_version, needed))]
     missing = [name for name in EXTRAS if name not in there]
-    text = f"{_listed(there)} {'is' if len(there) == 1 else 'are'} installed." if there else "None is installed."
+    text = f"{listed(there)} {'is' if len(there) == 1 else 'are'} installed." if there else "None is installed."
     if not missing:
         yield Finding("extras", "ok", text)
         return
@@ -174,10 +175,6 @@ def _numbers(version: str) -> tuple[int, ...]:
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _brief(error: Exception) -> str:

@@ -27,7 +27,7 @@ def examine(place: Place) -> Iterator[Finding]:
         yield Finding("git", "ok", "The documents are in no repository: their times are those of the files.")
     elif commit is None:
         yield Finding("git", "ok", f"The repository {repository.root} has no commit yet.")
-    elif (repository.common_dir / "shallow").exists():
+    elif repository.is_shallow:
         text = f"HEAD is {commit}. The clone is shallow: older pages get the time of its first commit."
         yield Finding("git", "note", text, "git fetch --unshallow")
     else:

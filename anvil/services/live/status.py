@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil._version import __version__
-from anvil.core.pluralize import counted
+from anvil.core.pluralize import counted, first_of
 from anvil.models.documents import Changes, Freshness
 from anvil.models.status import ArtifactStatus, EmbeddingStatus, IndexStatus, ServerStatus, StaleCounts, Status
 
@@ -81,6 +81,5 @@ def _refreshed_note(changes: Changes) -> list[str]:
     if not changes:
         return []
     paths = _paths(changes)
-    more = "" if len(paths) <= MAX_NAMED_PAGES else f" and {len(paths) - MAX_NAMED_PAGES:,} more"
     count = counted(len(paths), "page", "are")
-    return [f"{count} newer than in this index, and refreshed: {', '.join(paths[:MAX_NAMED_PAGES])}{more}."]
+    return [f"{count} newer than in this index, and refreshed: {first_of(paths, MAX_NAMED_PAGES)}."]

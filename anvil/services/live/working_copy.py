@@ -354,7 +354,6 @@ class WorkingCopy:
             self._searcher.forget_vectors()
 
     def close(self) -> None:
-        """Close the files."""
         for reader in (self._artifact, self._copy):
             if reader is not None:
                 reader.close()

@@ -53,7 +53,6 @@ class LayeredReader:
     _listed: list[tuple[str, int, int]] = field(default_factory=list)
 
     def close(self) -> None:
-        """Close the overlay."""
         if self.above is not None:
             self.above.close()
 

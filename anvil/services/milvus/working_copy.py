@@ -65,7 +65,6 @@ class MilvusCollection(IndexLocation):
         return MilvusWorkingCopy(self, source, provider, progress, defer_vectors=defer_vectors)
 
     def close(self) -> None:
-        """Close the connection."""
         self._reader = None
         self.client.close()
 
@@ -106,15 +105,13 @@ class MilvusWorkingCopy(WorkingCopy):
     def reader(self) -> LayeredReader:  # type: ignore[override]
         assert self._artifact is not None
         if self._overlaid is None:
-            gone = {e.id for path, e in self._artifact.pages.items() if self._moved_on(path, e.blob_id)}
+            pages = self._artifact.pages
+            gone = {e.id for path, e in pages.items() if e.blob_id and self._indexed.get(path) != e.blob_id}
             above = self._copy.reader if self._copy is not None else None
             newer_paths = above.identities() if above is not None else {}
-            masked = gone | {self._artifact.pages[path].id for path in newer_paths if path in self._artifact.pages}
+            masked = gone | {pages[path].id for path in newer_paths if path in pages}
             self._overlaid = LayeredReader(self._artifact, above, frozenset(masked))
         return self._overlaid
-
-    def _moved_on(self, path: str, blob_id: str) -> bool:
-        return bool(blob_id) and self._indexed.get(path) != blob_id
 
     @property
     def searcher(self) -> Searcher:
