@@ -64,6 +64,8 @@ class Stemmer:
         patterns = [(start, re.compile(f"{start}(?<![a-z0-9]{start})[a-z0-9]*")) for start in shortest]
 
         def counts(text: str) -> dict[str, int]:
+            if not text:  # every second section has no derived terms
+                return {}
             if not text.isascii() and _BEYOND_ASCII.search(text):
                 return self.counts(text)
             lowered = text.lower()

@@ -69,17 +69,18 @@ def bm25f(fields: Fields, weights: Mapping[str, float], average: float, phrases:
     in_title, in_heading, in_content, in_terms = fields.counts
     of_title, of_heading, of_content, of_terms = FIELD_WEIGHTS
     for token, weight in weights.items():  # without an inner loop: this is the hottest loop of a search
-        frequency = (
-            of_title * in_title.get(token, 0)
-            + of_heading * in_heading.get(token, 0)
-            + of_content * in_content.get(token, 0)
-            + of_terms * in_terms.get(token, 0)
-        )
-        if frequency:
+        is_in_heading = token in in_heading or token in in_title
+        if is_in_heading or token in in_content or token in in_terms:
+            frequency = (
+                of_title * in_title.get(token, 0)
+                + of_heading * in_heading.get(token, 0)
+                + of_content * in_content.get(token, 0)
+                + of_terms * in_terms.get(token, 0)
+            )
             score += weight * frequency * (K1 + 1) / (frequency + norm)
-            if token in in_heading or token in in_title:
+            if is_in_heading:
                 covered += weight
-    return score, covered / (sum(weights.values()) or 1.0)
+    return score, covered / (sum(weights.values()) or 1.0) if covered else 0.0
 
 
 def fuse(
