@@ -7,7 +7,6 @@ file was changed long enough before it was hashed, as git does for its own index
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import time
 import unicodedata
@@ -18,15 +17,14 @@ from threading import RLock
 from typing import NamedTuple
 
 from anvil.backends.git.repository import Repository, blob_id
+from anvil.backends.sources.repository_files import RepositoryFiles, long_path
 from anvil.backends.sources.stat_cache import Signature, StatCache, is_stable, mark, signature, written_back
 from anvil.core import staleness
 from anvil.core.config.schema import SourceOptions
 from anvil.core.file_selection import (
     BAD_NAME,
-    LINK_ABSOLUTE,
     LINK_FOLDER,
     LINK_NOWHERE,
-    LINK_OUT,
     LINK_PRIVATE,
     SUBMODULE,
     Selection,
@@ -34,9 +32,7 @@ from anvil.core.file_selection import (
     is_unicode,
     printable,
     refusal,
-    too_large,
 )
-from anvil.core.git.objects import landing
 from anvil.core.markdown import includes
 from anvil.core.timestamps import timestamp
 from anvil.errors import GitError, SourceError
@@ -47,10 +43,6 @@ _CONTENT_RULES = (".gitattributes", "attributes", "config")
 _PRECOMPOSES = sys.platform == "darwin"
 
 _VANISHED = "vanished"
-
-# Without O_NONBLOCK, a pipe in place of a file would block forever.
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_OPEN = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 _MAX_REREAD_FILES = 64
 """Recently written files that are read at each scan. Other such files are read once more when they are old enough."""
@@ -90,22 +82,19 @@ class WorkingTree:
         self._selection = Selection(options)
         self._lock = RLock()
         folder = os.path.realpath(docs)
-        if not os.path.isdir(_long(folder)):
+        if not os.path.isdir(long_path(folder)):
             raise SourceError(_no_folder(docs))
         self._reset(folder)
 
     def _reset(self, folder: str) -> None:
         """Start with an empty cache for ``folder``, the documents' folder without links."""
         self._folder = Path(folder)
-        self._root = _long(folder)
-        self.problem: str | None = None
-        self._git = self._repository()
-        self.root_path = "." if self._git is None else self._git.relative(self._folder)
-        self._composes = _PRECOMPOSES and self._git is not None and self._git.composes_names
-        self._around = self._root if self._git is None else _long(str(self._git.root))
+        self._root = long_path(folder)
+        self._around = RepositoryFiles(self._folder, self._options)
+        git = self._around.git
+        self.root_path = "." if git is None else git.relative(self._folder)
+        self._composes = _PRECOMPOSES and git is not None and git.composes_names
         self._files: dict[str, _Seen] = {}
-        self._shared: dict[str, tuple[Signature | None, str]] = {}
-        self._straight: dict[str, bool] = {}
         self._indexed: Mapping[str, str] = {}
         self._young: set[str] = set()
         self._due: dict[str, int] = {}
@@ -115,13 +104,18 @@ class WorkingTree:
         self._last = Scan({})
         self._times: tuple[str | None, dict[str, str | None]] = (None, {})
 
+    @property
+    def problem(self) -> str | None:
+        """Why the repository cannot be read; None without a problem."""
+        return self._around.problem
+
     def commit(self) -> str | None:
         """The commit of HEAD; None outside a repository, before the first commit, and when it cannot be read."""
         with self._lock:
             try:
-                return None if self._git is None else self._git.head()
+                return None if self._around.git is None else self._around.git.head()
             except GitError as error:
-                self.problem = str(error)
+                self._around.problem = str(error)
                 return None
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
@@ -130,7 +124,7 @@ class WorkingTree:
         with self._lock:
             self._indexed = indexed or {}
             folder = os.path.realpath(self._absolute)
-            if _long(folder) != self._root:  # a deployment changed a link on the path
+            if long_path(folder) != self._root:  # a deployment changed a link on the path
                 self._reset(folder)
             if self._due and min(self._due.values()) <= time.time_ns():
                 self._stat_cache = None
@@ -145,7 +139,7 @@ class WorkingTree:
                 # The rules for names and line endings changed.
                 changed = [file for file, _ in before.items() ^ self._rules.items()]
                 self._verdicts.clear()
-                self._git = self._repository()  # libgit2 caches settings
+                self._around.reopen()
                 if any(file.endswith(_CONTENT_RULES) for file in changed):
                     self._files.clear()
                 entries, skipped, self._rules = self._walk({})
@@ -166,7 +160,7 @@ class WorkingTree:
                 return Skipped(printable(path), "not a document of this folder")
             if self._leads_astray(path):
                 return Skipped(printable(path), "it is reached through a symlink; links are not followed")
-            self._straight.clear()
+            self._around.forget_links()
             seen, data = self._look(path, self._real(path))
             if isinstance(data, Skipped) or isinstance(seen.result, Skipped):
                 return Skipped(path, data.reason if isinstance(data, Skipped) else "")
@@ -189,12 +183,12 @@ class WorkingTree:
         with self._lock:
             head = self.commit()
             times: dict[str, str] = {}
-            if self._git is not None and head is not None:
+            if (git := self._around.git) is not None and head is not None:
                 links = {path: seen.target for path, seen in self._files.items() if seen.target}
                 try:
-                    times = modified(self._git, paths, self.root_path, links, known, since, head)
+                    times = modified(git, paths, self.root_path, links, known, since, head)
                 except GitError as error:
-                    self.problem = str(error)
+                    self._around.problem = str(error)
             if self._times[0] != head:
                 self._times = (head, {})
             self._times[1].update((path, times.get(path)) for path in paths)
@@ -205,18 +199,12 @@ class WorkingTree:
 
     # --- inner -------------------------------------------------------------------------------------
 
-    def _repository(self) -> Repository | None:
-        try:
-            return Repository.discover(self._folder)
-        except GitError as error:
-            self.problem = str(error)
-            return None
-
     def _walk(self, chosen: Mapping[str, _Seen]) -> tuple[dict[str, str], list[Skipped], dict[str, object]]:
         """Entries, skipped files, and the marks of the rule files. ``chosen``: files that are known to be documents."""
-        self._straight.clear()
-        if self._git is not None:
-            self._git.reload()
+        self._around.forget_links()
+        git = self._around.git
+        if git is not None:
+            git.reload()
         rules = {file: mark(file) for file in self._rule_files()}
         skipped: list[Skipped] = []
         files: dict[str, _Seen] = {}
@@ -242,7 +230,7 @@ class WorkingTree:
             if itself in above:
                 skipped.append(Skipped(folder, "a loop: the folder is inside itself"))
                 continue
-            if folder and self._git is not None and os.path.lexists(os.path.join(base, ".git")):
+            if folder and git is not None and os.path.lexists(os.path.join(base, ".git")):
                 skipped.append(Skipped(folder, SUBMODULE))
                 continue
             head = folder + "/" if folder else ""
@@ -270,10 +258,10 @@ class WorkingTree:
                 elif name in _RULES:
                     rules[base + name] = mark(base + name)
                 elif item.is_symlink() and os.path.isdir(base + name) and self._enters(path):
-                    reason = self._landing(path)[1]
+                    reason = self._around.landing(self._in_repository(path))[1]
                     skipped.append(Skipped(path, reason or LINK_FOLDER))
         self._files = files
-        self._note_included(stat_cache)
+        self._around.note_included(sorted({path for seen in files.values() for path in seen.files}), stat_cache)
         stat_cache.close(rules)
         self._stat_cache = stat_cache
         entries: dict[str, str] = {}
@@ -318,13 +306,13 @@ class WorkingTree:
         linked = os.path.islink(real)
         inside = self._in_repository(path)
         if linked:
-            inside, reason = self._landing(path)
-            if reason or is_private(inside) or self._is_ignored(inside):
+            inside, reason = self._around.landing(inside)
+            if reason or is_private(inside) or self._around.is_ignored(inside):
                 return _Seen(None, Skipped(path, reason or LINK_PRIVATE), True), Skipped(path, reason or LINK_PRIVATE)
-            real = self._beneath(inside)
+            real = self._around.real(inside)
         found: os.stat_result | None = None
         try:
-            raw, found = self._read(real, self._options.max_file_bytes)
+            raw, found = self._around.read(real)
             data: bytes | Skipped = raw if isinstance(raw, bytes) else Skipped(path, raw)
         except FileNotFoundError:
             self._young.discard(path)
@@ -334,8 +322,7 @@ class WorkingTree:
         if linked and isinstance(data, Skipped) and os.path.isdir(real):
             data = Skipped(path, LINK_NOWHERE)
         if isinstance(data, bytes):
-            if self._git is not None:
-                data = self._cleaned(inside, data)
+            data = self._around.clean(inside, data)
             if (unfit := refusal(data, self._options.max_file_bytes, self._options.limit_key)) is not None:
                 data = Skipped(path, unfit)
         # The stat is from the open file after reading. A change meanwhile has a time stamp that is not trusted.
@@ -371,141 +358,24 @@ class WorkingTree:
         self._due[path] = written_back(state)
         return False
 
-    def _read(self, real: str, limit: int) -> tuple[bytes | str, os.stat_result | None]:
-        """A file's bytes, or why it was not read, and its stat after reading."""
-        try:
-            if not _NO_FOLLOW and os.path.islink(real):
-                return LINK_NOWHERE, None
-            descriptor = os.open(real, _OPEN)
-        except OSError:
-            if os.path.islink(real):
-                return LINK_NOWHERE, None
-            raise
-        try:
-            state = os.fstat(descriptor)
-            if not stat.S_ISREG(state.st_mode):
-                return "not a regular file", state
-            if state.st_size > limit:
-                return too_large(state.st_size, limit, self._options.limit_key), state
-            data = os.read(descriptor, state.st_size + 1)
-            while len(data) != state.st_size and len(data) <= limit and (more := os.read(descriptor, 1 << 20)):
-                data += more
-            return data, os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
-
-    # --- links, and files that pages include; their paths start from the repository's root ------------------------
-
-    def _landing(self, path: str) -> tuple[str, str]:
-        """Follow a link; see :func:`anvil.core.git.objects.landing`."""
-
-        def target(each: str) -> str | None:
-            real = self._beneath(each)
-            return os.readlink(real).replace("\\", "/") if os.path.islink(real) else None
-
-        inside, reason = landing(self._in_repository(path), target)
-        if reason == LINK_ABSOLUTE:
-            real = os.path.realpath(self._real(path))
-            reason = reason if real == self._around or real.startswith(self._around + os.sep) else LINK_OUT
-        return inside, reason
-
-    def _beneath(self, path: str) -> str:
-        return os.path.join(self._around, *path.split("/"))
-
     def _holds(self, seen: _Seen) -> bool:
         """Whether all included files of a page are unchanged."""
-        return all(self._shared_id(path) == id_ for path, id_ in seen.files.items())
-
-    def _shared_id(self, path: str) -> str:
-        known = self._shared.get(path)
-        if known is not None and known[0] is not None:
-            try:
-                if signature(os.stat(self._beneath(path))) == known[0]:
-                    return known[1]
-            except OSError:
-                return ""
-        return self._read_included(path)[0]
-
-    def _included(self, path: str) -> includes.Found:
-        id_, data = self._read_included(path)
-        fit = id_ and refusal(data, includes.MAX_FILE_BYTES) is None
-        return includes.Found(id_, data.decode("utf-8-sig") if fit else None)
-
-    def _read_included(self, path: str) -> tuple[str, bytes]:
-        """Blob id and bytes of a file that a page includes, both empty when there is none. It must lie in the
-        repository, with no link on the way."""
-        real, began = self._beneath(path), time.time_ns()
-        self._shared.pop(path, None)
-        try:
-            if is_private(path) or not self._is_straight(os.path.dirname(real)) or self._is_ignored(path):
-                return "", b""
-            raw, state = self._read(real, self._options.max_file_bytes)
-        except OSError:
-            return "", b""
-        if not isinstance(raw, bytes) or state is None:
-            return "", b""
-        data = raw if self._git is None else self._cleaned(path, raw)
-        id_ = blob_id(data)
-        self._shared[path] = (signature(state) if is_stable(state, began) else None, id_)
-        return id_, data
+        return all(self._around.included_id(path) == id_ for path, id_ in seen.files.items())
 
     def _named(self, path: str, blob: str, data: bytes) -> Mapping[str, str]:
         """The files that a page includes: as an index knows them where nothing moved, else by reading the page."""
         indexed, fingerprint = staleness.parts(self._indexed.get(path, ""))
         if indexed == blob:
             files = includes.files(staleness.included(fingerprint))
-            if files and all(self._shared_id(file) == id_ for file, id_ in files.items()):
+            if files and all(self._around.included_id(file) == id_ for file, id_ in files.items()):
                 return files
         return self._expanded(path, data.decode("utf-8-sig")).files if includes.may_include(data) else {}
 
-    def _is_straight(self, folder: str) -> bool:
-        """Whether no link is on the way to a folder; asked once a walk."""
-        known = self._straight.get(folder)
-        if known is None:
-            inside = folder != self._around and folder.startswith(self._around + os.sep)
-            if inside and os.name != "nt":  # there, other things than links lead elsewhere
-                known = not os.path.islink(folder) and self._is_straight(os.path.dirname(folder))
-            else:
-                known = os.path.realpath(folder) == folder
-            self._straight[folder] = known
-        return known
-
     def _expanded(self, path: str, text: str) -> includes.Expanded:
-        return includes.expand(text, path, self.root_path, self._included)
-
-    def _note_included(self, stat_cache: StatCache) -> None:
-        """Tell the cache which further files the pages depend on."""
-        for path in sorted({path for seen in self._files.values() for path in seen.files}):
-            known, real = self._shared.get(path), self._beneath(path)
-            if known is None and (refused := _Seen(None, "", True).state(real)) is not None:
-                stat_cache.followed(real, signature(refused))
-            elif known is None:
-                stat_cache.absent(real)
-            elif known[0] is None:
-                stat_cache.doubt()
-            else:
-                stat_cache.followed(real, known[0])
-
-    def _cleaned(self, inside: str, data: bytes) -> bytes:
-        """The bytes as git stores them. ``inside``: the path from the repository's root."""
-        assert self._git is not None
-        try:
-            return self._git.clean(inside, data)
-        except GitError as error:
-            self.problem = str(error)
-            return data
+        return includes.expand(text, path, self.root_path, self._around.included)
 
     def _ignored(self, path: str) -> bool:
-        return self._git is not None and self._is_ignored(self._in_repository(path))
-
-    def _is_ignored(self, inside: str) -> bool:
-        if self._git is None:
-            return False
-        try:
-            return self._git.is_ignored(inside)
-        except GitError as error:
-            self.problem = str(error)
-            return False
+        return self._around.is_ignored(self._in_repository(path))
 
     def _time(self, path: str) -> str:
         head = self.commit()
@@ -526,9 +396,8 @@ class WorkingTree:
         return os.path.join(self._root, *path.split("/")) if path else self._root
 
     def _rule_files(self) -> list[str]:
-        if self._git is None:
-            return []
-        return [str(self._git.index_file), *map(str, self._git.rule_files(self.root_path))]
+        git = self._around.git
+        return [] if git is None else [str(git.index_file), *map(str, git.rule_files(self.root_path))]
 
 
 def expanded_document(path: str, blob: str, size: int, expanded: includes.Expanded) -> Document:
@@ -580,13 +449,6 @@ def file_time(real: str, follow: bool = False) -> str | None:
         except ValueError:
             raise SourceError(f"SOURCE_DATE_EPOCH is {latest!r}; it must be whole seconds since 1970.") from None
     return timestamp(seconds)
-
-
-def _long(path: str) -> str:
-    """On Windows, the form of a path without the limit of 260 characters and reserved names such as ``con.md``."""
-    if os.name != "nt" or path.startswith("\\\\"):
-        return path
-    return "\\\\?\\" + path
 
 
 def _no_folder(docs: Path) -> str:
