@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import anvil
-from tests.conftest import PAGES, write
+from tests.conftest import write
+from tests.support.collections_of_pages import BREAD, KITCHEN, project_with
 from tests.support.in_process import complaint, printed, program
 
-BREAD = "# Bread\n\n## Sourdough\n\nFeed the sourdough at night.\n"
 CONFIG = """
 embedding.provider = "none"
 [collections.docs]
@@ -31,13 +30,7 @@ def said(*arguments: str) -> str:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two folders, and an index of a third."""
-    write(tmp_path / "docs", PAGES)
-    write(tmp_path / "kitchen", {"bread.md": BREAD, "index.md": "# Kitchen\n\nKnives.\n"})
-    with anvil.open(write(tmp_path / "elsewhere", {"rolls.md": BREAD}), tmp_path / "bakery.db", "none") as opened:
-        opened.index()
-    (tmp_path / "anvil.toml").write_text(CONFIG, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return project_with(tmp_path, monkeypatch, {"bakery.db": {"rolls.md": BREAD}}, CONFIG, KITCHEN)
 
 
 def test_results_say_their_collection(project: Path) -> None:

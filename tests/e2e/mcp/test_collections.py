@@ -15,13 +15,10 @@ from anvil.interfaces.mcp_server.tools import docs
 from anvil.interfaces.mcp_server.tools.toolset import ServeOptions
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
+from tests.support.collections_of_pages import KITCHEN, project_with
 from tests.support.mcp_servers import Speaker
 
 OPTIONS = ServeOptions(provider="none", watch=False)
-KITCHEN = {
-    "bread.md": "# Bread\n\n## Sourdough\n\nFeed the sourdough at night.\n",
-    "index.md": "# Kitchen\n\nKnives.\n",
-}
 SEVERAL = """
 [collections.docs]
 docs = "docs"
@@ -37,11 +34,9 @@ version = "1.10"
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of documents, and an index of others."""
-    with anvil.open(write(tmp_path / "elsewhere", KITCHEN), tmp_path / "bakery.db", "none") as opened:
+    project_with(tmp_path, monkeypatch, {"bakery.db": KITCHEN})
+    with anvil.open(tmp_path / "docs", provider="none") as opened:
         opened.index()
-    with anvil.open(write(tmp_path / "docs", PAGES), provider="none") as opened:
-        opened.index()
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

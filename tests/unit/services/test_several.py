@@ -11,7 +11,8 @@ import anvil
 from anvil.errors import ConfigError, FetchError, NotFound, SourceError
 from anvil.models.documents import Changes, GrepMatch
 from anvil.several import Collections
-from tests.conftest import PAGES, write
+from tests.conftest import write
+from tests.support.collections_of_pages import project_with
 
 KITCHEN = {
     "index.md": "# Kitchen\n\nA handbook for cooks, who work in turns and keep their knives in the third drawer.\n",
@@ -36,15 +37,8 @@ version = "1.10"
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with its own docs, a folder of another team, and two versions of a published index."""
-    write(tmp_path / "docs", PAGES)
-    write(tmp_path / "kitchen", KITCHEN)
-    for name, pages in {"bakery-1.db": OLD_KITCHEN, "bakery-2.db": KITCHEN}.items():
-        folder = write(tmp_path / "elsewhere" / name, pages)
-        with anvil.open(folder, tmp_path / name, "none") as opened:
-            opened.index()
-    (tmp_path / "anvil.toml").write_text(CONFIG, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    indexes = {"bakery-1.db": OLD_KITCHEN, "bakery-2.db": KITCHEN}
+    return project_with(tmp_path, monkeypatch, indexes, CONFIG, KITCHEN)
 
 
 @pytest.fixture
