@@ -11,29 +11,13 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 Level = Literal["notice", "warning", "error"]
 MAX_SUMMARY_BYTES = 1024 * 1024
 """GitHub's limit for a step's summary. It does not show a larger one."""
 _CUT = "\n\n*The rest is left out: a summary can have 1 MiB.*\n"
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
-
-
-class Host(Protocol):
-    """The outputs of a job."""
-
-    def line(self, text: str) -> None:
-        """Print a line in the log."""
-
-    def annotate(self, level: Level, message: str, file: str | None = None, line: int | None = None) -> None:
-        """Print a message with a level, at a line of a file in the checkout if these are known."""
-
-    def output(self, values: Mapping[str, str]) -> None:
-        """Set values for later steps."""
-
-    def summarize(self, markdown: str) -> None:
-        """Append to the summary of the run."""
 
 
 def host(environment: Mapping[str, str], say: Callable[[str], None], summary: str | None, values: bool = True) -> Host:
@@ -43,7 +27,7 @@ def host(environment: Mapping[str, str], say: Callable[[str], None], summary: st
     if environment.get("GITHUB_ACTIONS") == "true":
         own = environment.get("GITHUB_STEP_SUMMARY")
         return GitHub(say, environment.get("GITHUB_OUTPUT"), summary or own, values)
-    return Plain(say, summary, values)
+    return Host(say, summary, values)
 
 
 def visible(text: str) -> str:
@@ -55,8 +39,8 @@ def _spelled(character: str) -> str:
     return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character) or f"\\u{ord(character):04x}"
 
 
-class Plain:
-    """A plain log, such as GitLab's or a terminal. Outputs are ``name: value`` lines."""
+class Host:
+    """The outputs of a job, in a plain log, such as GitLab's or a terminal."""
 
     def __init__(self, say: Callable[[str], None], summary: str | None, values: bool = True) -> None:
         self._say = say
@@ -64,48 +48,48 @@ class Plain:
         self._values = values
 
     def line(self, text: str) -> None:
+        """Print a line in the log."""
         self._say(visible(text))
 
     def annotate(self, level: Level, message: str, file: str | None = None, line: int | None = None) -> None:
+        """Print a message with a level, at a line of a file in the checkout if these are known."""
         place = "" if file is None else f"{file}:{line or 1}: "
         self.line(f"{level}: {place}{message}")
 
     def output(self, values: Mapping[str, str]) -> None:
+        """Set values for later steps: lines ``name: value``."""
         for name, value in values.items() if self._values else ():
             self.line(f"{name}: {value}")
 
     def summarize(self, markdown: str) -> None:
+        """Append to the summary of the run."""
         if self._summary:
             _append(self._summary, bounded(markdown, _size(self._summary)))
 
 
-class GitHub:
+class GitHub(Host):
     """GitHub's runner. Its documentation is "Workflow commands for GitHub Actions"."""
 
     def __init__(
         self, say: Callable[[str], None], output: str | None, summary: str | None, values: bool = True
     ) -> None:
-        self._say = say
+        super().__init__(say, summary, values)
         self._output = output
-        self._summary = summary
-        self._values = values
 
     def line(self, text: str) -> None:
+        """See :meth:`Host.line`."""
         self._say(harmless(text))
 
     def annotate(self, level: Level, message: str, file: str | None = None, line: int | None = None) -> None:
+        """See :meth:`Host.annotate`."""
         where = {} if file is None else {"file": file, "line": str(line or 1)}
         self._say(command(level, message, {**where, "title": "Anvil"}))
 
     def output(self, values: Mapping[str, str]) -> None:
+        """See :meth:`Host.output`; they are written into a file of the runner, too."""
         if self._output:
             _append(self._output, "".join(entry(name, value) for name, value in values.items()))
-        for name, value in values.items() if self._values else ():
-            self.line(f"{name}: {value}")
-
-    def summarize(self, markdown: str) -> None:
-        if self._summary:
-            _append(self._summary, bounded(markdown, _size(self._summary)))
+        super().output(values)
 
 
 def command(name: str, message: str, properties: Mapping[str, str]) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from anvil.core.pluralize import counted
-from anvil.interfaces.ci.annotations import in_checkout
+from anvil.interfaces.ci.annotations import Note, in_checkout, in_workspace
 from anvil.interfaces.ci.hosts import Level
 from anvil.interfaces.ci.summary import code, folded, listed
 from anvil.interfaces.doc_test_report import standing
@@ -22,16 +20,6 @@ if TYPE_CHECKING:
 
 MAX_NAMED = 3
 """Pages that a headline names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A message at a line of a file in the checkout; ``file`` is None where there is none."""
-
-    level: Level
-    message: str
-    file: str | None
-    line: int | None
 
 
 def headline(report: TestReport) -> str:
@@ -130,19 +118,13 @@ def notes(report: TestReport, opened: Anvil) -> Iterator[Note]:
         message = f"{difference.ask!r}: {standing(difference.before)} before, {standing(difference.after)} now."
         file = in_checkout(opened, difference.page) if difference.page else None
         yield Note(level, f"{message} {difference.reason}".strip(), file, difference.line if file else None)
-    suite = _in_workspace(Path(report.suite))
+    suite = in_workspace(Path(report.suite).resolve())
     known = {difference.ask for difference in worse}
     for outcome in report.failed:
         if outcome.ask not in known:
             first = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
             message = f"{outcome.ask!r} expects {outcome.expected}: {standing(outcome)}.{first}"
             yield Note("error" if not report.passed else "warning", message, suite, outcome.line or 1)
-
-
-def _in_workspace(path: Path) -> str | None:
-    root = Path(os.environ.get("GITHUB_WORKSPACE") or os.getcwd()).resolve()
-    file = path.resolve()
-    return file.relative_to(root).as_posix() if file.is_relative_to(root) else None
 
 
 def _and(names: list[str]) -> str:

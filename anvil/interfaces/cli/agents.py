@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("agents", epilog="Example: anvil agents --check && git commit")
-@options.docs
-@options.config
+@options.given(options.docs, options.config)
 @click.option("--skill", is_flag=True, help="Write an Agent Skill, too, into .claude/skills and .agents/skills.")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing. Exit with 1 when a file is out of date.")
 @click.option("--remove", is_flag=True, help="Remove the map from all files.")
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 @options.quiet
 @options.folder
 def command(
-    docs: str | None,
-    config: str | None,
+    given: options.Given,
     skill: bool,
     only_check: bool,
     remove: bool,
@@ -43,12 +41,11 @@ def command(
     What is outside of the two marker lines stays as it is. Exit code 0: done, 1: out of date (with --check), 2: a file
     could not be written.
     """
-    import anvil
     from anvil.errors import SourceError
 
     if only_check + remove + only_print + skill > 1:
         raise click.UsageError("--skill, --check, --remove and --print cannot be combined. Give one of them.")
-    with anvil.open(docs, config=config) as opened:
+    with given.open_index() as opened:
         files, source = agent_files(opened), documents(opened)
         if only_print:
             documentation = files.map(source)
@@ -58,7 +55,7 @@ def command(
                 output.say(documentation.text)
             return OK
         if only_check:
-            return _compared(files.compare(source), write_command(docs, config), as_json, quiet)
+            return _compared(files.compare(source), write_command(given), as_json, quiet)
         if not remove and not files.map(source).pages:
             raise SourceError(
                 "There are no pages to make a map of in the documentation folder. Name another one with --docs."
@@ -106,13 +103,12 @@ def unstaged(opened: Anvil) -> str | None:
     return installation.line(["git", "add", *paths]) if paths else None
 
 
-def write_command(docs: str | None, config: str | None) -> str:
+def write_command(given: options.Given) -> str:
     """The command that writes the map, with the options of this call."""
     from anvil.backends import installation
 
-    chosen_options = [
-        word for name, value in (("--docs", docs), ("--config", config)) if value for word in (name, value)
-    ]
+    named = (("--docs", given.docs), ("--config", given.config))
+    chosen_options = [word for name, value in named if value for word in (name, value)]
     return installation.line([*installation.typed(), "agents", *chosen_options])
 
 

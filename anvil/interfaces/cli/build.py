@@ -20,8 +20,7 @@ MAX_FAILURES_SHOWN = 10
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
-@options.common
-@options.collections
+@options.project
 @options.site
 @options.site_url
 @click.option(
@@ -44,11 +43,7 @@ MAX_FAILURES_SHOWN = 10
 @options.quiet
 @options.folder
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
-    collections: tuple[str, ...],
+    given: options.Given,
     site: str | None,
     site_url: str | None,
     skill: bool,
@@ -97,8 +92,7 @@ def command(
         return Built(report, next_step, tuple(updated), unstaged, left_out, published)
 
     with output.progress(quiet) as progress:
-        given = docs, index, provider, config, collections, progress
-        outcomes = list(options.for_each_own(build, *given, site=site, site_url=site_url))
+        outcomes = list(options.for_each_own(build, given, progress, site=site, site_url=site_url))
     if as_json:
         options.print_each(outcomes, lambda built: built.report)
     for label, built in outcomes:

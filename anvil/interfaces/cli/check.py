@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check", epilog="Example: anvil check --staged --tracked && git commit")
-@options.docs
-@options.index
-@options.config
-@options.collections
+@options.given(options.docs, options.index, options.config, options.collections)
 @options.site
 @options.tree
 @click.option(
@@ -33,10 +30,7 @@ if TYPE_CHECKING:
 @options.quiet
 @options.folder
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    collections: tuple[str, ...],
+    given: options.Given,
     site: str | None,
     staged: bool,
     ref: str | None,
@@ -63,10 +57,10 @@ def command(
             advice = ""
             if changes and not opened.origin:
                 if source is None and opened.config.site.folder is not None:
-                    build = options.build_command(docs=docs, index=index, config=config, site=site)
+                    build = given.build_command(site=site)
                     advice = f"Build the site, and run: {build}"
                 else:
-                    build = _build_command(opened, docs, index, config, staged, ref, tracked)
+                    build = _build_command(opened, given, staged, ref, tracked)
                     advice = options.update_advice(file or opened.index_path, build)
             return Checked(
                 changes,
@@ -75,10 +69,10 @@ def command(
                 opened.origin or output.relative(opened.index_path),
                 advice,
                 stale_files.stale if stale_files else (),
-                tuple(stale_files.messages(agents.write_command(docs, config))) if stale_files else (),
+                tuple(stale_files.messages(agents.write_command(given))) if stale_files else (),
             )
 
-    outcomes = list(options.for_each_own(check, docs, index, None, config, collections, site=site))
+    outcomes = list(options.for_each_own(check, given, site=site))
     if as_json:
         options.print_each(outcomes, Checked.as_json)
     for label, checked in outcomes:
@@ -125,19 +119,11 @@ class Checked(NamedTuple):
         }
 
 
-def _build_command(
-    opened: Anvil,
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    staged: bool,
-    ref: str | None,
-    tracked: bool,
-) -> str:
+def _build_command(opened: Anvil, given: options.Given, staged: bool, ref: str | None, tracked: bool) -> str:
     """The command that updates the index, with the options of this call."""
     from anvil.backends import installation
 
-    build = options.build_command(*(["--staged"] if staged else []), docs=docs, index=index, config=config, ref=ref)
+    build = given.build_command(*(["--staged"] if staged else []), ref=ref)
     if not (tracked and staged):
         return build
     in_git = options.tracked_index(opened)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
+from typing import Any
 
 import click
 
 from anvil.errors import AnvilError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
-from anvil.models.lint import LEVELS, Level
+from anvil.models.lint import LEVELS
 
 
 @click.command("ci", epilog="Example: anvil ci build --docs docs --keep anvil-index")
@@ -19,7 +20,10 @@ from anvil.models.lint import LEVELS, Level
     metavar="build|check|lint|test|deps|plan|artifact",
     type=click.Choice(["build", "check", "lint", "test", "deps", "plan", "artifact"]),
 )
-@options.common
+@options.docs
+@options.index
+@options.config
+@options.provider
 @options.site
 @click.option(
     "--previous",
@@ -56,22 +60,11 @@ from anvil.models.lint import LEVELS, Level
 @options.as_json
 def command(
     mode: str,
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
-    site: str | None,
-    previous: tuple[str, ...],
-    shard: str | None,
-    keep: str | None,
-    mark_stale: bool,
-    kept_key: str | None,
-    tests: str | None,
-    fail_level: Level | None,
     artifact_name: str | None,
     artifact_url: str | None,
     summary: str | None,
     as_json: bool,
+    **given: Any,
 ) -> int:
     """Build, check, lint or test in a CI job, with warnings at the files, values for later steps and a summary.
 
@@ -83,20 +76,8 @@ def command(
     from anvil.interfaces.ci import hosts, run
     from anvil.interfaces.ci.summary import artifact, failure
 
-    order = run.Order(
-        docs or None,
-        index or None,
-        site or None,
-        config or None,
-        provider or None,
-        previous,
-        shard or None,
-        keep or None,
-        mark_stale,
-        kept_key or None,
-        tests or None,
-        fail_level,
-    )
+    chosen: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
+    order = run.Order(**chosen)
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     host = hosts.host(os.environ, say, summary or None, values=not as_json)
     if mode == "artifact":
@@ -104,24 +85,12 @@ def command(
             raise click.UsageError("The mode 'artifact' needs --artifact-name and --artifact-url.")
         host.summarize(artifact(artifact_name, artifact_url, os.environ.get("GITHUB_REPOSITORY")))
         return OK
-    fresh = True
     try:
-        if mode == "build":
-            values = run.build(order, host)
-        elif mode == "check":
-            fresh, values = run.check(order, host)
-        elif mode == "lint":
-            fresh, values = run.lint(order, host)
-        elif mode == "test":
-            fresh, values = run.test(order, host)
-        elif mode == "deps":
-            fresh, values = run.deps(order, host)
-        else:
-            values = run.plan(order, host, os.environ)
+        is_good, values = run.MODES[mode](order, host)
     except AnvilError as error:
         host.annotate("error", str(error))
         host.summarize(failure(str(error)))
         return ERROR
     if as_json:
         output.print_json(values)
-    return OK if fresh else NO
+    return OK if is_good else NO

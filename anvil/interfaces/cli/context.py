@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,26 +15,30 @@ from anvil.models.documents import Progress, Skipped, silent
 if TYPE_CHECKING:
     from anvil.services.context.repository import Context
 
-F = TypeVar("F", bound=Callable[..., Any])
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The options that name a repository; None: not given."""
+
+    root: str | None
+    config: str | None
+    provider: str | None
+
+    def open(self, progress: Progress = silent) -> Context:
+        """Its context."""
+        from anvil.backends.config_files import load_context
+        from anvil.services.context.repository import Context
+
+        named = load_context(self.root, self.config, {"context.embeddings.provider": self.provider})
+        return Context(*named, progress=progress)
 
 
-def repository(function: F) -> F:
-    """The options ``--root``, ``--config`` and ``--provider``."""
-    for option in (
-        click.option("--provider", metavar="NAME", help="Embedding provider: none (default), local, openai."),
-        click.option("--config", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml)."),
-        click.option("--root", metavar="FOLDER", help="The repository (default: the one around the working folder)."),
-    ):
-        function = option(function)
-    return function
-
-
-def opened(root: str | None, config: str | None, provider: str | None, progress: Progress = silent) -> Context:
-    """The context that the options name."""
-    from anvil.backends.config_files import load_context
-    from anvil.services.context.repository import Context
-
-    return Context(*load_context(root, config, {"context.embeddings.provider": provider}), progress=progress)
+repository = options.given(
+    click.option("--root", metavar="FOLDER", help="The repository (default: the one around the working folder)."),
+    click.option("--config", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml)."),
+    click.option("--provider", metavar="NAME", help="Embedding provider: none (default), local, openai."),
+    kind=Given,
+)
 
 
 @click.group("context", cls=SuggestingGroup, epilog="Example: anvil context ingest")
@@ -47,14 +51,14 @@ def command() -> None:
 @click.option("--force", is_flag=True, help="Read all files again.")
 @options.as_json
 @options.quiet
-def ingest(root: str | None, config: str | None, provider: str | None, force: bool, as_json: bool, quiet: bool) -> None:
+def ingest(given: Given, force: bool, as_json: bool, quiet: bool) -> None:
     """Update the index from the files. A second run at the same time waits for the first."""
 
     def warn(skipped: Skipped) -> None:
         if not quiet:
             output.warn(f"skipped {skipped.path}: {skipped.reason}")
 
-    with opened(root, config, provider) as context, output.progress(quiet) as progress:
+    with given.open() as context, output.progress(quiet) as progress:
         run = context.ingest(force=force, progress=progress, warn=warn)
         folder = context.records.folder
     if as_json:
@@ -77,9 +81,9 @@ def ingest(root: str | None, config: str | None, provider: str | None, force: bo
 @command.command("status", epilog="Example: anvil context status --json")
 @repository
 @options.as_json
-def status(root: str | None, config: str | None, provider: str | None, as_json: bool) -> None:
+def status(given: Given, as_json: bool) -> None:
     """Show what the context holds, and the result of the last run."""
-    with output.progress() as progress, opened(root, config, provider, progress) as context:
+    with output.progress() as progress, given.open(progress) as context:
         health = context.health()
         inventory = context.get().inventory
     if as_json:
@@ -104,11 +108,9 @@ def status(root: str | None, config: str | None, provider: str | None, as_json: 
 @click.option("--status", type=click.Choice(["open", "done", "all"]), default="open", show_default=True)
 @options.as_json
 @click.argument("path", required=False)
-def tasks(
-    root: str | None, config: str | None, provider: str | None, status: str, as_json: bool, path: str | None
-) -> None:
+def tasks(given: Given, status: str, as_json: bool, path: str | None) -> None:
     """List the check boxes of all artifacts, or of those in PATH."""
-    with output.progress() as progress, opened(root, config, provider, progress) as context:
+    with output.progress() as progress, given.open(progress) as context:
         listed, note = context.tasks(status, path), context.unmarked(path)
     if as_json:
         output.print_json(listed)
@@ -126,9 +128,7 @@ def tasks(
 @options.as_json
 @options.question
 def search(
-    root: str | None,
-    config: str | None,
-    provider: str | None,
+    given: Given,
     top_k: int,
     type_: str | None,
     as_json: bool,
@@ -138,7 +138,7 @@ def search(
     from anvil.core.search import snippets
     from anvil.interfaces.cli.search import MAX_SNIPPET_CHARS
 
-    with output.progress() as progress, opened(root, config, provider, progress) as context:
+    with output.progress() as progress, given.open(progress) as context:
         hits, spans = context.search_with_spans(query, top_k, type_)
     if as_json:
         output.print_json(hits)

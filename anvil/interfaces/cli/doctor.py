@@ -21,7 +21,7 @@ MAX_WIDTH = 100
 @options.common
 @options.as_json
 @options.folder
-def command(docs: str | None, index: str | None, config: str | None, provider: str | None, as_json: bool) -> int:
+def command(given: options.Given, as_json: bool) -> int:
     """Examine the installation, the configuration and the index, and print the commands that repair them.
 
     It changes nothing. Exit code 0: nothing is wrong, 1: something is wrong, 2: something could not be examined.
@@ -30,7 +30,7 @@ def command(docs: str | None, index: str | None, config: str | None, provider: s
 
     findings: list[Finding] = []
     indent = max(map(len, examinations.EXAMINATIONS)) + 10
-    for finding in examinations.examine(place.find(docs, index, config, provider)):
+    for finding in examinations.examine(place.find(given.docs, given.index, given.config, given.provider)):
         findings.append(finding)
         if not as_json:
             output.say(_rendered(finding, indent))

@@ -28,15 +28,13 @@ def command() -> None:
 
 
 @command.command("install", epilog="Example: anvil git install --index docs.anvil.db")
-@options.docs
-@options.index
-@options.config
+@options.given(options.docs, options.index, options.config)
 @click.option(
     "--lfs", is_flag=True, help="The index is in Git LFS. The merge driver then reads and writes it with git lfs."
 )
-def install(docs: str | None, index: str | None, config: str | None, lfs: bool) -> None:
+def install(given: options.Given, lfs: bool) -> None:
     """Name the drivers of the index in .gitattributes, and define them in this clone. Commit .gitattributes."""
-    repository, path, agent_files = _place(docs, index, config)
+    repository, path, agent_files = _place(given)
     file = repository.root / attributes.FILE
     for line in (attributes.line(path), *map(attributes.agents_line, agent_files)):
         if _edit(file, attributes.with_line(_text(file), line)):
@@ -48,12 +46,10 @@ def install(docs: str | None, index: str | None, config: str | None, lfs: bool) 
 
 
 @command.command("uninstall", epilog="Example: anvil git uninstall --index docs.anvil.db")
-@options.docs
-@options.index
-@options.config
-def uninstall(docs: str | None, index: str | None, config: str | None) -> None:
+@options.given(options.docs, options.index, options.config)
+def uninstall(given: options.Given) -> None:
     """Remove the line and the drivers that 'anvil git install' added."""
-    repository, path, agent_files = _place(docs, index, config)
+    repository, path, agent_files = _place(given)
     file = repository.root / attributes.FILE
     for line in (attributes.line(path), *map(attributes.agents_line, agent_files)):
         if _edit(file, attributes.without_line(_text(file), line)):
@@ -155,13 +151,12 @@ def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
     return create_cached_provider(name, settings)
 
 
-def _place(docs: str | None, index: str | None, config: str | None) -> tuple[Repository, str, list[str]]:
+def _place(given: options.Given) -> tuple[Repository, str, list[str]]:
     """The repository around the index, the index's path in it, and the paths of the files with the map for agents."""
-    import anvil
     from anvil.errors import ConfigError
     from anvil.services.agents.agent_files import AgentFiles
 
-    with anvil.open(docs, index, config=config) as opened:
+    with given.open_index() as opened:
         tracked = options.tracked_index(opened)
         mapped = [] if opened.folder is None else AgentFiles(opened.folder, opened.base).with_map()
     if "\n" in tracked.path:

@@ -18,8 +18,7 @@ ALL = 1_000_000_000
 
 
 @click.command("grep", epilog="Example: anvil grep -C 2 ANVIL_TOKEN guides")
-@options.common
-@options.collections
+@options.project
 @click.option("--regex", "-E", is_flag=True, help="PATTERN is a regular expression (RE2: no look-around).")
 @click.option("--case-sensitive", "-s", is_flag=True, help="Distinguish upper and lower case.")
 @click.option("--context", "-C", type=click.IntRange(0), default=0, metavar="N", help="N lines around each match, too.")
@@ -29,11 +28,7 @@ ALL = 1_000_000_000
 @click.argument("pattern")
 @click.argument("path", required=False)
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
-    collections: tuple[str, ...],
+    given: options.Given,
     regex: bool,
     case_sensitive: bool,
     context: int,
@@ -49,13 +44,9 @@ def command(
     -- before it.
     """
     from anvil.interfaces.cli import page_paths
-    from anvil.opening import open_project
 
     matcher = line_matcher.compile(pattern, regex=regex, ignore_case=not case_sensitive)
-    with (
-        output.progress() as progress,
-        open_project(docs, index, provider, config, collections=collections, progress=progress) as opened,
-    ):
+    with given.open() as opened:
         result = opened.grep(
             pattern,
             None if path is None else page_paths.selection(opened, path),

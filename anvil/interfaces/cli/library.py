@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,25 +16,30 @@ from anvil.interfaces.cli.exit_codes import NO, OK
 if TYPE_CHECKING:
     from anvil.services.library.library import Library
 
-F = TypeVar("F", bound=Callable[..., Any])
 _CONDITION = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=|>|<|=)\s*(.*)", re.DOTALL)
 _OPERATORS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 within = click.option("--library", metavar="NAME", help="Only this library (default: all).")
 
 
-def file(function: F) -> F:
-    """The options ``--index``, ``--config`` and ``--provider``."""
-    index = click.option("--index", metavar="FILE", help="The library's file (default: in the user's data folder).")
-    return index(options.config(options.provider(function)))
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The options that name a library; None: not given."""
+
+    index: str | None
+    config: str | None
+    provider: str | None
+
+    def open(self) -> Library:
+        """The library."""
+        import anvil
+        from anvil.services.library.library import COMMAND_LINE
+
+        return anvil.open_library(self.index, self.provider, self.config, transport=COMMAND_LINE)
 
 
-def opened(index: str | None, config: str | None, provider: str | None) -> Library:
-    """The library that the options name."""
-    import anvil
-    from anvil.services.library.library import COMMAND_LINE
-
-    return anvil.open_library(index, provider, config, transport=COMMAND_LINE)
+_index = click.option("--index", metavar="FILE", help="The library's file (default: in the user's data folder).")
+file = options.given(_index, options.config, options.provider, kind=Given)
 
 
 @click.group("library", epilog='Example: anvil library search "when is high water?"')
@@ -57,9 +62,7 @@ def command() -> None:
 @options.as_json
 @click.argument("query")
 def search(
-    index: str | None,
-    config: str | None,
-    provider: str | None,
+    given: Given,
     library: str | None,
     top_k: int,
     conditions: tuple[str, ...],
@@ -70,7 +73,7 @@ def search(
     from anvil.core.search import snippets
     from anvil.interfaces.cli.search import MAX_SNIPPET_CHARS
 
-    with opened(index, config, provider) as library_file:
+    with given.open() as library_file:
         result = library_file.search(query, top_k, library, filter_of(conditions))
     if as_json:
         output.print_json(result)
@@ -99,9 +102,7 @@ def search(
 @click.option("--libraries", is_flag=True, help="The libraries and their sizes, not the documents.")
 @options.as_json
 def list_(
-    index: str | None,
-    config: str | None,
-    provider: str | None,
+    given: Given,
     library: str | None,
     limit: int,
     offset: int,
@@ -109,7 +110,7 @@ def list_(
     as_json: bool,
 ) -> None:
     """List the documents by library and source, or the libraries."""
-    with opened(index, config, provider) as library_file:
+    with given.open() as library_file:
         listed: Any = (
             library_file.list_libraries() if libraries else library_file.list_documents(library, limit, offset)
         )
@@ -132,11 +133,9 @@ def list_(
 @within
 @options.as_json
 @click.argument("document")
-def show(
-    index: str | None, config: str | None, provider: str | None, library: str | None, as_json: bool, document: str
-) -> None:
+def show(given: Given, library: str | None, as_json: bool, document: str) -> None:
     """Print the Markdown of a DOCUMENT, named by its doc_id, its source or its path."""
-    with opened(index, config, provider) as library_file:
+    with given.open() as library_file:
         content = library_file.get_document(library_file.doc_id_of(document, library))
     if as_json:
         output.print_json(content)
@@ -149,11 +148,9 @@ def show(
 @within
 @options.as_json
 @click.argument("document")
-def delete(
-    index: str | None, config: str | None, provider: str | None, library: str | None, as_json: bool, document: str
-) -> None:
+def delete(given: Given, library: str | None, as_json: bool, document: str) -> None:
     """Delete a DOCUMENT from the library, named by its doc_id, its source or its path. Its file stays on the disk."""
-    with opened(index, config, provider) as library_file:
+    with given.open() as library_file:
         deleted = library_file.delete_document(library_file.doc_id_of(document, library))
     if as_json:
         output.print_json(deleted)
@@ -164,27 +161,27 @@ def delete(
 @command.command("update", epilog="Example: anvil library update 4f1c2ab09d3e5f678a90 --set year=2026 --unset draft")
 @file
 @within
-@click.option("--set", "given", metavar="KEY=VALUE", multiple=True, help="Set a key; numbers, true and false are JSON.")
+@click.option(
+    "--set", "values", metavar="KEY=VALUE", multiple=True, help="Set a key; numbers, true and false are JSON."
+)
 @click.option("--unset", metavar="KEY", multiple=True, help="Remove a key.")
 @click.option("--metadata", metavar="JSON", help="Several keys at once, as a JSON object; null removes a key.")
 @options.as_json
 @click.argument("document")
 def update(
-    index: str | None,
-    config: str | None,
-    provider: str | None,
+    given: Given,
     library: str | None,
-    given: tuple[str, ...],
+    values: tuple[str, ...],
     unset: tuple[str, ...],
     metadata: str | None,
     as_json: bool,
     document: str,
 ) -> None:
     """Change the metadata of a DOCUMENT, named by its doc_id, its source or its path. Its text is not read again."""
-    changes = {**_object(metadata), **dict(map(_pair, given)), **dict.fromkeys(unset)}
+    changes = {**_object(metadata), **dict(map(_pair, values)), **dict.fromkeys(unset)}
     if not changes:
         raise click.UsageError("Say what to change with --set KEY=VALUE, --unset KEY or --metadata JSON.")
-    with opened(index, config, provider) as library_file:
+    with given.open() as library_file:
         updated = library_file.update_document(library_file.doc_id_of(document, library), changes)
     if as_json:
         output.print_json(updated)
@@ -197,15 +194,13 @@ def update(
 @within
 @click.option("--yes", "-y", is_flag=True, help="Delete them. Without it they are only listed.")
 @options.as_json
-def prune(
-    index: str | None, config: str | None, provider: str | None, library: str | None, yes: bool, as_json: bool
-) -> int:
+def prune(given: Given, library: str | None, yes: bool, as_json: bool) -> int:
     """List the documents whose source file no longer exists. With --yes, delete them from the library.
 
     Only files on this machine are checked, not URLs, uploads and texts that were ingested under a name. Exit code
     0: done, 1: documents are listed and not deleted, 2: an error.
     """
-    with opened(index, config, provider) as library_file:
+    with given.open() as library_file:
         report = library_file.prune(library, delete=yes)
     if as_json:
         output.print_json(report)
@@ -232,9 +227,7 @@ def prune(
 @options.quiet
 @click.argument("path")
 def import_(
-    index: str | None,
-    config: str | None,
-    provider: str | None,
+    given: Given,
     library: str | None,
     table: str,
     as_json: bool,
@@ -245,7 +238,7 @@ def import_(
 
     Exit code 0: done, 1: a document could not be read and the others were imported, 2: an error.
     """
-    with opened(index, config, provider) as library_file, output.progress(quiet) as progress:
+    with given.open() as library_file, output.progress(quiet) as progress:
         report = library_file.import_lancedb(path, table, library, progress)
         file = library_file.path
     if as_json:

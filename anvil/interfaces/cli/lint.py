@@ -30,9 +30,7 @@ _GENERATORS = {
 
 
 @click.command("lint", epilog="Example: anvil lint --level warning --sarif anvil.sarif")
-@options.docs
-@options.index
-@options.config
+@options.given(options.docs, options.index, options.config)
 @options.tree
 @click.option("--rule", "names", metavar="NAME", multiple=True, help="Only this rule (repeatable).")
 @click.option(
@@ -57,9 +55,7 @@ _GENERATORS = {
 @options.quiet
 @options.folder
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
+    given: options.Given,
     staged: bool,
     ref: str | None,
     names: tuple[str, ...],
@@ -75,11 +71,9 @@ def command(
     Links are resolved as the site's generator does it. Exit code 0: nothing at or above the fail level, 1: something,
     2: an error.
     """
-    import anvil
-
     if as_json and sarif == "-":
         raise click.UsageError("--json and --sarif - both print to standard output. Give one of them, or name a file.")
-    with anvil.open(docs, index, config=config) as opened:
+    with given.open_index() as opened:
         report = opened.lint(options.documents(opened, staged, ref), names or None)
         failing = report.at_least(fail_level or opened.config.lint.fail_level)
         shown = report.at_least(level or ("note" if names or as_json or sarif else "warning"))
@@ -119,7 +113,9 @@ def _print(opened: Anvil, report: LintReport, findings: tuple[LintFinding, ...],
     if form == "github":
         from anvil.interfaces.ci import annotations, hosts
 
-        annotations.annotate(findings, opened, hosts.GitHub(output.say, None, None))
+        host = hosts.GitHub(output.say, None, None)
+        for note in annotations.lint_notes(findings, opened):
+            host.annotate(*note)
     else:
         folder = output.relative(os.path.abspath(opened.folder or "."))
         for path, group in itertools.groupby(findings, lambda finding: finding.path):

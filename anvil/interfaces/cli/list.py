@@ -9,28 +9,19 @@ from anvil.models.documents import address
 
 
 @click.command("list", epilog="Example: anvil list guides")
-@options.common
-@options.collections
+@options.project
 @options.in_site
 @options.as_json
 @click.argument("prefix", required=False)
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
-    collections: tuple[str, ...],
+    given: options.Given,
     as_json: bool,
     prefix: str | None,
 ) -> None:
     """List the pages, or those in the folder PREFIX, with their titles and sizes."""
     from anvil.interfaces.cli import page_paths
-    from anvil.opening import open_project
 
-    with (
-        output.progress() as progress,
-        open_project(docs, index, provider, config, collections=collections, progress=progress) as opened,
-    ):
+    with given.open() as opened:
         listing = opened.list_pages(None if prefix is None else page_paths.folder(opened, prefix))
     if as_json:
         output.print_json(listing)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,15 +13,53 @@ import click
 
 from anvil.core.config.schema import SITE_INDEX
 from anvil.errors import AnvilError, ConfigError
+from anvil.interfaces.cli import output
 from anvil.models.documents import Progress, silent
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.backends.git.tracked_file import TrackedIndex
     from anvil.backends.sources.document_source import DocumentSource
+    from anvil.several import Collections
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The options that name an index; None: not given."""
+
+    docs: str | None = None
+    index: str | None = None
+    config: str | None = None
+    provider: str | None = None
+    collections: tuple[str, ...] = ()
+
+    @contextmanager
+    def open(self, *, build_first: bool = True) -> Iterator[Anvil | Collections]:
+        """The index, or the collections, opened with progress on stderr. ``build_first``: see :func:`anvil.open`."""
+        from anvil.opening import open_project
+
+        with (
+            output.progress() as progress,
+            open_project(**asdict(self), progress=progress, build_first=build_first) as opened,
+        ):
+            yield opened
+
+    def open_index(self, progress: Progress = silent) -> Anvil:
+        """The index, opened."""
+        import anvil
+
+        return anvil.open(self.docs, self.index, self.provider, self.config, progress=progress)
+
+    def build_command(self, *words: str, **more: str | None) -> str:
+        """The command that updates the index, with these options and ``more``."""
+        from anvil.backends import installation
+
+        named = {"docs": self.docs, "index": self.index, "config": self.config, "provider": self.provider, **more}
+        option_words = [word for name, value in named.items() if value is not None for word in (f"--{name}", value)]
+        return installation.line([*installation.typed(), "build", *words, *option_words])
 
 
 def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
@@ -55,6 +95,27 @@ collections = click.option(
 )
 
 
+def given(*chosen: Callable[[Any], Any], kind: type[Any] = Given) -> Callable[[F], F]:
+    """Options that reach the command as one dataclass of this ``kind``, its argument ``given``."""
+    names = [field.name for field in fields(kind)]
+
+    def decorated(function: F) -> F:
+        @functools.wraps(function)
+        def command(**arguments: Any) -> Any:
+            own = {name: arguments.pop(name) for name in names if name in arguments}
+            return function(given=kind(**own), **arguments)
+
+        for option in reversed(chosen):
+            command = option(command)
+        return command  # type: ignore[return-value]
+
+    return decorated
+
+
+common = given(docs, index, config, provider)
+project = given(docs, index, config, provider, collections)
+
+
 def _site_index(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
     """The index in the folder that ``--site`` names."""
     folder = once(ctx, parameter, values)
@@ -80,10 +141,10 @@ def folder(function: F) -> F:
 
     @click.argument("folder", required=False)
     @functools.wraps(function)
-    def command(*, folder: str | None, docs: str | None, **rest: Any) -> Any:
-        if folder is not None and docs is not None:
+    def command(*, folder: str | None, given: Given, **rest: Any) -> Any:
+        if folder is not None and given.docs is not None:
             raise click.UsageError("The documentation folder was given twice. Give FOLDER or --docs.")
-        return function(docs=docs if folder is None else folder, **rest)
+        return function(given=given if folder is None else replace(given, docs=folder), **rest)
 
     return command  # type: ignore[return-value]
 
@@ -135,7 +196,6 @@ def tracked_index(opened: Anvil) -> TrackedIndex:
 
 def warn_of_unrun_plugin(opened: Anvil) -> None:
     """Print a warning where the project's MkDocs plugin does not run, because Zensical builds the site."""
-    from anvil.interfaces.cli import output
     from anvil.services.doctor import zensical
 
     unrun = zensical.find(opened.folder) if opened.folder is not None else None
@@ -144,24 +204,14 @@ def warn_of_unrun_plugin(opened: Anvil) -> None:
 
 
 def each_own(
-    docs: str | None,
-    index: str | None,
-    provider: str | None,
-    config: str | None,
-    collections: tuple[str, ...],
-    progress: Progress = silent,
-    *,
-    site: str | None = None,
-    site_url: str | None = None,
+    given: Given, progress: Progress = silent, *, site: str | None = None, site_url: str | None = None
 ) -> Iterator[tuple[str | None, Anvil]]:
     """(name, index) of each chosen collection that is built here, one after the other; the name is None where there
     are not several. Raises :class:`ConfigError` when none is built here."""
     from anvil.api import Anvil
     from anvil.opening import open_project
 
-    with open_project(
-        docs, index, provider, config, collections=collections, site=site, site_url=site_url, progress=progress
-    ) as opened:
+    with open_project(**asdict(given), site=site, site_url=site_url, progress=progress) as opened:
         if isinstance(opened, Anvil):
             yield None, opened
             return
@@ -175,11 +225,7 @@ def each_own(
 
 def for_each_own(
     call: Callable[[Anvil], T],
-    docs: str | None,
-    index: str | None,
-    provider: str | None,
-    config: str | None,
-    names: tuple[str, ...],
+    given: Given,
     progress: Progress = silent,
     *,
     site: str | None = None,
@@ -187,9 +233,7 @@ def for_each_own(
 ) -> Iterator[tuple[str | None, T | None]]:
     """(name, what ``call`` returns) of each index of :func:`each_own`. Where there are several, an error of one is
     printed, its result is None, and the others follow."""
-    from anvil.interfaces.cli import output
-
-    for label, opened in each_own(docs, index, provider, config, names, progress, site=site, site_url=site_url):
+    for label, opened in each_own(given, progress, site=site, site_url=site_url):
         if label is None:
             yield None, call(opened)
             continue
@@ -202,21 +246,11 @@ def for_each_own(
 
 def print_each(outcomes: Sequence[tuple[str | None, T | None]], value: Callable[[T], Any]) -> None:
     """Print outcomes of :func:`for_each_own` as JSON: the value; of several, a list with the name of each."""
-    from anvil.interfaces.cli import output
-
     values = [(label, value(outcome)) for label, outcome in outcomes if outcome is not None]
     if [label for label, _ in outcomes] == [None]:
         output.print_json(values[0][1])
         return
     output.print_json({"collections": [{"collection": label, **output.plain(each)} for label, each in values]})
-
-
-def build_command(*words: str, **given: str | None) -> str:
-    """The command that updates the index, with the options of this call: ``docs=``, ``index=``."""
-    from anvil.backends import installation
-
-    option_words = [word for name, value in given.items() if value is not None for word in (f"--{name}", value)]
-    return installation.line([*installation.typed(), "build", *words, *option_words])
 
 
 def update_advice(index: Path, build: str, before: str = "Run: ") -> str:
@@ -228,13 +262,6 @@ def update_advice(index: Path, build: str, before: str = "Run: ") -> str:
         return BUILT_WITH_SITE if site_view.is_of_site(index) else f"{before}{build}"
     except ArtifactError:  # no index yet
         return f"{before}{build}"
-
-
-def common(function: F) -> F:
-    """The options ``--docs``, ``--index``, ``--config`` and ``--provider``."""
-    for option in (provider, config, index, docs):
-        function = option(function)
-    return function
 
 
 def in_site(function: F) -> F:
@@ -249,9 +276,9 @@ def in_site(function: F) -> F:
         help="The folder of a built site, whose index is read: FOLDER/anvil/index.db.",
     )
     @functools.wraps(function)
-    def command(*, site_index: str | None, index: str | None, **rest: Any) -> Any:
-        if site_index is not None and index is not None:
+    def command(*, site_index: str | None, given: Given, **rest: Any) -> Any:
+        if site_index is not None and given.index is not None:
             raise click.UsageError("--site and --index name two indexes. Give one of them.")
-        return function(index=index if site_index is None else site_index, **rest)
+        return function(given=given if site_index is None else replace(given, index=site_index), **rest)
 
     return command  # type: ignore[return-value]

@@ -133,20 +133,9 @@ def progress(quiet: bool = False) -> Iterator[Progress]:
         with _Bar() as bar:
             yield bar
     else:
-        yield _Lines()
+        from anvil.interfaces.progress_lines import ProgressLines
 
-
-class _Lines:
-    """A progress line every five seconds."""
-
-    def __init__(self) -> None:
-        self._next = time.monotonic() + 1.0
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if total > 1 and now >= self._next:
-            say(f"anvil: {stage} {done} of {total}", err=True)
-            self._next = now + 5.0
+        yield ProgressLines(lambda line: say(f"anvil: {line}", err=True), first_s=1.0, interval_s=5.0)
 
 
 class _Bar:

@@ -115,7 +115,7 @@ def command(
     if pulled.from_cache:
         output.warn(f"The cached index of {pulled.checked_at} is used: {pulled.from_cache}")
     if not quiet:
-        output.say(_rendered(pulled, options.build_command(docs=docs, index=to, config=config)))
+        output.say(_rendered(pulled, options.Given(docs, to, config).build_command()))
     return OK
 
 

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 @click.option("--log", metavar="FILE", help="Another log than that of the documentation folder.")
 @options.as_json
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
+    given: options.Given,
     everything: bool,
     to_tests: bool,
     log: str | None,
@@ -38,14 +35,13 @@ def command(
     A server logs questions with serve.question_log = true in anvil.toml. Similar questions are one group. Each is
     asked again, so a question disappears when a page answers it.
     """
-    import anvil
     from anvil.backends.question_log import QuestionLog
     from anvil.errors import ConfigError
     from anvil.services.doc_tests import gaps, question_log
 
     if to_tests and as_json:
         raise click.UsageError("--to-tests and --json cannot be combined. Give one of them.")
-    with output.progress() as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
+    with output.progress() as progress, given.open_index(progress) as opened:
         file = opened.question_log if log is None else QuestionLog(Path(log), opened.config.serve.log_bytes)
         if not file.path.is_file():
             raise ConfigError(

@@ -23,8 +23,7 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 
 
 @click.command("search", epilog='Example: anvil search --docs docs "how do I keep the index fresh?"')
-@options.common
-@options.collections
+@options.project
 @options.in_site
 @click.option("--top-k", "-k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results, 1 to 20.")
 @click.option("--filter", "file_filter", metavar="GLOB", help="Only pages whose path matches, such as 'guides/*'.")
@@ -44,11 +43,7 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @options.as_json
 @options.question
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
-    collections: tuple[str, ...],
+    given: options.Given,
     top_k: int,
     file_filter: str | None,
     mode: str,
@@ -61,27 +56,21 @@ def command(
 ) -> int:
     """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
     from anvil.interfaces.cli import page_paths
-    from anvil.opening import open_project
     from anvil.services.search.result_length import DEFAULT_MAX_CHARS
     from anvil.several import Collections
 
-    with (
-        output.progress() as progress,
-        open_project(
-            docs, index, provider, config, collections=collections, progress=progress, build_first=False
-        ) as opened,
-    ):
+    with given.open(build_first=False) as opened:
         file_glob = None if file_filter is None else page_paths.glob(opened, file_filter)
         edition = {name: value for name, value in (("version", version), ("language", language)) if value is not None}
         if "language" in edition and isinstance(opened, Collections):
             raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
         if max_chars is None and not as_json:
             max_chars = DEFAULT_MAX_CHARS  # of which the terminal shows the best lines
-        given = query, top_k, file_glob, max_chars, mode, min_confidence
-        explained = opened.explain(*given, **edition)  # type: ignore[arg-type]
+        asked = query, top_k, file_glob, max_chars, mode, min_confidence
+        explained = opened.explain(*asked, **edition)  # type: ignore[arg-type]
         result = explained.result
         unmatched = None if file_glob is None or result.total_chunks else page_paths.unmatched(opened, file_glob)
-        build = options.build_command(docs=docs, index=index, config=config, provider=provider)
+        build = given.build_command()
         advice = ""
         if isinstance(opened, Collections):
             advice = f" To update the index, run: {build}"
@@ -98,7 +87,7 @@ def command(
         output.warn(f"The index is being built for the next search. Ctrl-C stops that.{kept}")
         with output.progress() as progress:
             try:
-                for _, own in options.each_own(docs, index, provider, config, collections, progress):
+                for _, own in options.each_own(given, progress):
                     own.index()
             except BuildError as error:  # the question is answered all the same
                 output.warn(str(error))

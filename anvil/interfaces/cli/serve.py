@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from dataclasses import asdict
 
 import click
 
@@ -21,8 +22,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 
 
 @click.command("serve", epilog="Example: anvil serve --docs docs")
-@options.common
-@options.collections
+@options.project
 @options.in_site
 @click.option(
     "--transport",
@@ -96,11 +96,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 @click.option("--ui", is_flag=True, help="Over HTTP: also serve the playground at /ui/ (see anvil ui).")
 @options.folder
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
-    collections: tuple[str, ...],
+    given: options.Given,
     transport: str,
     host: str,
     port: int,
@@ -143,11 +139,7 @@ def command(
         oauth=OAuthSettings.given(oauth_issuer, oauth_resource, oauth_scope),
     )
     serve_options = ServeOptions(
-        docs=docs,
-        index=index,
-        config=config,
-        provider=provider,
-        collections=collections,
+        **asdict(given),
         root=root,
         watch=not no_watch,
         library_index=library_index,

@@ -8,18 +8,13 @@ from anvil.interfaces.cli import options, output
 
 
 @click.command("show", epilog="Example: anvil show guides/serve.md#freshness")
-@options.common
-@options.collections
+@options.project
 @options.in_site
 @click.option("--children", is_flag=True, help="With a heading: the sections below it too.")
 @options.as_json
 @click.argument("page", metavar="PAGE[#HEADING]")
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
-    collections: tuple[str, ...],
+    given: options.Given,
     children: bool,
     as_json: bool,
     page: str,
@@ -30,12 +25,8 @@ def command(
     With several collections, 'fastapi:tutorial/first.md' is a page of the collection fastapi.
     """
     from anvil.interfaces.cli import page_paths
-    from anvil.opening import open_project
 
-    with (
-        output.progress() as progress,
-        open_project(docs, index, provider, config, collections=collections, progress=progress) as project,
-    ):
+    with given.open() as project:
         opened, path, heading, line = page_paths.place_in(project, page)
         if line and not heading:
             heading = page_paths.section(opened, path, line)

@@ -13,27 +13,18 @@ from anvil.models.status import CollectionStatus, EmbeddingStatus
 
 
 @click.command("status", epilog="Example: anvil status --docs docs --json")
-@options.common
-@options.collections
+@options.project
 @options.in_site
 @options.as_json
 @options.folder
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
-    collections: tuple[str, ...],
+    given: options.Given,
     as_json: bool,
 ) -> None:
     """Show the contents of the index, its origin, and how it differs from the documents."""
-    from anvil.opening import open_project
     from anvil.several import Collections
 
-    with (
-        output.progress() as progress,
-        open_project(docs, index, provider, config, collections=collections, progress=progress) as opened,
-    ):
+    with given.open() as opened:
         status = opened.get_status()
     if as_json:
         output.print_json(status)
@@ -44,8 +35,7 @@ def command(
     origin = opened.origin
     build = ""
     if not origin:
-        command = options.build_command(docs=docs, index=index, config=config, provider=provider)
-        build = f" {options.update_advice(opened.index_path, command)}"
+        build = f" {options.update_advice(opened.index_path, given.build_command())}"
     stale, index_ = status.index.stale, status.index
     contents = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
     root, place = status.server.docs_root, index_.db_path if origin else output.relative(index_.db_path)

@@ -37,10 +37,7 @@ if TYPE_CHECKING:
 @options.quiet
 @click.argument("suite", required=False, metavar="[FILE]")
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
+    given: options.Given,
     baseline: str | None,
     mode: Mode | None,
     update: bool,
@@ -55,13 +52,12 @@ def command(
     FILE is by default the anvil-tests.toml in the documentation folder, or in a folder above it up to the repository's
     root. --quiet prints what failed only.
     """
-    import anvil
     from anvil.interfaces import doc_test_report
     from anvil.services.doc_tests.testing import RECORDING_ADVICE
 
     if suggest and (update or as_json or baseline is not None or junit is not None or mode is not None):
         raise click.UsageError("--suggest asks nothing, so options about outcomes cannot be combined with it.")
-    with output.progress(quiet) as progress, anvil.open(docs, index, provider, config, progress=progress) as opened:
+    with output.progress(quiet) as progress, given.open_index(progress) as opened:
         if suggest:
             _suggest(opened, suite)
             return OK

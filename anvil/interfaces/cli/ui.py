@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import asdict
 from urllib.parse import quote
 
 import click
@@ -12,18 +13,13 @@ from anvil.interfaces.cli import options, output
 
 
 @click.command("ui", epilog="Example: anvil ui --docs docs")
-@options.common
-@options.collections
+@options.project
 @options.in_site
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free port.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and do not open a browser.")
 @options.folder
 def command(
-    docs: str | None,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
-    collections: tuple[str, ...],
+    given: options.Given,
     port: int,
     no_browser: bool,
 ) -> None:
@@ -48,7 +44,7 @@ def command(
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(home,), daemon=True).start()
 
-    serve_options = ServeOptions(docs=docs, index=index, config=config, provider=provider, collections=collections)
+    serve_options = ServeOptions(**asdict(given))
     with exit_on_signal(), ShutdownDeadline() as shutdown, open_toolset("docs", serve_options, reporter) as running:
         served = playground.with_playground(running)
         running.target.start(reporter)
