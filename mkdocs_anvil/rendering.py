@@ -10,6 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 from anvil.core.html import markdown, parser
 from anvil.core.html import words as word_lists
 from anvil.core.html.content import Content, fragment
+from anvil.core.html.headings import headings_of
 from anvil.core.html.words import words
 from anvil.core.markdown.rendered_anchors import Heading
 
@@ -59,7 +60,7 @@ class Remembered(Generic[T]):
 def read(html: str) -> Read:
     """The headings and words of a piece of HTML; none of one that is too deep to be read."""
     content = _content(html)
-    return Read(markdown.headings_of(content), tuple(word_lists.of_content(content)))
+    return Read(headings_of(content), tuple(word_lists.of_content(content)))
 
 
 def to_markdown(html: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Container
 
 from anvil.core.html import parser
 from anvil.core.html.parser import Element, classes
+from anvil.core.markdown.lines import backticks
 
 _LINES = frozenset({"ec-line", "token-line", "code-line", "view-line"})
 """Classes of elements that are a line of code each, if they are blocks."""
@@ -72,7 +73,6 @@ def _class_languages(names: str) -> list[str]:
 
 def fenced(text: str, language: str) -> list[str]:
     """The lines of a fenced code block."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
+    fence = backticks(text, 3)
     name = "" if "`" in language else language
     return [f"{fence}{name}", *text.split("\n"), fence]

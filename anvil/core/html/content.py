@@ -90,7 +90,8 @@ def fragment(tree: Tree) -> Content:
 
 @functools.lru_cache(maxsize=64)
 def _ignored(own: tuple[str, ...], generator: Generator) -> str:
-    return ", ".join((*own, "[data-pagefind-ignore]", *sorted(INERT), *generator.ignore, *GENERIC.ignore))
+    lists = (*own, "[data-pagefind-ignore]", *sorted(INERT), generator.ignore, GENERIC.ignore)
+    return ", ".join(filter(None, lists))
 
 
 def is_note_reference(link: Element) -> bool:

@@ -14,77 +14,35 @@ class Generator:
 
     ``meta`` begins the text of ``<meta name="generator">``, in lower case. ``markup`` is a CSS selector of an element
     that only its pages have. ``content``: selectors of the content element; the first that matches is used. ``ignore``:
-    selectors of elements that are not part of the content. ``edit``: selectors of the link to the page's source.
+    a selector list of elements that are no part of the content. ``edit``: selectors of the link to the page's source.
     """
 
     name: str
     meta: str = ""
     markup: str = ""
     content: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
+    ignore: str = ""
     edit: tuple[str, ...] = ()
 
 
 GENERIC = Generator(
     "unknown",
     content=("main article", "main", "[role=main]", "article", "#content", "#main-content", ".content", "body"),
-    ignore=(
-        "nav",
-        "[role=navigation]",
-        "[role=search]",
-        "[role=banner]",
-        "[role=contentinfo]",
-        "[hidden]:not([role=tabpanel])",
-        "[aria-hidden=true]:not(.starlight-aside__title)",
-        "[style='display:none']",
-        "[style='display: none']",
-        ".sr-only",
-        ".visually-hidden",
-        ".skip-link",
-        ".headerlink",
-        ".header-anchor",
-        ".anchor-link",
-        ".hash-link",
-        ".heading-anchor",
-        ".anchorjs-link",
-        ".heading-link",
-        ".breadcrumb",
-        ".breadcrumbs",
-        ".pagination-nav",
-        ".prev-next",
-        ".edit-page-link",
-        ".edit-link",
-        ".edit-this-page",
-        ".toc",
-        "#toc",
-        "#TOC",
-        ".table-of-contents",
-        ".copybtn",
-        ".copy-button",
-        "body > header",
-        "body > footer",
-        "main > footer",
-        "article > footer",
-        "form[role=search]",
-        "button:not([role=tab], h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *)",
-        "aside.footnote > .label",
-        ".footnote-backref",
-        "[role=doc-backlink]:not(h1 *, h2 *, h3 *, h4 *, h5 *, h6 *)",
-        ".data-footnote-backref",
-        ".reversefootnote",
-        "span.backrefs",
-        "td.linenos",
-        "td.gl",
-        ".linenodiv",
-        ".rouge-gutter",
-        ".hljs-ln-numbers",
-        ".line-numbers-rows",
-        "pre :is(.linenos, .lineno, .line-number, .lnt, .ln, .gutter)",
-        "div[class*=language-] > span.lang",
-        "semantics:has(> annotation[encoding='application/x-tex']) > :not(annotation)",
-        "semantics > annotation:not([encoding='application/x-tex'])",
-        "math[alttext]:not(:has(annotation)) > *",
-    ),
+    ignore="""
+        nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
+        [aria-hidden=true]:not(.starlight-aside__title), [style='display:none'], [style='display: none'], .sr-only,
+        .visually-hidden, .skip-link, .headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
+        .anchorjs-link, .heading-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .edit-page-link,
+        .edit-link, .edit-this-page, .toc, #toc, #TOC, .table-of-contents, .copybtn, .copy-button, body > header,
+        body > footer, main > footer, article > footer, form[role=search],
+        button:not([role=tab], h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *), aside.footnote > .label,
+        .footnote-backref, [role=doc-backlink]:not(h1 *, h2 *, h3 *, h4 *, h5 *, h6 *), .data-footnote-backref,
+        .reversefootnote, span.backrefs, td.linenos, td.gl, .linenodiv, .rouge-gutter, .hljs-ln-numbers,
+        .line-numbers-rows, pre :is(.linenos, .lineno, .line-number, .lnt, .ln, .gutter),
+        div[class*=language-] > span.lang,
+        semantics:has(> annotation[encoding='application/x-tex']) > :not(annotation),
+        semantics > annotation:not([encoding='application/x-tex']), math[alttext]:not(:has(annotation)) > *
+    """,
     edit=("a[rel~=edit]", "link[rel=edit]", "a.edit-page-link", "a[href*='/edit/']", "a[href*='/-/edit/']"),
 )
 """The rules for all pages. Those of the page's generator come first."""
@@ -94,7 +52,7 @@ GENERATORS = (
         "zensical",
         meta="zensical",
         content=("article.md-content__inner", ".md-content"),
-        ignore=(".md-content__button", ".md-source-file", ".md-feedback", ".md-tags", ".md-clipboard", ".md-nav"),
+        ignore=".md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav",
         edit=("a.md-content__button[href*='edit']",),
     ),
     Generator(
@@ -102,14 +60,14 @@ GENERATORS = (
         meta="mkdocs",
         markup="article.md-content__inner",
         content=("article.md-content__inner",),
-        ignore=(".md-content__button", ".md-source-file", ".md-feedback", ".md-tags", ".md-clipboard", ".md-nav"),
+        ignore=".md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav",
         edit=("a.md-content__button[rel=edit]", "a.md-content__button[href*='edit']"),
     ),
     Generator(
         "mkdocs-readthedocs",
         markup="div.rst-content div.section[itemprop=articleBody], a[href='https://www.mkdocs.org/'].icon",
         content=("div.section[itemprop=articleBody]", "div[role=main]"),
-        ignore=(".rst-footer-buttons", ".wy-breadcrumbs-aside"),
+        ignore=".rst-footer-buttons, .wy-breadcrumbs-aside",
         edit=("li.wy-breadcrumbs-aside a",),
     ),
     Generator(
@@ -132,19 +90,11 @@ GENERATORS = (
             "div.body",
             "article",
         ),
-        ignore=(
-            "a.viewcode-link",
-            "a.internal > span.viewcode-link",
-            "div.viewcode-block > a.viewcode-back",
-            ".rst-footer-buttons",
-            ".toctree-wrapper",
-            "div.highlight button",
-            ".prev-next-area",
-            ".related-pages",
-            ".content-icon-container",
-            ".back-to-top",
-            ".bd-header-article",
-        ),
+        ignore="""
+            a.viewcode-link, a.internal > span.viewcode-link, div.viewcode-block > a.viewcode-back,
+            .rst-footer-buttons, .toctree-wrapper, div.highlight button, .prev-next-area, .related-pages,
+            .content-icon-container, .back-to-top, .bd-header-article
+        """,
         edit=(
             "a[title='Edit this page']",
             "a.muted-link[href*='edit']",
@@ -156,28 +106,28 @@ GENERATORS = (
         "docusaurus",
         meta="docusaurus",
         content=("article .markdown", "article.markdown", "article", "main"),
-        ignore=(".theme-doc-toc-mobile", ".theme-doc-breadcrumbs", ".theme-doc-version-badge", ".theme-doc-footer"),
+        ignore=".theme-doc-toc-mobile, .theme-doc-breadcrumbs, .theme-doc-version-badge, .theme-doc-footer",
         edit=("a.theme-edit-this-page",),
     ),
     Generator(
         "vitepress",
         meta="vitepress",
         content=("main .vp-doc", ".vp-doc", "main"),
-        ignore=("button.copy", ".line-numbers-wrapper", "a.header-anchor"),
+        ignore="button.copy, .line-numbers-wrapper, a.header-anchor",
         edit=("a.edit-link-button",),
     ),
     Generator(
         "starlight",
         meta="starlight",
         content=(".sl-markdown-content", "main"),
-        ignore=("a.sl-anchor-link", ".expressive-code .copy", ".pagination-links", "main footer.sl-flex"),
+        ignore="a.sl-anchor-link, .expressive-code .copy, .pagination-links, main footer.sl-flex",
         edit=(".meta a[href*='/edit/']", "a[href*='/edit/']"),
     ),
     Generator(
         "mdbook",
         markup="#mdbook-content, #menu-bar .menu-title, nav#mdbook-sidebar",
         content=("main",),
-        ignore=(".nav-wrapper", ".buttons", ".boring"),
+        ignore=".nav-wrapper, .buttons, .boring",
         edit=("a#git-edit-button", "a[title='Suggest an edit']"),
     ),
     Generator(
@@ -185,9 +135,7 @@ GENERATORS = (
     ),
     Generator("jekyll", meta="jekyll", content=("#main-content main", "#main-content", "article", "main")),
     Generator("antora", meta="antora", content=("article.doc",), edit=("div.edit-this-page a",)),
-    Generator(
-        "quarto", meta="quarto", content=("main#quarto-document-content", "main"), ignore=(".quarto-title-meta",)
-    ),
+    Generator("quarto", meta="quarto", content=("main#quarto-document-content", "main"), ignore=".quarto-title-meta"),
     Generator("eleventy", meta="eleventy", content=("main",)),
     Generator("docsify", markup="script[src*='docsify']", content=("article.markdown-section",)),
 )

@@ -9,28 +9,25 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from anvil.core.html import callouts, code_blocks, parser
 from anvil.core.html.content import Content, is_note_reference
+from anvil.core.html.headings import LEVELS, anchor_of
 from anvil.core.html.markdown_writer import MarkdownWriter
 from anvil.core.html.parser import Element, classes
+from anvil.core.html.tables import Table, is_layout
 from anvil.core.html.words import spaced_text
 from anvil.core.markdown.rendered_anchors import Heading
 from anvil.core.markdown.visible_text import APART
 
-MAX_SPAN = 50
-"""Columns or rows of a table that one cell covers."""
-HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
-_CODE = frozenset({"code", "tt", "samp"})
 _BLOCKS = APART | {"caption", "colgroup", "summary", "hgroup", "body", "legend", "search", "optgroup", "label"}
 _FOOTNOTES = ["footnote", "footnotes", "footnote-list", "footnotes-list", "footnotes-section"]
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 _TEX = "annotation[encoding='application/x-tex']"
 _DELIMITED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$", re.S)
-_LAYOUT = "h1, h2, h3, h4, h5, h6"
 
 
 class Converted(NamedTuple):
@@ -48,16 +45,6 @@ def to_markdown(content: Content) -> Converted:
     return Converted(converter.writer.finished(), tuple(converter.headings))
 
 
-def headings_of(content: Content) -> tuple[Heading, ...]:
-    """The headings of a page in order, also those that have no id."""
-    return tuple(
-        Heading(HEADINGS[node.tag or ""], _anchor(node), " ".join(spaced_text(node, content.skipped).split()))
-        for root in content.roots
-        for node, begins in parser.walk(root, content.skipped)
-        if begins and node.is_element_node and node.tag in HEADINGS
-    )
-
-
 @dataclass(slots=True)
 class _List:
     """A list. ``number``: of its next item, None for bullets. ``notes``: its items are footnotes. ``kind``: how
@@ -71,25 +58,14 @@ class _List:
     api: bool = False
 
 
-@dataclass(slots=True)
-class _Table:
-    """A table whose rows are collected. ``covered``: column -> rows below that a cell above covers. ``layout``: its
-    cells are blocks."""
-
-    rows: list[list[str]] = field(default_factory=list)
-    has_header: bool = False
-    covered: dict[int, int] = field(default_factory=dict)
-    layout: bool = False
-
-
 class _Converter:
     def __init__(self, skipped: frozenset[int]) -> None:
         self.writer = MarkdownWriter()
         self.headings: list[Heading] = []
         self._skipped = set(skipped)
-        self._ends: list[tuple[int, Callable[[], None]]] = []
+        self._ends: list[tuple[int, Callable[[], object]]] = []
         self._lists: list[_List] = []
-        self._tables: list[_Table] = []
+        self._tables: list[Table] = []
         self._tabs: list[deque[str]] = [deque()]
         self._level = 0
         self._api_depth = 0
@@ -121,19 +97,14 @@ class _Converter:
         if not node.is_element_node or node.mem_id in self._skipped:
             return None
         tag = node.tag or ""
-        handle = _HANDLERS.get(tag)
-        if handle is None:
-            if tag in _MARKS:
-                self._open_mark(node, tag)
-                return node.child
-            handle = _Converter._block if tag in _BLOCKS else _Converter._inline
+        handle = _HANDLERS.get(tag) or (_Converter._block if tag in _BLOCKS else _Converter._inline)
         return node.child if handle(self, node) else None
 
     def _end(self, element_id: int) -> None:
         while self._ends and self._ends[-1][0] == element_id:
             self._ends.pop()[1]()
 
-    def _at_end(self, node: Element, action: Callable[[], None]) -> None:
+    def _at_end(self, node: Element, action: Callable[[], object]) -> None:
         self._ends.append((node.mem_id, action))
 
     def _text(self, node: Element) -> str:
@@ -141,9 +112,10 @@ class _Converter:
 
     # --- inline --------------------------------------------------------------------------------------------
 
-    def _open_mark(self, node: Element, tag: str) -> None:
-        self.writer.open_span(_MARKS[tag])
+    def _mark(self, node: Element) -> bool:
+        self.writer.open_span(_MARKS[node.tag or ""])
         self._at_end(node, self.writer.close_span)
+        return True
 
     def _inline(self, node: Element) -> bool:
         names = classes(node) if node.tag == "span" else []
@@ -256,10 +228,7 @@ class _Converter:
             self._skipped.add(title.mem_id)
         self.writer.open_container("> ", "> ")
         self.writer.block([f"[!{kind.upper()}] {text}".rstrip()], tight=not text)
-        self._at_end(node, self._close_container)
-
-    def _close_container(self) -> None:
-        self.writer.close_container()
+        self._at_end(node, self.writer.close_container)
 
     def _quote(self, node: Element) -> bool:
         if callouts.kind_of(node) is not None:
@@ -267,11 +236,8 @@ class _Converter:
         self.writer.end()
         if not self.writer.in_line:
             self.writer.open_container("> ", "> ")
-            self._at_end(node, self._close_container)
+            self._at_end(node, self.writer.close_container)
         return True
-
-    def _details(self, node: Element) -> bool:
-        return self._division(node)
 
     def _summary(self, node: Element) -> bool:
         self._bold_line(self._text(node))
@@ -287,7 +253,7 @@ class _Converter:
             self.writer.end()
 
     def _heading(self, node: Element) -> bool:
-        level = HEADINGS[node.tag or "h6"]
+        level = LEVELS[node.tag or "h6"]
         if self.writer.in_line:
             return self._block(node)
         self.writer.end()
@@ -296,7 +262,7 @@ class _Converter:
         def end() -> None:
             line = self.writer.close_line()
             if line:
-                self._add_heading(level, _anchor(node), self._text(node), line)
+                self._add_heading(level, anchor_of(node), self._text(node), line)
                 self._level = level
 
         self._at_end(node, end)
@@ -421,7 +387,7 @@ class _Converter:
         if label is not None and number:
             self._skipped.add(label.mem_id)
             self.writer.open_container(f"[^{number}]: ", "    ")
-            self._at_end(node, self._close_container)
+            self._at_end(node, self.writer.close_container)
 
     # --- definitions ---------------------------------------------------------------------------------------
 
@@ -479,91 +445,32 @@ class _Converter:
             self.writer.raw(line)
             self.writer.end()
 
-    def _definition(self, node: Element) -> bool:
-        return self._block(node)
-
     # --- tables --------------------------------------------------------------------------------------------
 
     def _table(self, node: Element) -> bool:
         self.writer.end()
-        if self.writer.in_line:  # a table in a cell
-            self._tables.append(_Table(layout=True))
-        else:
-            self._tables.append(_Table(layout=_is_layout(node)))
+        self._tables.append(Table(self.writer.in_line or is_layout(node)))
         self._at_end(node, self._close_table)
         return True
 
     def _close_table(self) -> None:
         self.writer.end()
-        table = self._tables.pop()
-        rows = [row for row in table.rows if any(row)]
-        if table.layout or not rows:
-            return
-        columns = max(len(row) for row in rows)
-        header = rows.pop(0) if table.has_header and rows[0] is table.rows[0] else []
-        lines = [_row([*header, *[""] * (columns - len(header))]), _row(["---"] * columns)]
-        self.writer.block([*lines, *(_row(row) for row in rows)])
+        if lines := self._tables.pop().lines():
+            self.writer.block(lines)
 
     def _row(self, node: Element) -> bool:
         self.writer.end()
-        if self._tables and not self._tables[-1].layout:
-            table = self._tables[-1]
-            if not table.rows and node.parent is not None:
-                table.has_header = node.parent.tag == "thead"
-            table.rows.append([])
+        if self._tables and not self._tables[-1].is_layout:
+            self._tables[-1].begin_row(node)
         return True
 
     def _cell(self, node: Element) -> bool:
-        if not self._tables or self._tables[-1].layout or not self._tables[-1].rows:
+        if not self._tables or not self._tables[-1].has_row:
             return self._block(node)
         table = self._tables[-1]
-        row = table.rows[-1]
-        attributes = node.attributes
-        columns, rows = _span(attributes.get("colspan")), _span(attributes.get("rowspan"))
-        while table.covered.get(len(row), 0):
-            table.covered[len(row)] -= 1
-            row.append("")
-        if len(table.rows) == 1 and node.tag == "th" and not row:
-            table.has_header = table.has_header or _is_header_row(node)
         self.writer.open_line()
-
-        def end() -> None:
-            cell = self.writer.close_line().replace("|", "\\|")
-            if rows > 1:
-                table.covered.update(dict.fromkeys(range(len(row), len(row) + columns), rows - 1))
-            row.extend([cell, *[""] * (columns - 1)])
-
-        self._at_end(node, end)
+        self._at_end(node, lambda: table.add(node, self.writer.close_line()))
         return True
-
-
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _span(value: str | None) -> int:
-    return min(MAX_SPAN, int(value)) if value and value.isascii() and value.isdigit() and int(value) > 0 else 1
-
-
-def _is_header_row(cell: Element) -> bool:
-    """Whether the cells of the row, from this first one on, are all headers."""
-    following = cell.next
-    while following is not None:
-        if following.tag == "td":
-            return False
-        following = following.next
-    return True
-
-
-def _is_layout(table: Element) -> bool:
-    """Whether a table arranges blocks: it has headings, tables or long code, or is one row without a header."""
-    if table.attributes.get("role") == "presentation" or parser.first(table, _LAYOUT) is not None:
-        return True
-    if any(inner.mem_id != table.mem_id for inner in parser.select(table, "table")):
-        return True
-    if any("\n" in pre.text().strip() for pre in parser.select(table, "pre")):
-        return True
-    return len(parser.select(table, "tr")) == 1 and parser.first(table, "th") is None
 
 
 def _is_code_group(element: Element | None) -> bool:
@@ -577,48 +484,18 @@ def _is_in_footnotes(element: Element) -> bool:
     )
 
 
-def _anchor(heading: Element) -> str:
-    """The id by which a page's heading is reached: its own, else one in it, that of the section that it begins, or of
-    an empty element before it."""
-    own = heading.attributes.get("id")
-    if own:
-        return own
-    inner = parser.first(heading, "[id], a[name]")
-    if inner is not None:
-        return inner.attributes.get("id") or inner.attributes.get("name") or ""
-    before = heading.prev
-    while before is not None and before.is_text_node and not (before.text_content or "").strip():
-        before = before.prev
-    if before is not None and before.is_element_node and before.tag in ("a", "span", "div"):
-        name = before.attributes.get("id") or before.attributes.get("name")
-        if name and not before.text().strip():
-            return name
-    above = heading.parent
-    for _ in range(2):
-        if above is None or before is not None:
-            return ""
-        name = above.attributes.get("id")
-        if name and above.tag in ("section", "div", "article"):
-            return name
-        before = above.prev
-        while before is not None and before.is_text_node and not (before.text_content or "").strip():
-            before = before.prev
-        above = above.parent
-    return ""
-
-
 _Handler = Callable[[_Converter, Element], bool]
 _HANDLERS: dict[str, _Handler] = {
-    **dict.fromkeys(HEADINGS, _Converter._heading),
-    **dict.fromkeys(_CODE, _Converter._code),
-    **dict.fromkeys(("div", "section", "aside"), _Converter._division),
+    **dict.fromkeys(LEVELS, _Converter._heading),
+    **dict.fromkeys(_MARKS, _Converter._mark),
+    **dict.fromkeys(("code", "tt", "samp"), _Converter._code),
+    **dict.fromkeys(("div", "section", "aside", "details"), _Converter._division),
     **dict.fromkeys(("ul", "ol", "menu"), _Converter._list),
     **dict.fromkeys(("td", "th"), _Converter._cell),
     "a": _Converter._link,
     "blockquote": _Converter._quote,
     "br": _Converter._line_break,
-    "dd": _Converter._definition,
-    "details": _Converter._details,
+    "dd": _Converter._block,
     "dl": _Converter._definitions,
     "dt": _Converter._term,
     "hr": _Converter._rule,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from anvil.core.html.code_blocks import fenced
 from anvil.core.markdown.headings import attributes
+from anvil.core.markdown.lines import backticks
 
 MAX_NESTING = 12
 """Lists and quotes inside each other that are written as such. Text in deeper ones continues the last of them."""
@@ -98,7 +99,7 @@ class MarkdownWriter:
         if not bare:
             self._pieces.append(text)
             return
-        ticks = "`" * (max((len(run) for run in re.findall("`+", bare)), default=0) + 1)
+        ticks = backticks(bare)
         pad = " " if bare.startswith("`") or bare.endswith("`") else ""
         before = " " if text.startswith(" ") else ""
         self._pieces.append(f"{before}{ticks}{pad}{bare}{pad}{ticks}{' ' if text.endswith(' ') else ''}")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from anvil.core.file_selection import is_private
+from anvil.core.markdown.lines import backticks
 
 VERSION = "1"
 """Increase it when the same files give other text. Then pages with included files are read again."""
@@ -54,20 +55,9 @@ _REGION = re.compile(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?
 _MARKDOWN = (".md", ".mdx", ".markdown")
 _LITERAL = frozenset({"lines", "start-line", "end-line", "start-after", "end-before", "start-at", "end-at"})
 _LOOKS = frozenset(
-    {
-        "language",
-        "linenos",
-        "lineno-start",
-        "lineno-match",
-        "emphasize-lines",
-        "caption",
-        "name",
-        "class",
-        "dedent",
-        "force",
-        "encoding",
-        "tab-width",
-    }
+    """
+    language linenos lineno-start lineno-match emphasize-lines caption name class dedent force encoding tab-width
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
 
 
@@ -315,9 +305,7 @@ def _fenced(lines: list[str] | None, path: str, indent: str) -> list[str] | None
     """Code in a fence that is longer than any in it. The language is the ending of ``path``."""
     if not lines:
         return None
-    ticked = [line for line in lines if "```" in line]
-    longest = max((len(ticks) for line in ticked for ticks in re.findall(r"`{3,}", line)), default=2)
-    marks = "`" * (longest + 1)
+    marks = backticks("\n".join(lines), 3)
     language = posixpath.splitext("x" + path if path.startswith(".") else path)[1][1:]
     return _indented([marks + language, *lines, marks], indent)
 

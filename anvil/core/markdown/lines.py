@@ -1,4 +1,4 @@
-"""What a line is in Markdown."""
+"""What a line is in Markdown, and what marks code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from itertools import accumulate
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 """Only these end a line in Markdown; ``str.splitlines`` knows eight more."""
+_BACKTICKS = re.compile("`+")
+
+
+def backticks(text: str, shortest: int = 1) -> str:
+    """More backticks than ``text`` has in one place, to put around it as code."""
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    return "`" * max(longest + 1, shortest)
 
 
 def line_starts(text: str) -> list[int]:

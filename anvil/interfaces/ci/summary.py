@@ -5,12 +5,12 @@ Text from the documents is in code spans, where nothing is markup. Long lists ar
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from anvil.core.markdown.lines import backticks
 from anvil.core.pluralize import counted, full_heading
 from anvil.interfaces.ci.hosts import visible
 from anvil.models.dependencies import DocsReport
@@ -107,7 +107,7 @@ def code(text: str, longest: int = MAX_CODE_CHARS) -> str:
     plain = visible(text)
     if len(plain) > longest:
         plain = f"{plain[: longest // 2]}…{plain[-longest // 2 :]}"
-    ticks = "`" * (max((len(run) for run in re.findall("`+", plain)), default=0) + 1)
+    ticks = backticks(plain)
     pad = " " if plain[:1] in "` " or plain[-1:] in "` " else ""  # an empty one included
     return f"{ticks}{pad}{plain}{pad}{ticks}".replace("|", "\\|")
 
