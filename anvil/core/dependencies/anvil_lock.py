@@ -6,21 +6,15 @@ can be fetched.
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from collections.abc import Iterable
 from typing import Any
 
+from anvil.core import toml_values
 from anvil.core.attestations import is_builder
 from anvil.core.dependencies.names import is_name, is_version
 from anvil.errors import ConfigError
 from anvil.models.dependencies import DOCS_SOURCES, ECOSYSTEMS, LockedDocs
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 LOCK_VERSION = 1
 MAX_CHARACTERS = 2_000_000
@@ -32,19 +26,8 @@ _URL = re.compile(r"(?:https?|ssh|file|github):[^\x00-\x20\x7f]{1,1000}")
 _TAG = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 _PATH = re.compile(r"(?!/)[^\x00-\x1f\x7f]{1,500}")
-_KEYS = (
-    "name",
-    "ecosystem",
-    "version",
-    "source",
-    "url",
-    "tag",
-    "commit",
-    "folder",
-    "digest",
-    "sha256",
-    "anvil_version",
-    "attested_by",
+_KEYS = tuple(
+    "name ecosystem version source url tag commit folder digest sha256 anvil_version attested_by".split()  # noqa: SIM905
 )
 NAMED = ("repository", "tag", "folder")
 """What a user can say about a place."""
@@ -56,9 +39,9 @@ def render(entries: Iterable[LockedDocs]) -> str:
     parts = [f"{_HEAD}\nversion = {LOCK_VERSION}\n"]
     for entry in sorted(entries, key=lambda entry: entry.key):
         values = ((key, getattr(entry, key)) for key in _KEYS)
-        lines = [f"{key} = {_string(value)}" for key, value in values if value is not None]
+        lines = [f"{key} = {toml_values.quoted(value)}" for key, value in values if value is not None]
         if entry.named:
-            lines.append(f"named = [{', '.join(map(_string, entry.named))}]")
+            lines.append(f"named = [{', '.join(map(toml_values.quoted, entry.named))}]")
         parts.append("\n".join(["[[docs]]", *lines]) + "\n")
     return "\n".join(parts)
 
@@ -73,7 +56,7 @@ def parse(text: str, place: str) -> list[LockedDocs]:
                 f"{place} has merge conflicts. Keep one of the sides, and run 'anvil deps update', which takes the "
                 "versions of your lockfile."
             )
-        table = tomllib.loads(text)
+        table = toml_values.loads(text)
         version = table.get("version")
         if type(version) is not int or version < 1:
             raise ValueError("it has no version")
@@ -129,8 +112,3 @@ def _entry(row: Any, number: int) -> LockedDocs:
 
 def _matches(pattern: re.Pattern[str], value: object) -> bool:
     return isinstance(value, str) and bool(pattern.fullmatch(value))
-
-
-def _string(text: str) -> str:
-    """A basic string of TOML. JSON's escapes are valid there, except that of DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -102,14 +102,8 @@ def find(paths: Collection[str], read: Callable[[str], str], directory: str | No
             if actual is not None:
                 return _one_language(DocsFolder(actual, "folder", f"the folder {actual}"), pages, [])
     for prefix in prefixes:
-        readme = next(
-            (
-                p
-                for p in sorted(pages)
-                if p.lower() in (f"{prefix}readme.md".lower(), f"{prefix}readme.markdown".lower())
-            ),
-            None,
-        )
+        names = (f"{prefix}readme.md".lower(), f"{prefix}readme.markdown".lower())
+        readme = next((page for page in sorted(pages) if page.lower() in names), None)
         if readme is not None:
             name = posixpath.basename(readme)
             note = "It has no documentation folder: only its README is indexed."
@@ -159,11 +153,9 @@ def _configured(path: str, text: str, pages: Collection[str]) -> DocsFolder | No
     if name.startswith("astro"):
         return _made(at("src/content/docs"), "astro", path, "github")
     match = _SRC_DIR.search(text)
-    root = (
-        posixpath.dirname(folder)
-        if posixpath.basename(folder) == ".vitepress"
-        else posixpath.dirname(posixpath.dirname(folder))
-    )
+    root = posixpath.dirname(folder)
+    if posixpath.basename(folder) != ".vitepress":
+        root = posixpath.dirname(root)
     return _made(posixpath.normpath(posixpath.join(root, match[1] if match else ".")), "vitepress", path, "vitepress")
 
 

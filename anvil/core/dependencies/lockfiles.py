@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from anvil.core import toml_values
 from anvil.core.dependencies.names import is_name, is_version, normalized
 from anvil.errors import ConfigError
 from anvil.models.dependencies import Dependency, Ecosystem
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MAX_CHARACTERS = 50_000_000
 """Characters of the longest lockfile that is read."""
@@ -47,14 +43,9 @@ def parse(name: str, text: str, place: str) -> list[Dependency]:
     Raises :class:`ConfigError`.
     """
     ecosystem, read = _format(name)
-    try:
-        if len(text) > MAX_CHARACTERS:
-            raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
+    with _refusing(text, place, "Write it again with its tool."):
         packages, direct = read(text)
         return _checked(ecosystem, packages, direct, place)
-    except (ValueError, RecursionError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
-        raise ConfigError(f"{place} cannot be read: {reason[:200]}. Write it again with its tool.") from None
 
 
 def is_lockfile(name: str) -> bool:
@@ -69,17 +60,24 @@ def ecosystem_of(name: str) -> Ecosystem:
 
 def direct_names(name: str, text: str, place: str) -> tuple[Ecosystem, list[str]]:
     """The dependencies that ``pyproject.toml`` or ``package.json`` names, normalized. Raises :class:`ConfigError`."""
-    try:
-        if len(text) > MAX_CHARACTERS:
-            raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
+    with _refusing(text, place, "Correct the file."):
         if name == "package.json":
             found: Iterable[str] = _named_by_package_json(_json(text))
             return "npm", sorted({each for each in found if is_name("npm", each)})
         found = _named_by_pyproject(_toml(text))
         return "pypi", sorted({normalized("pypi", each) for each in found if is_name("pypi", each)})
+
+
+@contextmanager
+def _refusing(text: str, place: str, advice: str) -> Iterator[None]:
+    """One error for a text that is too long, and for all that is wrong in it."""
+    try:
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
+        yield
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
-        raise ConfigError(f"{place} cannot be read: {reason[:200]}. Correct the file.") from None
+        raise ConfigError(f"{place} cannot be read: {reason[:200]}. {advice}") from None
 
 
 def _format(name: str) -> tuple[Ecosystem, Callable[[str], Packages]]:
@@ -274,8 +272,7 @@ def _berry(text: str) -> list[tuple[str, object]]:
 def _toml(text: str) -> dict[str, Any]:
     if any(line.count(".") > MAX_DOTS and not re.search(r"[\"']", line) for line in text.splitlines()):
         raise ValueError("it has a key of too many parts")
-    table: dict[str, Any] = tomllib.loads(text)
-    return table
+    return toml_values.loads(text)
 
 
 def _json(text: str) -> dict[str, Any]:

@@ -10,23 +10,11 @@ from typing import Any
 
 HOSTS = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "git.sr.ht", "gitea.com")
 """Git hosts at which two names make a repository."""
-_SOURCE = (
-    "source",
-    "repository",
-    "sourcecode",
-    "github",
-    "gitlab",
-    "code",
-    "homepage",
-    "home",
-    "changelog",
-    "issues",
-    "tracker",
-    "bugtracker",
-    "issuetracker",
-    "documentation",
-    "docs",
-    "download",
+_SOURCE = tuple(
+    """
+    source repository sourcecode github gitlab code homepage home changelog issues tracker bugtracker issuetracker
+    documentation docs download
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
 """Labels of addresses that may be those of a repository, most certain first."""
 _DOCUMENTATION = ("documentation", "docs", "doc", "readthedocs", "homepage", "home")

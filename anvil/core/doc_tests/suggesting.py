@@ -10,7 +10,6 @@ from anvil.models.documents import Section
 MIN_WORDS = 3
 """Words of a suggested heading: "Why?" says too little."""
 _FAQ = re.compile(r"\bfaqs?\b|frequently asked|^(common )?questions\b|^troubleshooting\b", re.IGNORECASE)
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 
 
 def questions_in(path: str, title: str, sections: Sequence[Section]) -> Iterator[tuple[str, Section]]:
@@ -23,13 +22,8 @@ def questions_in(path: str, title: str, sections: Sequence[Section]) -> Iterator
         if faq_level and section.heading_level <= faq_level:
             faq_level = None
         in_faq = faq_level is not None and section.heading_level > max(faq_level, 1)
-        text = plain(section.title)
-        if (in_faq or text.endswith("?")) and len(text.split()) >= MIN_WORDS:
-            yield text, section
+        is_question = in_faq or section.title.endswith("?")
+        if is_question and len(section.title.split()) >= MIN_WORDS:
+            yield section.title, section
         if faq_level is None and _FAQ.search(section.title):
             faq_level = section.heading_level
-
-
-def plain(heading: str) -> str:
-    """A heading as plain text."""
-    return " ".join(_LINK.sub(r"\1", heading).replace("`", "").replace("**", "").split())

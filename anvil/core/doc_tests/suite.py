@@ -6,22 +6,17 @@ An error is one message that names the file, the line and the key.
 from __future__ import annotations
 
 import difflib
-import json
 import posixpath
 import re
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast, get_args
 
+from anvil.core import toml_values
+from anvil.core.toml_values import quoted
 from anvil.errors import ConfigError
 from anvil.models.doc_tests import Expectation, Question, Suite
 from anvil.models.documents import Mode
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FILE_NAME = "anvil-tests.toml"
 NOTHING = "nothing"
@@ -42,13 +37,12 @@ _DEFAULTS = ("within", "mode")
 _QUESTION = ("ask", "expect", "within", "mode", "filter")
 _SUITE = ("min_hit", "min_mrr")
 _HEADER = re.compile(r"\s*\[\[\s*(?:question|\"question\"|'question')\s*\]\]")
-_ESCAPED = re.compile(r"[\0-\x1f\x7f\"\\]")
 
 
 def parse(text: str, origin: str = FILE_NAME) -> Suite:
     """The suite that ``text`` holds. Raises :class:`ConfigError`."""
     table = read_table(text, origin)
-    _check_keys(table, _TABLES, origin, "")
+    _check_keys(table, _TABLES, origin)
     defaults = _table(table, "defaults", _DEFAULTS, origin)
     bars = _table(table, "suite", _SUITE, origin)
     entries = table.get("question", [])
@@ -81,12 +75,11 @@ def read_table(text: str, origin: str) -> dict[str, Any]:
         if line.count(".") > MAX_DOTS and not line.lstrip().startswith("#"):
             raise ConfigError(f"{origin}, line {number} has more than {MAX_DOTS} dots. Split it into several lines.")
     try:
-        table: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return toml_values.loads(text)
+    except toml_values.TOMLDecodeError as error:
         raise ConfigError(f"{origin} is not TOML: {error}. Correct the file.") from None
     except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
         raise ConfigError(f"{origin} cannot be read ({type(error).__name__}). Correct the file.") from None
-    return table
 
 
 def question_lines(text: str) -> list[int]:
@@ -130,7 +123,7 @@ def _string_end(line: str, start: int) -> int:
 
 
 def _question(entry: Mapping[str, Any], defaults: Question, place: str, line: int) -> Question:
-    _check_keys(entry, _QUESTION, place, "")
+    _check_keys(entry, _QUESTION, place)
     if "ask" not in entry:
         raise ConfigError(f'{place}: the question has no ask. Write its text as ask = "...".')
     ask = _string(entry["ask"], "ask", place).strip()
@@ -188,19 +181,19 @@ def _refuse_duplicates(questions: Iterable[Question], origin: str) -> None:
         seen[key] = question
 
 
-def _check_keys(table: Mapping[str, Any], known: Collection[str], place: str, prefix: str) -> None:
+def _check_keys(table: Mapping[str, Any], known: Collection[str], place: str) -> None:
     for key in table:
         if key not in known:
             close = difflib.get_close_matches(key[:SHOWN_CHARS], known, n=1, cutoff=0.5)
             hint = f"Did you mean {close[0]}?" if close else f"Known keys: {', '.join(known)}."
-            raise ConfigError(f"{place}: unknown key {shown(prefix + key)}. {hint}")
+            raise ConfigError(f"{place}: unknown key {shown(key)}. {hint}")
 
 
 def _table(table: Mapping[str, Any], key: str, known: Collection[str], origin: str) -> Mapping[str, Any]:
     value = table.get(key, {})
     if not isinstance(value, dict):
         raise ConfigError(f"{origin}: {key} must be a table. Write its keys under [{key}].")
-    _check_keys(value, known, f"{origin}, [{key}]", "")
+    _check_keys(value, known, f"{origin}, [{key}]")
     return value
 
 
@@ -255,16 +248,6 @@ def shown(text: str) -> str:
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
-
-
-def quoted(text: str) -> str:
-    """A TOML string of one line."""
-    escaped = _ESCAPED.sub(lambda match: _escape(match[0]), text)
-    return f'"{escaped}"'
-
-
-def _escape(character: str) -> str:
-    return "\\" + character if character in '"\\' else json.dumps(character)[1:-1].replace("\x7f", "\\u007f")
 
 
 def entry(ask: str, expect: str | None, comment: str = "") -> str:

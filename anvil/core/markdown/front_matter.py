@@ -10,10 +10,8 @@ import base64
 import contextlib
 import math
 import re
-import sys
 from collections.abc import Mapping
 from datetime import date, time
-from importlib import import_module
 from typing import Any
 
 from anvil.core import yaml_values
@@ -74,8 +72,9 @@ def _parse(source: str, fence: str) -> dict[str, Any] | None:
         if fence == "+++":
             if any(line.count(".") > MAX_DOTS for line in source.splitlines()):
                 raise Refused
-            tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-            loaded: Any = tomllib.loads(re.sub(r"\r\n?", "\n", source))
+            from anvil.core import toml_values  # few pages have TOML
+
+            loaded: Any = toml_values.loads(re.sub(r"\r\n?", "\n", source))
         else:
             loaded = yaml_values.loads(source)
         if loaded is None:

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from anvil.core import toml_values
 
 MAX_STATEMENT_LINES = 500
 """Lines of a value that spans several lines."""
@@ -24,7 +20,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 def loads(text: str) -> Any:
     """The value of a text. Raises ValueError."""
-    return tomllib.loads(text.replace("\r\n", "\n"))
+    return toml_values.loads(text.replace("\r\n", "\n"))
 
 
 def dumps(key: str, name: str, value: Mapping[str, Any]) -> str:
@@ -66,7 +62,7 @@ def _value(value: Any) -> str:
     """A text, number, boolean or list of these as TOML."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return toml_values.quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _positions(text: str, key: str, name: str) -> tuple[int, dict[str, tuple[int, int]]] | None:

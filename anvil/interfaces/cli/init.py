@@ -17,6 +17,7 @@ from anvil.core import index_url
 from anvil.core.config.layers import configure
 from anvil.core.config.schema import INDEX_FOLDER, Config
 from anvil.core.mcp_clients.clients import CLIENTS, Scope
+from anvil.core.toml_values import quoted
 from anvil.errors import ConfigError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.client_setup import ALL, Setup
@@ -134,7 +135,7 @@ def command(
     if config_file is not None:
         output.say(f"{output.relative(config_file)} exists already and is not changed.")
     else:
-        text = TEMPLATE.format(docs=_quoted(Path(docs or config.docs).as_posix()), index=_quoted(name))
+        text = TEMPLATE.format(docs=quoted(Path(docs or config.docs).as_posix()), index=quoted(name))
         for key, value in older.values.items() if older else ():
             text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
         safe_write.write_file(Path(CONFIG_NAME), text)
@@ -186,10 +187,6 @@ def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
         if (base / parent_config.docs).resolve() != Path(docs).resolve():
             return configure({}, os.environ, {"docs": docs}), here, None
     return *load_config(config_file, {"docs": docs}), config_file
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _add_line(path: Path, line: str) -> None:
