@@ -16,7 +16,7 @@ from anvil.core import yaml_values
 from anvil.core.config.schema import Rule, SiteOptions
 from anvil.core.lint.file_tree import FileTree
 from anvil.core.lint.page import LintPage
-from anvil.core.lint.site import PAGE_ENDINGS, Generator, SiteRules
+from anvil.core.lint.site import PAGE_ENDINGS, Generator, SiteRules, join
 
 _GENERATORS: Mapping[Rule, Generator] = {
     "directory": "mkdocs",
@@ -90,10 +90,14 @@ def _plain(files: FileTree, generator: Generator) -> SiteRules:
         generator,
         slugs=slugs.get(generator, ("github",)),  # type: ignore[arg-type]
         content=files.docs,
-        dynamic=re.compile("|".join(p.pattern for p in (_MACROS, _IDENTIFIERS, _MDX)), re.M),
+        dynamic=_any(_MACROS, _IDENTIFIERS, _MDX),
         nav=lambda page, address: True,
         silent=frozenset({"undefined-reference"}),
     )
+
+
+def _any(*patterns: re.Pattern[str]) -> re.Pattern[str]:
+    return re.compile("|".join(pattern.pattern for pattern in patterns), re.M)
 
 
 def _unknown(files: FileTree) -> SiteRules:
@@ -169,7 +173,7 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
         base=_path(url) if isinstance(url, str) else "",
         strict_absolute=docs_relative,
         generates=bool(hooks or any(name not in _MAKES_NO_PAGES for name in plugins)),
-        dynamic=re.compile("|".join(pattern.pattern for pattern in dynamic), re.M),
+        dynamic=_any(*dynamic),
         nav=_mkdocs_nav(files, content, whole, plugins),
         redirects={str(old): str(new) for old, new in redirects.items()} if isinstance(redirects, dict) else {},
         snippets=_snippet_folders(folder, snippets or {})
@@ -300,7 +304,7 @@ def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> Site
     inside = posixpath.relpath(files.docs or ".", folder or ".")
     routes = [next(filter(None, groups), "").strip("/") for groups in re.findall(_SETTING % "routeBasePath", source)]
     paths = [next(filter(None, groups), "").strip("/") for groups in re.findall(_SETTING % "path", source)]
-    content = _join(folder, next((path for path in paths if f"{inside}/".startswith(f"{path}/")), "docs"))
+    content = join(folder, next((path for path in paths if f"{inside}/".startswith(f"{path}/")), "docs"))
     if not f"{files.docs}/".startswith(f"{content}/"):
         content = files.docs  # such as versioned_docs/version-2.0
     versioned = "versions.json" in names
@@ -310,9 +314,9 @@ def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> Site
         "docusaurus",
         content=content,
         base=(routes[0] if routes else "docs") if sole else "",
-        assets=(_join(folder, "static"),),
+        assets=(join(folder, "static"),),
         generates=False,
-        dynamic=re.compile("|".join(pattern.pattern for pattern in (_MDX, _MACROS)), re.M),
+        dynamic=_any(_MDX, _MACROS),
         nav=_sidebar(files, folder, names),
         silent=frozenset({"undefined-reference"}),
     )
@@ -336,7 +340,7 @@ def _shown_if_named(strings: set[str]) -> Callable[[LintPage, str | None], bool]
             if any("/".join(parts[at:]) in tails for at in range(len(parts))):
                 return True
         own = page.metadata.get("id")
-        return isinstance(own, str) and (own in tails or _join(posixpath.dirname(page.path), own) in tails)
+        return isinstance(own, str) and (own in tails or join(posixpath.dirname(page.path), own) in tails)
 
     return is_shown
 
@@ -364,7 +368,7 @@ def _vitepress(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteR
         return None
     whole = _JS_COMMENT.sub("", "\n".join(sources))
     setting = re.search(_SETTING % "srcDir", whole)
-    content = posixpath.normpath(_join(folder, (setting[1] or setting[2]) if setting else "."))
+    content = posixpath.normpath(join(folder, (setting[1] or setting[2]) if setting else "."))
     content = "" if content == "." else content
     if content and not f"{files.docs}/".startswith(f"{content}/"):
         return None
@@ -377,10 +381,10 @@ def _vitepress(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteR
         slugs=("vitepress",) if "slugify" not in whole else ("vitepress", "github"),
         content=content,
         base="" if base is None else (base[1] or base[2] or "").strip("/"),
-        assets=(_join(content, "public"),),
+        assets=(join(content, "public"),),
         strict_absolute="rewrites" not in whole,
         generates="rewrites" in whole,
-        dynamic=re.compile("|".join(pattern.pattern for pattern in (_MDX, _MACROS)), re.M),
+        dynamic=_any(_MDX, _MACROS),
         nav=None if is_computed else _shown_if_named(strings),
     )
 
@@ -400,7 +404,7 @@ def _scripts(files: FileTree, folder: str, depth: int = 2) -> Iterator[str]:
 def _hugo(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
     configured = names.get("config") and files.kind(posixpath.join(folder, "config", "_default")) == "folder"
     config = next((name for name in _HUGO if name in names), None)
-    content = _join(folder, "content")
+    content = join(folder, "content")
     if not (configured or config) or not (f"{files.docs}/".startswith(f"{content}/")):
         return None
     text = "" if config is None else files.read(posixpath.join(folder, config)) or ""
@@ -409,14 +413,10 @@ def _hugo(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules 
         "hugo",
         slugs=("hugo", "github"),
         content=content,
-        assets=(_join(folder, "static"), _join(folder, "assets")),
+        assets=(join(folder, "static"), join(folder, "assets")),
         generates=bool(re.search(r"\bmodule\b|\bmounts\b|contentDir", text)),
         dynamic=_SHORTCODES,
     )
-
-
-def _join(folder: str, path: str) -> str:
-    return f"{folder}/{path}" if folder else path
 
 
 _READERS: tuple[tuple[Generator, Callable[[FileTree, str, Mapping[str, bool]], SiteRules | None]], ...] = (

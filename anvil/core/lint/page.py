@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from anvil.core.config.schema import Slugs
 from anvil.core.markdown.headings import UNTITLED, attributes
-from anvil.core.markdown.references import Directive, References
+from anvil.core.markdown.includes import source_line
+from anvil.core.markdown.references import References
 from anvil.core.markdown.slugs import Anchors
 
 _OPENING_MARKS = re.compile(r"[ \t]*#+")
@@ -46,14 +47,8 @@ class LintPage:
     def source_line(self, line: int) -> int | None:
         """The line of the file for a line of the text; None for a line of an included file."""
         line += self.first_line - 1
-        shift = 0
-        for after, count in self.inserted:
-            if line <= after + shift:
-                break
-            if line <= after + shift + count:
-                return None
-            shift += count
-        return line - shift
+        source = source_line(line, self.inserted)
+        return None if source == source_line(line - 1, self.inserted) else source  # included lines have one number
 
     def anchors(self, style: Slugs) -> dict[str, int]:
         """Anchor -> line of its heading; 0 for the id of another element."""
@@ -77,11 +72,6 @@ class LintPage:
         """The id in the heading at a line, such as ``{#id}``, or ``""``."""
         source = self.references.line_text(line).rstrip()
         return attributes(_OPENING_MARKS.sub("", source, count=1))[1] if "}" in source[-12:] else ""
-
-    @property
-    def directives(self) -> tuple[Directive, ...]:
-        """The comments to the linter that are in the page's own file."""
-        return self.references.directives
 
     def end(self, index: int) -> int:
         """The last line of the text under the heading ``index``, up to the next heading."""

@@ -195,8 +195,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
 
 def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
     """The anchors of a page in the styles of the site; None if only a build of the site knows them."""
-    text = page.references.text
-    if page.missing_includes or (site.rules.dynamic is not None and site.rules.dynamic.search(text)):
+    if page.missing_includes or _is_dynamic(site, page):
         return None
     return frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
 
@@ -229,9 +228,7 @@ def undefined_reference(documentation: Documentation) -> Iterator[Issue]:
         if not page.references.undefined or _is_dynamic(documentation.site, page):
             continue
         for at, label in page.references.undefined:
-            line = page.source_line(at)
-            if line is not None:
-                yield Issue(page.path, line, f"The link label {_code(f'[{label}]')} is not defined in this page.")
+            yield from _at(page, at, f"The link label {_code(f'[{label}]')} is not defined in this page.")
 
 
 def _is_dynamic(site: Site, page: LintPage) -> bool:
@@ -316,17 +313,16 @@ def repeated_heading(documentation: Documentation) -> Iterator[Issue]:
                 titles.setdefault(slug(title, style), []).append((at, title))
         for anchor, places in titles.items():
             if anchor and len(places) > 1:
-                first, (second, title) = places[0][0], places[1]
-                line, first_line = page.source_line(second), page.source_line(first)
-                if line is not None:
-                    joint = "_" if style == "mkdocs" else "-"
-                    above = f" (the first is at line {first_line})" if first_line is not None else ""
-                    yield Issue(
-                        page.path,
-                        line,
-                        f"{counted(len(places), 'heading')} of this page have the anchor of {_code(title)}{above}. "
-                        f"This one gets {_code(f'#{anchor}{joint}1')}, which changes with headings above it.",
-                    )
+                (first, _), (second, title) = places[:2]
+                first_line = page.source_line(first)
+                joint = "_" if style == "mkdocs" else "-"
+                above = f" (the first is at line {first_line})" if first_line is not None else ""
+                yield from _at(
+                    page,
+                    second,
+                    f"{counted(len(places), 'heading')} of this page have the anchor of {_code(title)}{above}. "
+                    f"This one gets {_code(f'#{anchor}{joint}1')}, which changes with headings above it.",
+                )
 
 
 def empty_section(documentation: Documentation) -> Iterator[Issue]:
@@ -338,11 +334,9 @@ def empty_section(documentation: Documentation) -> Iterator[Issue]:
             if index + 1 < len(page.headings) and page.headings[index + 1].level > heading.level:
                 continue
             body = page.references.lines(heading.line + 1, page.end(index))
-            line = page.source_line(heading.line)
-            source = page.references.line_text(heading.line)
-            if line is not None and _BLANK.fullmatch(body) and not _MAY_BE_EMPTY.search(source):
+            if _BLANK.fullmatch(body) and not _MAY_BE_EMPTY.search(page.references.line_text(heading.line)):
                 title = "" if heading.title == UNTITLED else heading.title
-                yield Issue(page.path, line, f"The section {_code(title)} is empty.")
+                yield from _at(page, heading.line, f"The section {_code(title)} is empty.")
 
 
 def long_page(documentation: Documentation) -> Iterator[Issue]:
@@ -362,18 +356,17 @@ def unclosed_fence(documentation: Documentation) -> Iterator[Issue]:
     """Fenced code that is not closed."""
     for page in documentation.site.pages.values():
         for fence in page.references.fences:
-            line = None if fence.closed else page.source_line(fence.line)
-            if line is not None:
-                yield Issue(page.path, line, "The code that begins here is not closed: the rest of the page is code.")
+            if not fence.closed:
+                message = "The code that begins here is not closed: the rest of the page is code."
+                yield from _at(page, fence.line, message)
 
 
 def fence_without_language(documentation: Documentation) -> Iterator[Issue]:
     """Fenced code without a language."""
     for page in documentation.site.pages.values():
         for fence in page.references.fences:
-            line = None if fence.info else page.source_line(fence.line)
-            if line is not None:
-                yield Issue(page.path, line, "The code has no language. Use 'text' where none fits.")
+            if not fence.info:
+                yield from _at(page, fence.line, "The code has no language. Use 'text' where none fits.")
 
 
 def image_without_alt(documentation: Documentation) -> Iterator[Issue]:
@@ -382,19 +375,22 @@ def image_without_alt(documentation: Documentation) -> Iterator[Issue]:
         for link in page.references.links:
             is_bare = link.kind == "image" and not (link.text or "").strip()
             if is_bare or (link.kind == "html image" and link.text is None):
-                line = page.source_line(link.line)
-                if line is not None:
-                    name = f" {_code(link.target)}" if link.target else ""
-                    yield Issue(page.path, line, f"The image{name} has no alternative text.")
+                name = f" {_code(link.target)}" if link.target else ""
+                yield from _at(page, link.line, f"The image{name} has no alternative text.")
 
 
 def unknown_suppression(documentation: Documentation) -> Iterator[Issue]:
     """Comments to the linter that name no rule, or nothing that can be done."""
     for page in documentation.site.pages.values():
         for at, message in suppressions.unknown(page):
-            line = page.source_line(at)
-            if line is not None:
-                yield Issue(page.path, line, message)
+            yield from _at(page, at, message)
+
+
+def _at(page: LintPage, line: int, message: str) -> Iterator[Issue]:
+    """An issue at a line of a page's text; none in an included file."""
+    source = page.source_line(line)
+    if source is not None:
+        yield Issue(page.path, source, message)
 
 
 def _code(text: str, longest: int = 120) -> str:

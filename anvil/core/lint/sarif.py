@@ -28,7 +28,7 @@ def sarif(findings: Sequence[LintFinding], folder: str) -> dict[str, Any]:
     rules = [
         {
             "id": name,
-            "shortDescription": {"text": _sentence(rule.__doc__ or name)},
+            "shortDescription": {"text": " ".join((rule.__doc__ or name).split())},
             "helpUri": f"{HOME}reference/lint-rules/#{name}",
         }
         for name, rule in RULES.items()
@@ -53,7 +53,3 @@ def sarif(findings: Sequence[LintFinding], folder: str) -> dict[str, Any]:
         )
     driver = {"name": "anvil lint", "version": __version__, "informationUri": HOME, "rules": rules}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
-
-
-def _sentence(docstring: str) -> str:
-    return " ".join(docstring.split())

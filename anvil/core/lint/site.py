@@ -169,7 +169,7 @@ class Site:
         if not path:
             return self._page(page.path, fragment)
         if path.startswith("/"):
-            return self._absolute(page, path.lstrip("/"), fragment)
+            return self._absolute(path.lstrip("/"), fragment)
         return self._relative(page, path, fragment, link)
 
     def _page(self, path: str, fragment: str) -> Target:
@@ -193,7 +193,7 @@ class Site:
         return None if path is None else self._page(path, fragment)
 
     def _asset(self, path: str) -> Target | None:
-        return next((FILE for folder in self.rules.assets if self.files.kind(_join(folder, path)) is not None), None)
+        return next((FILE for folder in self.rules.assets if self.files.kind(join(folder, path)) is not None), None)
 
     def _as_page_file(self, file: str, fragment: str) -> Target | None:
         """The page whose file is at ``file`` but for its ending, or that is the index of the folder ``file``."""
@@ -205,13 +205,13 @@ class Site:
         target = self._page_files[file]
         return target._replace(fragment=fragment) if target is not None and target.kind == "page" else target
 
-    def _absolute(self, page: LintPage, path: str, fragment: str) -> Target:
+    def _absolute(self, path: str, fragment: str) -> Target:
         """A link that begins with ``/``; ``path`` without it."""
         rules = self.rules
         within_base = bool(rules.base) and f"{path}/".startswith(rules.base + "/")
         inside = path[len(rules.base) :].lstrip("/") if within_base else path
         for candidate in dict.fromkeys((inside, path)):
-            file = posixpath.normpath(_join(rules.content, candidate))
+            file = posixpath.normpath(join(rules.content, candidate))
             target = self._at_address(candidate, fragment) or self._asset(candidate) or self._at(file, fragment)
             if target is None and rules.generator in ("vitepress", "docusaurus", "hugo"):
                 target = self._as_page_file(file, fragment)
@@ -219,7 +219,7 @@ class Site:
                 return target
         if rules.generates or rules.generator == "unknown":
             return UNKNOWN
-        file = posixpath.normpath(_join(rules.content, inside))
+        file = posixpath.normpath(join(rules.content, inside))
         reason = f"the site has no page or file /{path}"
         if rules.generator == "github":
             is_gone = path.endswith(PAGE_ENDINGS) and self.files.is_repository and self.files.kind(file) is None
@@ -239,10 +239,10 @@ class Site:
     def _relative(self, page: LintPage, path: str, fragment: str, link: Link) -> Target:
         rules = self.rules
         own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
-        file = posixpath.normpath(_join(own, path))
+        file = posixpath.normpath(join(own, path))
         if path.startswith("@site/"):
             site = posixpath.dirname(rules.content) if rules.generator == "docusaurus" else None
-            kind = None if site is None else self.files.kind(posixpath.normpath(_join(site, path[6:])))
+            kind = None if site is None else self.files.kind(posixpath.normpath(join(site, path[6:])))
             return FILE if kind or site is None else Target("missing", "", fragment, f"there is no {path}")
         if path.startswith(("@", "~")):
             return UNKNOWN  # an alias of a bundler
@@ -286,7 +286,7 @@ class Site:
                 if target := self._at_address(joined, fragment):
                     return target
                 if self.rules.generator in ("mkdocs", "hugo", "vitepress"):
-                    content = posixpath.normpath(_join(self.rules.content, joined))
+                    content = posixpath.normpath(join(self.rules.content, joined))
                     if target := self._at(content, fragment) or self._asset(joined):
                         return target
         if self.rules.generator in ("docusaurus", "vitepress", "hugo", "unknown"):
@@ -305,8 +305,8 @@ class Site:
         if self.rules.generator == "hugo":
             return not posixpath.splitext(path)[1]  # sections, taxonomies, permalinks
         if self.rules.generator == "vitepress":
-            folder = posixpath.dirname(posixpath.normpath(_join(posixpath.dirname(page.path), path)))
-            names = self.files.names(posixpath.normpath(_join(self.files.docs, folder))) or {}
+            folder = posixpath.dirname(posixpath.normpath(join(posixpath.dirname(page.path), path)))
+            names = self.files.names(posixpath.normpath(join(self.files.docs, folder))) or {}
             return any(name.startswith("[") for name in names)  # a dynamic route
         return False
 
@@ -318,7 +318,7 @@ class Site:
         own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
         starts = [self.rules.content] if path.startswith("/") else [own, self.rules.content]
         for start in starts:
-            file = posixpath.normpath(_join(start, path.lstrip("/")))
+            file = posixpath.normpath(join(start, path.lstrip("/")))
             if target := self._at(file, fragment) or self._as_page_file(file, fragment):
                 return target
         if target := self._at_address(path, fragment):
@@ -340,7 +340,7 @@ class Site:
         own = posixpath.dirname(page.path)
         for spelled in (name, name.replace(" ", "-"), name.replace(" ", "_")):
             for start in (own, ""):
-                file = posixpath.normpath(_join(self.files.docs, _join(start, spelled.lstrip("/"))))
+                file = posixpath.normpath(join(self.files.docs, join(start, spelled.lstrip("/"))))
                 if target := self._at(file, fragment) or self._as_page_file(file, fragment):
                     return target
             base = posixpath.basename(spelled)
@@ -358,7 +358,8 @@ def is_inside(target: str) -> bool:
     return 0 < len(target) <= MAX_TARGET_CHARS and not _SCHEME.match(target)
 
 
-def _join(folder: str, path: str) -> str:
+def join(folder: str, path: str) -> str:
+    """A path in a folder; ``""`` for the root."""
     return f"{folder}/{path}" if folder else path
 
 

@@ -27,7 +27,7 @@ def silences(page: LintPage) -> list[Silence]:
     """The rules that the comments of a page silence, with the lines of its file."""
     spans: list[Silence] = []
     opened: dict[str, int] = {}
-    for directive in page.directives:
+    for directive in page.references.directives:
         line = page.source_line(directive.line)
         if line is None:
             continue
@@ -44,15 +44,10 @@ def silences(page: LintPage) -> list[Silence]:
 
 def unknown(page: LintPage) -> Iterator[tuple[int, str]]:
     """(line of the text, message) of each comment that names no rule or no action."""
-    for directive in page.directives:
+    for directive in page.references.directives:
         if directive.action not in ("disable", "enable", "disable-next-line"):
-            yield (
-                directive.line,
-                (
-                    f"'anvil-lint-{directive.action}' does nothing. Use anvil-lint-disable, anvil-lint-enable or "
-                    "anvil-lint-disable-next-line."
-                ),
-            )
+            actions = "anvil-lint-disable, anvil-lint-enable or anvil-lint-disable-next-line"
+            yield directive.line, f"'anvil-lint-{directive.action}' does nothing. Use {actions}."
             continue
         for name in directive.rules:
             if name not in RULES:
