@@ -332,7 +332,7 @@ class SiteFolder:
         self._excluded = frozenset(
             hash_path(path) for path in (blobs if self._used_tree else ()) if path not in self._pages
         )
-        self.notes = (*notes, *chosen.notes, *self._older(mapped, listing))
+        self.notes = (*notes, *self._older(mapped, listing))
         identities = {path: staleness.identity(*entries[path]) for path in self._pages}
         left_out = sorted((*chosen.left_out, *listing.left_out), key=lambda each: each.path)
         self._scan = Scan(identities, tuple(left_out))

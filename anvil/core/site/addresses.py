@@ -69,6 +69,9 @@ def common_prefix(paths: Iterable[str], files: Mapping[str, str]) -> str:
         for depth in range(min(len(parts), 4) + 1):
             if "/".join(parts[depth:]) in files:
                 prefixes["".join(f"{part}/" for part in parts[:depth])] += 1
-    if not prefixes:
-        return ""
-    return min(prefixes.items(), key=lambda item: (-item[1], len(item[0]), item[0]))[0]
+    return most_common(prefixes) or ""
+
+
+def most_common(prefixes: Counter[str]) -> str | None:
+    """The most common prefix, of several the shortest; None without any."""
+    return min(prefixes, key=lambda prefix: (-prefixes[prefix], len(prefix), prefix), default=None)

@@ -65,11 +65,10 @@ class SitePage(NamedTuple):
 
 
 class Pages(NamedTuple):
-    """The pages of a site in order, the HTML files that are not, each with a reason, and remarks on the whole."""
+    """The pages of a site in order, and the HTML files that are not, each with a reason."""
 
     pages: tuple[SitePage, ...]
     left_out: tuple[Skipped, ...]
-    notes: tuple[str, ...]
 
 
 def choose(
@@ -96,7 +95,7 @@ def choose(
             _special(path, page)
             or page.problem
             or _by_options(path, address, version, language, options)
-            or _by_head(path, page)
+            or _by_head(page)
             or (f"its canonical address is {moved}" if moved is not None else None)
             or ("it is not in sitemap.xml" if listed is not None and path not in listed else None)
             or _by_text(path, page)
@@ -110,7 +109,7 @@ def choose(
         taken[own] = path
         root = options.url.rstrip("/") + "/" if options.url else base
         pages.append(SitePage(path, address, urljoin(root, address) if root else None, version, language, page))
-    return Pages(tuple(pages), tuple(left_out), ())
+    return Pages(tuple(pages), tuple(left_out))
 
 
 def left_out(skipped: Sequence[Skipped]) -> list[str]:
@@ -135,6 +134,7 @@ def _address(
     """A page's address within the site as the site writes it, and the address of the page that replaces it, if any."""
     own = addresses.key(path)
     moved: str | None = None
+    is_of_version = any(f"{own}/".startswith(f"{folder}/") for folder in folders)
     for named in (page.canonical, (listed or {}).get(path)):
         inside = addresses.within(named, base) if named and base else None
         if inside is None:
@@ -143,14 +143,9 @@ def _address(
             continue
         if addresses.key(inside) == own:
             return inside, None
-        if named is page.canonical and addresses.key(inside) in keys and not _is_other_version(own, inside, folders):
+        if named is page.canonical and addresses.key(inside) in keys and not is_of_version:
             moved = named
     return addresses.of_file(path), moved
-
-
-def _is_other_version(own: str, inside: str, folders: frozenset[str]) -> bool:
-    """Whether two addresses are of one page in two versions, or of a version and the newest one."""
-    return any(f"{own}/".startswith(f"{folder}/") for folder in folders)
 
 
 def _special(path: str, page: PageFacts) -> str | None:
@@ -173,7 +168,7 @@ def _by_options(path: str, address: str, version: str | None, language: str | No
     return None
 
 
-def _by_head(path: str, page: PageFacts) -> str | None:
+def _by_head(page: PageFacts) -> str | None:
     if page.refresh is not None:
         return f"it leads to {page.refresh}"
     if page.noindex:

@@ -52,12 +52,12 @@ def mapped(
         copy = copies.get(addresses.key(page.file))
         if copy is not None and f"{copied}{copy}" in known:
             take(page, f"{copied}{copy}")
-    by_key = _by_key(known - taken)
+    by_key = _grouped(known - taken, _key)
     for page in candidates:
         for name in _names(page):
             if len(by_key.get(name, ())) == 1:
                 take(page, by_key[name][0])
-    remaining = _by_last(known - taken)
+    remaining = _grouped(known - taken, lambda path: _key(path).rpartition("/")[2])
     for page in candidates:
         if page.file not in sources:
             own = _plain(addresses.key(page.file))
@@ -85,9 +85,7 @@ def _common_prefix(paths: Iterable[str], known: frozenset[str]) -> str | None:
             at += 1
             if path[at:] in known:
                 prefixes[path[:at]] += 1
-    if not prefixes:
-        return None
-    return min(prefixes.items(), key=lambda item: (-item[1], len(item[0]), item[0]))[0]
+    return addresses.most_common(prefixes)
 
 
 def _common_folder(paths: Iterable[str], known: frozenset[str]) -> str:
@@ -98,7 +96,7 @@ def _common_folder(paths: Iterable[str], known: frozenset[str]) -> str:
         path = names.get(file.rpartition("/")[2])
         if path is not None and f"/{file}".endswith(f"/{path}"):
             folders[file[: len(file) - len(path)]] += 1
-    return min(folders.items(), key=lambda item: (-item[1], len(item[0]), item[0]))[0] if folders else ""
+    return addresses.most_common(folders) or ""
 
 
 def _key(path: str) -> str:
@@ -120,25 +118,14 @@ def _plain(stem: str) -> str:
 
 def _names(page: SitePage) -> list[str]:
     own = _plain(addresses.key(page.file))
-    names = [own]
-    if page.language:
-        language = page.language.lower()
-        names.append(f"{language}/{own}".rstrip("/"))
-    return names
+    return [own, *([f"{page.language.lower()}/{own}".rstrip("/")] if page.language else [])]
 
 
-def _by_key(paths: Collection[str]) -> dict[str, list[str]]:
-    keys: dict[str, list[str]] = {}
+def _grouped(paths: Collection[str], key: Callable[[str], str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
     for path in sorted(paths):
-        keys.setdefault(_key(path), []).append(path)
-    return keys
-
-
-def _by_last(paths: Collection[str]) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = {}
-    for path in sorted(paths):
-        names.setdefault(_key(path).rpartition("/")[2], []).append(path)
-    return names
+        groups.setdefault(key(path), []).append(path)
+    return groups
 
 
 def _ends_alike(page: str, source: str) -> bool:
