@@ -94,14 +94,11 @@ class App:
             NotificationOptions(resources_changed=self.resources is not None)
         )
 
-    def tool_list(self) -> list[types.Tool]:
-        """The tools as clients see them."""
-        return [types.Tool.model_validate(described(tool)) for tool, _, _ in self._tools.values()]
-
     async def _list_tools(
         self, _: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=self.tool_list())
+        tools = [types.Tool.model_validate(described(tool)) for tool, _, _ in self._tools.values()]
+        return types.ListToolsResult(tools=tools)
 
     async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
         """Run a tool. Errors, also for wrong arguments, are results. Only a malformed request is a protocol error."""

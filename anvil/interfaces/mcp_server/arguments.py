@@ -9,7 +9,8 @@ from typing import Any, Literal
 from anvil.errors import ConfigError
 
 Kind = Literal["string", "integer", "boolean", "object"]
-_TYPE_NAMES: dict[type, str] = {
+_TYPES: dict[Kind, type] = {"string": str, "integer": int, "boolean": bool, "object": dict}
+_NAMES: dict[type, str] = {
     str: "a string",
     bool: "a boolean",
     int: "an integer",
@@ -17,7 +18,6 @@ _TYPE_NAMES: dict[type, str] = {
     list: "an array",
     dict: "an object",
 }
-_KIND_NAMES = {"string": "a string", "integer": "an integer", "boolean": "a boolean", "object": "an object"}
 
 
 class InvalidArguments(Exception):
@@ -72,10 +72,10 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
         return parameter.default
     if parameter.kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)  # JSON has one type for all numbers
-    fits: type = {"string": str, "integer": int, "boolean": bool, "object": dict}[parameter.kind]
+    fits = _TYPES[parameter.kind]
     if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):
-        given_type = _TYPE_NAMES.get(type(value), "that")
-        raise InvalidArguments(f"{parameter.name} of {tool} must be {_KIND_NAMES[parameter.kind]}, not {given_type}.")
+        given_type = _NAMES.get(type(value), "that")
+        raise InvalidArguments(f"{parameter.name} of {tool} must be {_NAMES[fits]}, not {given_type}.")
     if parameter.choices and value not in parameter.choices:
         raise InvalidArguments(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
     return _clamped(value, parameter) if isinstance(value, int) else value

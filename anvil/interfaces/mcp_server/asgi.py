@@ -96,7 +96,7 @@ class AsgiSettings:
                 allowed_origins=origins,
             ),
             origins=origins,
-            rate=Rate.parsed(rate, "ANVIL_RATE_LIMIT") if rate else None,
+            rate=Rate.parsed(rate) if rate else None,
             cache_s=int(cache),
             log_level=level,
         )

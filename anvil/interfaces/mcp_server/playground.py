@@ -28,16 +28,12 @@ from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
 from anvil.several import Collections
 
 HOME = "/ui/"
+_SCRIPTS = ("app.js", "dom.js", "search.js", "pages.js", "health.js", "markdown.js")
 FILES = {
     "": ("index.html", "text/html"),
     "style.css": ("style.css", "text/css"),
-    "app.js": ("app.js", "text/javascript"),
-    "dom.js": ("dom.js", "text/javascript"),
-    "search.js": ("search.js", "text/javascript"),
-    "pages.js": ("pages.js", "text/javascript"),
-    "health.js": ("health.js", "text/javascript"),
-    "markdown.js": ("markdown.js", "text/javascript"),
     "anvil.svg": ("anvil.svg", "image/svg+xml"),
+    **{name: (name, "text/javascript") for name in _SCRIPTS},
 }
 """Path below ``HOME`` -> the file in ``ui/``, and its media type."""
 POLICY = (

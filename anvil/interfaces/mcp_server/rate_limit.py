@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import time
@@ -10,7 +9,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from anvil.errors import ConfigError
-from anvil.interfaces.mcp_server.security import Application, Receive, Scope, Send
+from anvil.interfaces.mcp_server.security import Application, Receive, Scope, Send, refuse
 
 MAX_CLIENTS = 10_000
 """Clients that are remembered; the one that was quiet for longest is forgotten first."""
@@ -25,11 +24,13 @@ class Rate(NamedTuple):
     seconds: int
 
     @classmethod
-    def parsed(cls, text: str, name: str) -> Rate:
-        """The rate in a text such as ``60/minute``. ``name`` is for the :class:`ConfigError` that it raises."""
+    def parsed(cls, text: str) -> Rate:
+        """The rate in a text such as ``60/minute``. Raises :class:`ConfigError`."""
         match = _RATE.fullmatch(text.strip())
         if match is None or int(match[1]) == 0:
-            raise ConfigError(f"{name} is {text!r}. Write a number per second, minute or hour, such as 60/minute.")
+            raise ConfigError(
+                f"ANVIL_RATE_LIMIT is {text!r}. Write a number per second, minute or hour, such as 60/minute."
+            )
         return cls(int(match[1]), _SECONDS[match[2]])
 
 
@@ -47,14 +48,8 @@ class RateLimitMiddleware:
         if wait_s == 0:
             await self._application(scope, receive, send)
             return
-        body = json.dumps({"error": f"Too many requests. Try again in {math.ceil(wait_s)} s."}).encode()
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"retry-after", str(math.ceil(wait_s)).encode()),
-        ]
-        await send({"type": "http.response.start", "status": 429, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        seconds = math.ceil(wait_s)
+        await refuse(send, 429, f"Too many requests. Try again in {seconds} s.", retry_after_s=seconds)
 
     def _wait_s(self, client: str, now: float) -> float:
         """0 if the client may send a request at ``now``, which is then counted; else the time until it may."""

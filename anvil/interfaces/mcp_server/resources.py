@@ -72,12 +72,12 @@ class Resources:
 
     def handlers(self, standing: bool) -> dict[str, Any]:
         """The handlers, by the names of the arguments of the SDK's server. Only a ``standing`` connection can
-        subscribe; the newest revision of the protocol has a stream (:meth:`listen`) instead."""
+        subscribe; revision 2026-07-28 of the protocol has a stream of changes instead."""
         handlers: dict[str, Any] = {
             "on_list_resources": self.list,
             "on_list_resource_templates": self.templates,
             "on_read_resource": self.read,
-            "on_subscriptions_listen": self.listen,
+            "on_subscriptions_listen": self._listening,
             "on_completion": self.complete,
         }
         if standing:
@@ -197,12 +197,6 @@ class Resources:
         """Stop the notifications of :meth:`subscribe`."""
         ctx.lifespan_context.uris.discard(str(params.uri))
         return types.EmptyResult()
-
-    async def listen(
-        self, ctx: RequestContext, params: types.SubscriptionsListenRequestParams
-    ) -> types.SubscriptionsListenResult:
-        """The stream of changes of revision 2026-07-28."""
-        return await self._listening(ctx, params)
 
     async def changed(self, paths: Iterable[str], listed: bool) -> None:
         """Notify the subscribers of changed pages, each as ``COLLECTION:PATH`` where there are several collections.

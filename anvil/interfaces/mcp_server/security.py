@@ -113,10 +113,10 @@ def is_address(host: str) -> bool:
     return True
 
 
-def host_name(value: str, scheme: str = "http") -> str | None:
+def host_name(value: str) -> str | None:
     """The host in a ``Host`` header, or in an ``Origin`` without its scheme; None if it is not valid."""
     try:
-        parts = urlsplit(f"{scheme}://{value}")
+        parts = urlsplit(f"http://{value}")
         _ = parts.port  # raises if it is not a number
     except ValueError:
         return None
@@ -208,13 +208,14 @@ def _has_body(scope: Scope) -> bool:
     return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
-async def refuse(send: Send, status: int, message: str, challenge: str = "") -> None:
-    """Send ``{"error": message}`` with a status, and a challenge in ``WWW-Authenticate``."""
+async def refuse(send: Send, status: int, message: str, challenge: str = "", retry_after_s: int = 1) -> None:
+    """Send ``{"error": message}`` with a status, and a challenge in ``WWW-Authenticate``. ``retry_after_s``: when the
+    client may try again, for the status 429 or 503."""
     body = json.dumps({"error": message}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if challenge:
         headers.append((b"www-authenticate", challenge.encode("latin-1")))
-    if status == 503:
-        headers.append((b"retry-after", b"1"))
+    if status in (429, 503):
+        headers.append((b"retry-after", str(retry_after_s).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

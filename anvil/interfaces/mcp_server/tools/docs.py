@@ -69,7 +69,6 @@ TOOLS: tuple[Tool, ...] = (
         "A whole page: its chunks, joined, are its text.",
         (_FILE_PATH,),
         Page,
-        lambda anvil, given: anvil.get_page(**given),
     ),
     Tool(
         "get_section",
@@ -81,7 +80,6 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("include_children", "Include the headings below it.", "boolean", False),
         ),
         SectionText,
-        lambda anvil, given: anvil.get_section(**given),
     ),
     Tool(
         "grep_docs",
@@ -113,7 +111,6 @@ TOOLS: tuple[Tool, ...] = (
         "What the index holds, how fresh it is, model and git state.",
         (),
         Status,
-        lambda anvil, given: anvil.get_status(),
     ),
 )
 

@@ -5,6 +5,7 @@ Names, parameters, defaults and result fields are a contract: clients depend on 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +50,10 @@ _METADATA = Parameter(
 _WITHIN = Parameter("library", "Only this library; none means all.")
 _DOC_ID = Parameter("doc_id", "As in search or list_documents.", required=True)
 
+_Writing = functools.partial(Tool, writes=True, destructive=True, idempotent=True)
+
 TOOLS: tuple[Tool, ...] = (
-    Tool(
+    _Writing(
         "ingest_file",
         "Take in a file",
         "Convert a file on the server's machine to Markdown and make it searchable. Unchanged content is skipped; "
@@ -61,12 +64,8 @@ TOOLS: tuple[Tool, ...] = (
             _METADATA,
         ),
         Ingested,
-        lambda library, given: library.ingest_file(**given),
-        writes=True,
-        destructive=True,
-        idempotent=True,
     ),
-    Tool(
+    _Writing(
         "ingest_content",
         "Take in text",
         "Make Markdown or plain text searchable under a name. It replaces the document of that name.",
@@ -77,24 +76,16 @@ TOOLS: tuple[Tool, ...] = (
             _METADATA,
         ),
         Ingested,
-        lambda library, given: library.ingest_content(**given),
-        writes=True,
-        destructive=True,
-        idempotent=True,
     ),
-    Tool(
+    _Writing(
         "ingest_url",
         "Take in a web page",
         "Fetch a page or document from the web and make it searchable. It replaces the document of that URL.",
         (Parameter("url", "http or https.", required=True), _LIBRARY, _METADATA),
         Ingested,
-        lambda library, given: library.ingest_url(**given),
-        writes=True,
-        destructive=True,
-        idempotent=True,
         open_world=True,
     ),
-    Tool(
+    _Writing(
         "ingest_folder",
         "Take in a folder",
         "Take in the documents of a folder on the server's machine. Unchanged documents are skipped, so an interrupted "
@@ -107,10 +98,6 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("max_concurrency", "Files at once, 1 or more.", "integer", DEFAULT_CONCURRENCY),
         ),
         FolderReport,
-        lambda library, given: library.ingest_folder(**given),
-        writes=True,
-        destructive=True,
-        idempotent=True,
     ),
     Tool(
         "search",
@@ -129,7 +116,6 @@ TOOLS: tuple[Tool, ...] = (
             ),
         ),
         Passages,
-        lambda library, given: library.search(**given),
     ),
     Tool(
         "list_documents",
@@ -141,7 +127,6 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("offset", "Documents to skip.", "integer", 0, minimum=0),
         ),
         LibraryDocumentList,
-        lambda library, given: library.list_documents(**given),
     ),
     Tool(
         "list_libraries",
@@ -149,7 +134,6 @@ TOOLS: tuple[Tool, ...] = (
         "The libraries and their sizes.",
         (),
         Libraries,
-        lambda library, given: library.list_libraries(),
     ),
     Tool(
         "delete_document",
@@ -157,20 +141,15 @@ TOOLS: tuple[Tool, ...] = (
         "Delete a document from its library.",
         (_DOC_ID,),
         Deleted,
-        lambda library, given: library.delete_document(**given),
         writes=True,
         destructive=True,
     ),
-    Tool(
+    _Writing(
         "update_document",
         "Change a document's metadata",
         "Set keys of a document's metadata; null removes a key, other keys stay. Its text is not read again.",
         (_DOC_ID, Parameter("metadata", "A JSON object of the keys to change.", "object", required=True)),
         Updated,
-        lambda library, given: library.update_document(**given),
-        writes=True,
-        destructive=True,
-        idempotent=True,
     ),
     Tool(
         "get_document",
@@ -178,7 +157,6 @@ TOOLS: tuple[Tool, ...] = (
         "A document's whole Markdown.",
         (_DOC_ID,),
         WholeDocument,
-        lambda library, given: library.get_document(**given),
     ),
     Tool(
         "server_info",
@@ -186,7 +164,6 @@ TOOLS: tuple[Tool, ...] = (
         "The machine, working folder, formats and paths of the server. Helps when a file is not found or not read.",
         (Parameter("check_path", "A path to examine."),),
         LibraryInfo,
-        lambda library, given: library.server_info(**given),
     ),
 )
 

@@ -55,8 +55,9 @@ class Tool:
     """One tool: its texts, parameters, result type, function and annotations.
 
     ``result`` is a dataclass ``D``, or ``tuple[D, ...]`` for a tool that returns an array. ``call`` gets the toolset's
-    object and the validated arguments by name. ``writes``: it changes something. ``destructive``: it may delete or
-    replace. ``idempotent``: repeating the call changes nothing more. ``open_world``: it uses the network.
+    object and the validated arguments by name; None for the object's method of the tool's name. ``writes``: it changes
+    something. ``destructive``: it may delete or replace. ``idempotent``: repeating the call changes nothing more.
+    ``open_world``: it uses the network.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Tool:
     description: str
     parameters: tuple[Parameter, ...]
     result: Any
-    call: Callable[[Any, dict[str, Any]], Any]
+    call: Callable[[Any, dict[str, Any]], Any] | None = None
     writes: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -87,7 +88,8 @@ class Tool:
         Raises :class:`ConfigError` or :class:`anvil.interfaces.mcp_server.arguments.InvalidArguments`.
         """
         values = validated(self.name, self.parameters, given)
-        return lambda target: self.call(target, values)
+        call = self.call or (lambda target, values: getattr(target, self.name)(**values))
+        return lambda target: call(target, values)
 
 
 def no_routes(bridge: ThreadBridge) -> Sequence[Route]:
@@ -105,8 +107,7 @@ class Toolset:
     whose pages become resources. ``errors_as_values``: an error is ``{"status": "error", "error": message}``, as
     structured content and as text, instead of the message alone. ``configured``: the tools for an open object, where
     they depend on its configuration; ``optional``: those that this may add. ``instructions_for``: the instructions
-    for an open object.
-    they depend on its configuration; ``optional``: those that this may add. ``topics``: what the object is about, a
+    for an open object. ``topics``: what the object is about, a
     sentence that the instructions begin with; ``known_topics``: the same without waiting, or "".
     """
 
