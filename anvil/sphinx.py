@@ -8,7 +8,6 @@ nothing from here.
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ from anvil._version import __version__
 from anvil.core.control_characters import log_line
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError
+from anvil.interfaces.progress_lines import StageLines
 from anvil.models.documents import BuildReport
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ log = logging.getLogger(__name__)
 BUILDERS = ("html", "dirhtml")
 PRIORITY = 900
 """After the other extensions, which may write pages and a sitemap when the build has finished."""
-PROGRESS_INTERVAL_S = 5.0
-"""Time between two log lines of a long build."""
 ON_ERROR = ("warn", "fail")
 
 
@@ -101,7 +99,7 @@ def _built(app: Sphinx) -> BuildReport:
         config=nearest_config(Path(app.confdir)),
         site=app.outdir,
         site_url=app.config.html_baseurl or None,
-        progress=_Progress(),
+        progress=StageLines(_info),
     ) as opened:
         report = opened.index(previous=[Path(app.confdir, path) for path in app.config.anvil_previous])
         if app.config.anvil_skill:
@@ -141,18 +139,3 @@ def _verbose(message: str) -> None:
 
 def _info(message: str) -> None:
     log.info("anvil: %s", log_line(message))
-
-
-class _Progress:
-    """Progress of a long build, as a log line from time to time."""
-
-    def __init__(self) -> None:
-        self._logged_at = time.monotonic()
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if not done:
-            self._logged_at = now
-        elif now - self._logged_at > PROGRESS_INTERVAL_S:
-            self._logged_at = now
-            _info(f"{stage}: {done} of {total}")

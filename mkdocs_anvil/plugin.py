@@ -32,6 +32,7 @@ from anvil.core.control_characters import log_line
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, BuildError
 from anvil.interfaces import doc_test_report
+from anvil.interfaces.progress_lines import StageLines
 from anvil.models.documents import BuildReport, Document
 from anvil.services.agents import index_skill
 from mkdocs_anvil import llms, options, pages, rendering
@@ -47,8 +48,6 @@ def _printable(record: logging.LogRecord) -> bool:
 
 log.logger.addFilter(_printable)
 
-PROGRESS_INTERVAL_S = 5.0
-"""Time between two log lines of a long build."""
 MAX_WARNINGS = 20
 """Questions without an answer that are logged."""
 LAST_PRIORITY = -200
@@ -169,7 +168,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
                 kept.parent.mkdir(parents=True)
                 safe_write.write_file(kept.parent / ".gitignore", "*\n")
         if self._opened is None:
-            self._opened = anvil.open(config=self._settings, progress=_Progress())
+            self._opened = anvil.open(config=self._settings, progress=StageLines(log.info))
         assert self._opened.tree is not None
         source = GeneratedSiteSource(
             documents,
@@ -332,18 +331,3 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BuildError(f"{error.filename or path} cannot be written ({error.strerror}).") from error
-
-
-class _Progress:
-    """Progress of a long build, as a log line from time to time."""
-
-    def __init__(self) -> None:
-        self._logged_at = time.monotonic()
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if not done:
-            self._logged_at = now
-        elif now - self._logged_at > PROGRESS_INTERVAL_S:
-            self._logged_at = now
-            log.info(f"{stage}: {done} of {total}")

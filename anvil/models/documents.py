@@ -20,10 +20,8 @@ OPTIONAL = {"optional": True}
 """Metadata of a field that is omitted from a result when it is None."""
 
 SEVERAL = {"optional": True, "several": True}
-"""Metadata of a field that only results of several collections have. It is not in the tools' schemas."""
-
-EDITION = {"optional": True, "several": True}
-"""Metadata of a field that only results of a site with versions or languages have. It is not in the tools' schemas."""
+"""Metadata of a field that only results of several collections, versions or languages have. It is not in the tools'
+schemas."""
 
 OPAQUE = {"opaque": True}
 """Metadata of a field whose own fields are not in the tools' schemas, which agents pay for, but in their reference."""
@@ -255,8 +253,8 @@ class ChunkMetadata:
     start_line: int
     end_line: int
     url: str | None = None
-    version: str | None = field(default=None, metadata=EDITION)
-    language: str | None = field(default=None, metadata=EDITION)
+    version: str | None = field(default=None, metadata=SEVERAL)
+    language: str | None = field(default=None, metadata=SEVERAL)
 
 
 @dataclass(frozen=True, slots=True)

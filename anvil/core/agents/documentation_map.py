@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from anvil.core.agents.marked_text import markers
-from anvil.core.agents.quoting import cut, quoted
+from anvil.core.agents.quoting import cut, is_index, quoted
 from anvil.core.agents.summary import first_sentence
 from anvil.core.lint.file_tree import FileTree
 from anvil.core.lint.page import LintPage
@@ -39,7 +39,6 @@ MAX_FOLDER_LINES = 60
 MAX_FOLDER_TITLES = 4
 """Titles in the line of a folder."""
 _FOLDER_TITLE_CHARS = 40
-_INDEX_NAMES = frozenset({"index", "readme", "_index"})
 _LINK_RULES = SiteRules("vitepress", "vitepress")
 """Links with and without a page's ending, from the page and from the top. The map depends on pages alone, not on the
 configuration of a generator; a link that only that one resolves is not counted."""
@@ -118,12 +117,8 @@ def ranked(pages: Iterable[MapPage]) -> list[MapPage]:
 
 
 def _weight(path: str, inbound: int) -> float:
-    depth = path.count("/") - (_stem(path).lower() in _INDEX_NAMES)
+    depth = path.count("/") - is_index(path)
     return float((1 + inbound) * 2.0 ** -min(depth, 60))
-
-
-def _stem(path: str) -> str:
-    return posixpath.splitext(posixpath.basename(path))[0]
 
 
 def _inbound(pages: Iterable[MapPage]) -> Counter[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 
 MAX_QUOTED_CHARS = 2000
@@ -13,6 +14,11 @@ _UNSEEN = re.compile(
 """Invisible characters, and characters that change the order of others."""
 _COMMENT_MARK = re.compile(r"<!-+|-+-!?>")
 _FENCE_MARK = re.compile(r"`{3,}|~{3,}")
+
+
+def is_index(path: str) -> bool:
+    """Whether a page is that of its folder, by its name."""
+    return posixpath.splitext(posixpath.basename(path))[0].lower() in ("index", "readme", "_index")
 
 
 def quoted(text: str) -> tuple[str, bool]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable
 
-from anvil.core.agents.quoting import cut, quoted
+from anvil.core.agents.quoting import cut, is_index, quoted
 from anvil.core.pluralize import counted
 
 MAX_TOPICS_CHARS = 600
 MAX_TITLES = 12
 MAX_TITLE_CHARS = 60
-_INDEX_NAMES = frozenset({"index", "readme", "_index"})
 
 
 def topics(pages: Iterable[tuple[str, str]]) -> str:
@@ -40,5 +38,4 @@ _NO_QUOTES = {ord(mark): "'" for mark in '"“”„«»'}
 
 
 def _rank(path: str) -> tuple[int, str]:
-    is_index = posixpath.splitext(posixpath.basename(path))[0].casefold() in _INDEX_NAMES
-    return 2 * path.count("/") - is_index, path
+    return 2 * path.count("/") - is_index(path), path

@@ -99,16 +99,14 @@ class IncrementalChunker:
             chunks = packed(chunks, self._options.max_chunk_size)
         before = _openings(page.sections, self._above)
         starts = [section.start for section in page.sections]
-        placed = [
-            self._placed(chunk, page.first_line, before[bisect_right(starts, chunk.start) - 1]) for chunk in chunks
-        ]
+        placed = [self._placed(chunk, before[bisect_right(starts, chunk.start) - 1]) for chunk in chunks]
         self._above = _open_at_end(page.sections, before, self._above)
         self._chunks += len(placed)
         self.characters += len(page.text)
         self._lines += page.text.count("\n") + page.first_line - 1
         return placed
 
-    def _placed(self, chunk: Chunk, first_line: int, above: str) -> Chunk:
+    def _placed(self, chunk: Chunk, above: str) -> Chunk:
         """A chunk of a part, with the numbers and offsets of the document."""
         path = chunk.heading_path
         if above:

@@ -37,6 +37,12 @@ def _within(key: str, value: float, low: float, high: float = MAX_NUMBER) -> Non
         raise ConfigError(f"{key} is {value}. Use a value from {low} to {high}.")
 
 
+def _one_of(key: str, value: str, literal: Any) -> None:
+    """Raise :class:`ConfigError` unless ``value`` is one of a literal type."""
+    if value not in get_args(literal):
+        raise ConfigError(f"{key} is {value!r}. Use one of {', '.join(get_args(literal))}.")
+
+
 def _builder(key: str, value: str | None) -> None:
     """Raise :class:`ConfigError` unless ``value`` names an owner or a repository."""
     if value is None:
@@ -82,8 +88,7 @@ class ChunkingOptions:
     def __post_init__(self) -> None:
         _within("chunking.max_chunk_size", self.max_chunk_size, 200, 100_000)  # a chunk has room for 4096 windows
         _within("chunking.min_chunk_size", self.min_chunk_size, 0, self.max_chunk_size)
-        if self.slugs not in get_args(Slugs):
-            raise ConfigError(f"chunking.slugs is {self.slugs!r}. Use one of {', '.join(get_args(Slugs))}.")
+        _one_of("chunking.slugs", self.slugs, Slugs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +129,7 @@ class SiteOptions:
     """The languages that are indexed, as the pages name theirs, such as ``en``; empty means all."""
 
     def __post_init__(self) -> None:
-        if self.rule not in get_args(Rule):
-            raise ConfigError(f"site.rule is {self.rule!r}. Use one of {', '.join(get_args(Rule))}.")
+        _one_of("site.rule", self.rule, Rule)
         parts = urlsplit(self.url)
         if self.url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
             raise ConfigError("site.url must be an address such as https://example.org/docs/, without ? or #.")
@@ -418,10 +422,7 @@ class LintLevels:
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            level = getattr(self, each.name)
-            if level not in (allowed := ("error", "warning", "note", "off")):
-                key = each.name.replace("_", "-")
-                raise ConfigError(f"lint.levels.{key} is {level!r}. Use one of {', '.join(allowed)}.")
+            _one_of(f"lint.levels.{each.name.replace('_', '-')}", getattr(self, each.name), RuleLevel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,8 +438,7 @@ class LintOptions:
     levels: LintLevels = field(default_factory=LintLevels)
 
     def __post_init__(self) -> None:
-        if self.fail_level not in get_args(Level):
-            raise ConfigError(f"lint.fail_level is {self.fail_level!r}. Use one of {', '.join(get_args(Level))}.")
+        _one_of("lint.fail_level", self.fail_level, Level)
         _within("lint.max_page_chars", self.max_page_chars, 1)
 
 

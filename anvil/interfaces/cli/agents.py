@@ -129,16 +129,8 @@ def _compared(stale: StaleFiles, command: str, as_json: bool, quiet: bool) -> in
 def _print(report: AgentsReport, as_json: bool, quiet: bool) -> None:
     map_report = report.documentation
     if as_json:
-        counts = (
-            {}
-            if map_report is None
-            else {
-                "pages": map_report.pages,
-                "listed": map_report.listed,
-                "cleaned": map_report.cleaned,
-                "skipped": map_report.skipped,
-            }
-        )
+        counts = {} if map_report is None else map_report._asdict()
+        counts.pop("text", None)
         files = [file._asdict() for file in report.files]
         output.print_json({"files": files, "problems": report.problems, **counts})
         return

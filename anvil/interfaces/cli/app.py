@@ -24,45 +24,14 @@ from anvil.interfaces.cli.older_config import warn_of_older_config
 
 UNEXPECTED_ADVICE = "Use --debug to see where, or 'anvil doctor' to see what is wrong."
 
-COMMANDS = {
-    "build": "build",
-    "index": "build",
-    "check": "check",
-    "search": "search",
-    "docs": "docs",
-    "grep": "grep",
-    "show": "show",
-    "list": "list",
-    "status": "status",
-    "doctor": "doctor",
-    "verify": "verify",
-    "test": "test",
-    "lint": "lint",
-    "questions": "questions",
-    "diff": "diff",
-    "merge": "merge",
-    "pull": "pull",
-    "deps": "deps",
-    "export": "export",
-    "git": "git",
-    "init": "init",
-    "agents": "agents",
-    "ci": "ci",
-    "serve": "serve",
-    "ui": "ui",
-    "context": "context",
-    "ingest": "ingest",
-    "library": "library",
-}
+_MODULES = """
+    build check search docs grep show list status doctor verify test lint questions diff merge pull deps export git init
+    agents ci serve ui context ingest library
+""".split()  # noqa: SIM905 - a list of quoted words is not read
+COMMANDS = {name: name for name in _MODULES} | {"index": "build"}
 """Name on the command line -> module; ``index`` is another name for ``build``."""
 OLDER_OPTIONS = {
-    "--docs": 1,
-    "-d": 1,
-    "--db": 1,
-    "--index": 1,
-    "--config": 1,
-    "-c": 1,
-    "--log-level": 1,
+    **dict.fromkeys(("--docs", "-d", "--db", "--index", "--config", "-c", "--log-level"), 1),
     "--no-watch": 0,
 }
 """Options that may come before a command or without one (``anvil --docs docs``) -> how many words follow each."""

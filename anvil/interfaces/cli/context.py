@@ -150,9 +150,7 @@ def search(
         line = span.line + snippets.lines_before(section, start)
         output.say(f"{number}. {hit.artifactPath}:{line}  {hit.score:.3f}")
         output.say(f"   {full_heading(hit.title, hit.heading)}")
-        for text in section[start:end].splitlines():
-            if text.strip():
-                output.say(f"   | {text}")
+        output.say_lines(section[start:end])
 
 
 @command.command("script", epilog="Example: anvil context script")

@@ -9,7 +9,7 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
-from anvil.models.library import FolderReport, Ingested
+from anvil.models.library import FolderReport, Imported, Ingested
 
 
 @click.command("ingest", epilog="Example: anvil ingest ~/Documents --library papers")
@@ -64,15 +64,20 @@ def command(
         path = opened.path
     if as_json:
         output.print_json(report)
+    warn_of_problems(report)
+    if not as_json and not quiet:
+        output.say(summary(report))
+        output.say(f"The library is {path}.")
+    return NO if report.failed else OK
+
+
+def warn_of_problems(report: FolderReport | Imported) -> None:
+    """Print the failures of an ingestion, and the notes on documents."""
     for failure in report.errors:
         output.warn(f"{failure.file}: {failure.error}")
     for ingested in report.results:
         for note in ingested.notes:
             output.warn(f"{ingested.source}: {note}")
-    if not as_json and not quiet:
-        output.say(summary(report))
-        output.say(f"The library is {path}.")
-    return NO if report.failed else OK
 
 
 def _report_of_one(ingested: Ingested) -> FolderReport:

@@ -12,6 +12,7 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
+from anvil.interfaces.cli.ingest import warn_of_problems
 
 if TYPE_CHECKING:
     from anvil.services.library.library import Library
@@ -89,9 +90,7 @@ def search(
         likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
         output.say(f"{number}. {hit.source}{page}  {hit.score:.3f}{likely}")
         output.say(f"   {hit.title} ({hit.library}, {hit.doc_id})")
-        for text in hit.content[start:end].splitlines():
-            if text.strip():
-                output.say(f"   | {text}")
+        output.say_lines(hit.content[start:end])
 
 
 @command.command("list", epilog="Example: anvil library list --library papers")
@@ -243,11 +242,7 @@ def import_(
         file = library_file.path
     if as_json:
         output.print_json(report)
-    for error in report.errors:
-        output.warn(f"{error.file}: {error.error}")
-    for ingested in report.results:
-        for note in ingested.notes:
-            output.warn(f"{ingested.source}: {note}")
+    warn_of_problems(report)
     if not as_json and not quiet:
         counts = ((report.indexed, "new"), (report.skipped, "there already"), (report.failed, "failed"))
         counts_text = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing to import"

@@ -57,14 +57,10 @@ def discard(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def coloured() -> bool:
-    """Whether stdout shows colours: a terminal, and neither NO_COLOR nor TERM=dumb."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def style(text: str, *names: str) -> str:
-    """Text with colours and weights of :data:`SGR`, for :func:`say`. Without colours: the text itself."""
-    if not coloured():
+    """Text with colours and weights of :data:`SGR`, for :func:`say`; the text itself unless stdout is a terminal that
+    shows colours, without NO_COLOR."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     codes = ";".join(SGR[name] for name in names)
     return f"\ue000{_SECRET}{codes}\ue001{text}\ue000{_SECRET}0\ue001"
@@ -105,6 +101,13 @@ def plain(value: Any) -> Any:
         values = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
         return {field.name: its for field, its in values if its is not None or not field.metadata.get("optional")}
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def say_lines(text: str) -> None:
+    """Print the lines of a passage that are not blank, as the search commands quote it."""
+    for line in text.splitlines():
+        if line.strip():
+            say(f"   | {line}")
 
 
 def warn(message: str) -> None:

@@ -105,9 +105,8 @@ def glob_in(opened: Anvil, typed: str) -> str:
 
 def folder(opened: Anvil | Collections, typed: str) -> str:
     """A folder as :meth:`Anvil.list_pages` takes it. Raises :class:`NotFound` when no page is in it."""
-    for form in (typed, *(_below(root, typed) for root in _roots(opened))):
-        if form is not None and opened.list_pages(form).pages:
-            return form
+    if (form := _with_pages(opened, typed)) is not None:
+        return form
     known = [page.file_path for page in opened.list_pages().pages]
     folders = sorted({str(parent) for path in known for parent in PurePosixPath(path).parents} - {"."})
     raise NotFound(f"There is no folder or page {typed}. 'anvil list' names the pages.{_closest(typed, folders)}")
@@ -115,15 +114,15 @@ def folder(opened: Anvil | Collections, typed: str) -> str:
 
 def selection(opened: Anvil | Collections, typed: str) -> str:
     """A page, a folder or a glob as :meth:`Anvil.grep` takes it; the text itself where no page is in it."""
-    for form in (typed, *(_below(root, typed) for root in _roots(opened))):
-        if form is not None and opened.list_pages(form).pages:
-            return form
-    return glob(opened, typed)
+    form = _with_pages(opened, typed)
+    return glob(opened, typed) if form is None else form
 
 
-def _roots(opened: Anvil | Collections) -> list[Anvil]:
-    """The indexes that answer a question."""
-    return [member.documents for member in opened.selected()] if isinstance(opened, Collections) else [opened]
+def _with_pages(opened: Anvil | Collections, typed: str) -> str | None:
+    """The text, or what it is from the docs folder of an index that answers; None where no page is in it."""
+    roots = [member.documents for member in opened.selected()] if isinstance(opened, Collections) else [opened]
+    forms = (typed, *(_below(root, typed) for root in roots))
+    return next((form for form in forms if form is not None and opened.list_pages(form).pages), None)
 
 
 def folders(opened: Anvil | Collections) -> dict[str | None, str]:
