@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
 from anvil.api import Anvil
 from anvil.backends.config_files import load_config
 from anvil.core import index_url
-from anvil.core.config.layers import of_collection
+from anvil.core.config.layers import configured, of_collection
 from anvil.core.config.schema import Collection, Config
 from anvil.errors import ArtifactMissing, ConfigError
 from anvil.models.documents import Progress, silent
@@ -217,10 +217,5 @@ def _settings(
         "site.url": site_url,
     }
     if isinstance(config, Config):
-        embedding = replace(config.embedding, provider=provider) if provider else config.embedding
-        paths: dict[str, Any] = {key: flags[key] for key in ("docs", "index") if flags[key] is not None}
-        if site is not None or site_url is not None:
-            folder = config.site.folder if site is None else os.fspath(site)
-            paths["site"] = replace(config.site, folder=folder, url=config.site.url if site_url is None else site_url)
-        return replace(config, embedding=embedding, **paths), Path.cwd()
+        return configured(config, {**flags, "embedding.provider": provider or None}), Path.cwd()
     return load_config(config, flags)

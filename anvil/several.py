@@ -21,9 +21,11 @@ from anvil.models.documents import (
     Freshness,
     GrepMatch,
     GrepResult,
+    Hit,
     Mode,
     Page,
     PageList,
+    PageSummary,
     Progress,
     SearchRequest,
     SearchResult,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
     Opened = list[tuple["Member", WorkingCopy]]
 
-P = TypeVar("P", Page, SectionText)
+P = TypeVar("P", GrepMatch, Hit, Page, PageSummary, SectionText)
 MAX_NAMED = 5
 """Collections that one sentence names."""
 
@@ -200,10 +202,7 @@ class Collections:
                 question,
                 min_confidence=limit,
             )
-            hits = tuple(
-                replace(hit, collection=opened[place][0].collection.name, version=opened[place][0].collection.version)
-                for hit, place in zip(ranked.hits, places, strict=True)
-            )
+            hits = tuple(_labelled(hit, opened[place][0]) for hit, place in zip(ranked.hits, places, strict=True))
             notes = [*_problems(problems), *(_words_only(opened) if mode == "hybrid" else ()), *ranked.notes]
             freshness = _freshness(opened, frozenset(places), notes)
         query_ms = round((time.perf_counter() - started_at) * 1000, 3)
@@ -234,8 +233,7 @@ class Collections:
                 pattern, path, regex, ignore_case, context, limit, skipped, max_chars and max(1, max_chars)
             )
             if not is_full:
-                name, number = member.collection.name, member.collection.version
-                matches.extend(replace(match, collection=name, version=number) for match in found.matches)
+                matches.extend(_labelled(match, member) for match in found.matches)
                 left -= len(found.matches)
                 if max_chars is not None:
                     max_chars -= sum(len(match.text) + len(match.heading_path) for match in found.matches)
@@ -289,11 +287,7 @@ class Collections:
         """The pages of the chosen collections, sorted by collection and path."""
         members = self.selected(collection, version)
         listings, problems = _each(members, lambda member: member.documents.list_pages(prefix))
-        pages = tuple(
-            replace(page, collection=member.collection.name, version=member.collection.version)
-            for member, listing in listings
-            for page in listing.pages
-        )
+        pages = tuple(_labelled(page, member) for member, listing in listings for page in listing.pages)
         notes = [f"{member.label}: {note}" for member, listing in listings for note in listing.notes or ()]
         return PageList(pages, len(pages), tuple([*_problems(problems), *notes]) or None)
 
@@ -439,8 +433,9 @@ def addressed(changes: Changes, label: str) -> Changes:
     return Changes(of(changes.changed), of(changes.added), of(changes.removed))
 
 
-def _labelled(page: P, member: Member) -> P:
-    return replace(page, collection=member.collection.name, version=member.collection.version)
+def _labelled(part: P, member: Member) -> P:
+    """A part of an answer, with the collection that it is from."""
+    return replace(part, collection=member.collection.name, version=member.collection.version)
 
 
 def _problem(member: Member, error: AnvilError) -> str:

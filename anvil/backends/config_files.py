@@ -41,12 +41,9 @@ def load_config(
     working folder) or from the folder ``path`` up to the repository's root. A file that the user did not name is
     trusted less: see :func:`_refuse_untrusted`. Raises :class:`ConfigError`.
     """
-    file, named = _chosen(path, start or Path.cwd())
     settings = _UserSettings(flags or {}, os.environ if environment is None else environment)
+    config, file = _configured(path, start or Path.cwd(), settings)
     base = _home(file) if file else Path.cwd()
-    config = configure(_table(file), settings.environment, settings.flags, origin=str(file or "the configuration"))
-    if file and not named:
-        _refuse_untrusted(config, file, settings)
     for key in ("docs", "index"):  # paths of options start from the working folder
         if key in settings and not index_url.is_remote(getattr(config, key)):
             moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
@@ -84,18 +81,25 @@ def load_context(
     folder = Path(os.path.abspath(root)) if root is not None else _nearest_root(Path.cwd())
     if not folder.is_dir():
         raise ConfigError(f"There is no folder {folder}. Name the repository with --root.")
-    file, named = _chosen(path, folder)
     beneath, notes = _context_table(folder / CONTEXT_NAME)
-    config = configure(
-        _table(file),
-        os.environ,
-        flags,
-        origin=str(file or "the configuration"),
-        beneath=({"context": beneath}, CONTEXT_NAME),
-    )
-    if file and not named:
-        _refuse_untrusted(config, file, _UserSettings(flags or {}, os.environ))
+    settings = _UserSettings(flags or {}, os.environ)
+    config, _ = _configured(path, folder, settings, ({"context": beneath}, CONTEXT_NAME))
     return config, folder, notes
+
+
+def _configured(
+    path: str | os.PathLike[str] | None,
+    start: Path,
+    settings: _UserSettings,
+    beneath: tuple[Mapping[str, Any], str] | None = None,
+) -> tuple[Config, Path | None]:
+    """The configuration and its file. ``beneath``: a table that the file overrides, and its name."""
+    file, named = _chosen(path, start)
+    origin = str(file or "the configuration")
+    config = configure(_table(file), settings.environment, settings.flags, origin=origin, beneath=beneath)
+    if file and not named:
+        _refuse_untrusted(config, file, settings)
+    return config, file
 
 
 def _chosen(path: str | os.PathLike[str] | None, start: Path) -> tuple[Path | None, bool]:

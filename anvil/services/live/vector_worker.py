@@ -61,12 +61,7 @@ class VectorWorker:
         meanwhile."""
         self._first = list(chunks)
         self._start()
-        wait_until = time.monotonic() + timeout_s
-        while (self._first or self._embedding_first) and not self._closed:
-            rest_s = wait_until - time.monotonic()
-            if rest_s <= 0:
-                return
-            self._changed.wait(rest_s)
+        self._changed.wait_for(lambda: self._closed or not (self._first or self._embedding_first), timeout_s)
 
     def embed_now(self, copy: WorkingCopy, chunks: list[ChunkText]) -> None:
         """Embed these chunks in this thread. The lock is held all the while."""
@@ -81,12 +76,12 @@ class VectorWorker:
 
     def wait(self, timeout_s: float) -> None:
         """Wait for the missing vectors, up to ``timeout_s``. The lock is held, and released meanwhile."""
-        wait_until = time.monotonic() + timeout_s
-        while self._working() and (copy := self._copy()) is not None and copy.pending:
-            rest_s = wait_until - time.monotonic()
-            if rest_s <= 0:
-                return
-            self._changed.wait(rest_s)
+
+        def is_idle() -> bool:
+            copy = self._copy()
+            return not self._working() or copy is None or not copy.pending
+
+        self._changed.wait_for(is_idle, timeout_s)
 
     def _working(self) -> bool:
         return not self._closed and self._pause_until == 0.0 and self._thread is not None and self._thread.is_alive()
