@@ -22,7 +22,7 @@ PURE = tuple(name for name in MODULES if name.startswith(("anvil.core", "anvil.m
 DOORS = {
     "apsw": ("anvil.backends.store",),
     "sqlite_vec": ("anvil.backends.store",),
-    "pygit2": ("anvil.backends.git.repository", "anvil.backends.git.libgit2"),
+    "pygit2": ("anvil.backends.git.repository", "anvil.backends.git.libgit2", "anvil.backends.git.staging"),
     "selectolax": ("anvil.core.html.parser",),
     "sphinx": ("anvil.sphinx",),
     "mistletoe": ("anvil.core.markdown.parser", "anvil.core.markdown.blocks"),

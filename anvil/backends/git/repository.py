@@ -6,21 +6,20 @@ The library is imported on first use.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from anvil.backends.git.libgit2 import configure, failures, index_class, merge, merge_texts, open_repository
+from anvil.backends.git.libgit2 import configure, failures, merge, merge_texts, open_repository
+from anvil.backends.git.staging import StagingArea
 from anvil.core.config.schema import INDEX_FOLDER
 from anvil.core.git.history import Commits, last_touched
-from anvil.core.git.objects import Entry, Trees, kind
+from anvil.core.git.objects import Entry, Trees
 from anvil.core.git.objects import blob_id as blob_id
 from anvil.core.timestamps import timestamp
 from anvil.errors import GitError, SourceError
@@ -70,7 +69,7 @@ class Repository:
     """A repository with a work tree. A linked worktree and a submodule are repositories too. Not thread-safe.
 
     ``root``: the work tree. ``git_dir``: its git folder. ``common_dir``: the folder that linked worktrees share. All
-    are absolute, without symlinks.
+    are absolute, without symlinks. ``staging``: its index.
     """
 
     def __init__(self, handle: pygit2.Repository, root: Path) -> None:
@@ -80,7 +79,7 @@ class Repository:
         shared = _text(self.git_dir / "commondir")
         self.common_dir = Path(os.path.realpath(self.git_dir / shared.strip())) if shared else self.git_dir
         self._trees = Trees(lambda tree: handle[tree].read_raw())
-        self._index: tuple[object, pygit2.Index] | None = None
+        self.staging = StagingArea(self.git_dir)
 
     @classmethod
     def discover(cls, path: Path) -> Repository | None:
@@ -233,18 +232,7 @@ class Repository:
             with failures(f"The tree of {revision[:12]} cannot be read"):
                 root = self._commit(revision)[2]
                 return self._trees.entries(root, paths)
-        entries: dict[str, Entry | None] = {}
-        with failures("The git index cannot be read"):
-            index = self._current_index()
-            sides = [side for conflict in index.conflicts or () for side in conflict if side is not None]
-            conflicts = {side.path: Entry(str(side.id), "conflict") for side in reversed(sides)}
-            for path in paths:
-                entries[path] = conflicts.get(path)
-                if path not in conflicts:
-                    with contextlib.suppress(KeyError):
-                        item = index[path]
-                        entries[path] = Entry(str(item.id), kind(int(item.mode)))
-            return entries
+        return self.staging.entries(paths)
 
     def read_blob(self, blob: str) -> bytes:
         with failures(f"The object {blob[:12]} cannot be read; `git fsck` tells what is missing"):
@@ -338,56 +326,6 @@ class Repository:
 
     # --- index and work tree -----------------------------------------------------------------------
 
-    @property
-    def index_file(self) -> Path:
-        """Git's index: ``GIT_INDEX_FILE`` if git set it for this repository, as for hooks of a partial commit
-        (``git commit -a``, ``git commit FILE``), else the repository's own."""
-        own = self.git_dir / "index"
-        named = os.environ.get("GIT_INDEX_FILE")
-        if not named:
-            return own
-        other = Path(os.path.realpath(named))
-        elsewhere = os.environ.get("GIT_DIR")
-        foreign = Path(os.path.realpath(elsewhere)) != self.git_dir if elsewhere else (other.parent / "HEAD").exists()
-        # A hook of the outer repository of a submodule passes its own index, which is not that of the submodule.
-        return own if foreign and other.parent != self.git_dir else other
-
-    @property
-    def temporary(self) -> Literal["all", "named"] | None:
-        """The kind of a temporary index: ``all`` for ``git commit -a``, ``named`` for ``git commit FILE``; None for the
-        repository's own index."""
-        name = self.index_file.name
-        if self.index_file.parent != self.git_dir or not name.endswith(".lock"):
-            return None
-        return "named" if name.startswith("next-index") else "all"
-
-    def staged(self, prefix: str) -> dict[str, Entry]:
-        """The staged files of a folder: path relative to ``prefix`` -> entry. The work tree is not read."""
-        with failures("The git index cannot be read"):
-            index = self._current_index()
-            head = "" if prefix == "." else f"{prefix}/"
-            entries: dict[str, Entry] = {}
-            for at in range(self._first(index, head), len(index)):
-                item = index[at]
-                path = os.fspath(item.path)
-                if not path.startswith(head):
-                    break
-                entries[path[len(head) :]] = Entry(str(item.id), kind(int(item.mode)))
-            for sides in index.conflicts or ():
-                for side in sides:
-                    if side is not None and side.path.startswith(head):
-                        entries[side.path[len(head) :]] = Entry(str(side.id), "conflict")
-            return entries
-
-    def reload(self) -> None:
-        """Read git's index again if it changed. ``is_ignored`` uses the one that was read last, because it is called
-        often."""
-        try:
-            with failures("The git index cannot be read"):
-                self._current_index()
-        except GitError:
-            self._index = None
-
     def is_ignored(self, path: str) -> bool:
         """Whether git ignores a path, relative to ``root``: a rule matches it, and it is not tracked. A folder (with a
         trailing ``/``) must not contain tracked files.
@@ -397,18 +335,9 @@ class Repository:
         """
         folder = path.endswith("/")
         with failures("The ignore rules cannot be read"):
-            if not folder and self._is_tracked(path):  # first, because it takes a tenth of the time
+            if not folder and self.staging.holds(path):  # first, because it takes a tenth of the time
                 return False
-            return self._git.path_is_ignored(path) and not (folder and self._is_tracked(path))
-
-    def _is_tracked(self, path: str) -> bool:
-        if self._index is None:
-            return False
-        index = self._index[1]
-        if not path.endswith("/"):
-            return path in index
-        at = self._first(index, path)
-        return at < len(index) and os.fspath(index[at].path).startswith(path)
+            return self._git.path_is_ignored(path) and not (folder and self.staging.holds(path))
 
     def clean(self, path: str, data: bytes) -> bytes:
         """The bytes of a work tree file as git stores them: with line endings and ``$Id$`` as configuration and
@@ -462,23 +391,6 @@ class Repository:
         commit_object = self._git[commit].peel(pygit2.Commit)
         parents = tuple(map(str, commit_object.parent_ids))
         return commit_object.commit_time, parents, str(commit_object.tree_id)
-
-    def _current_index(self) -> pygit2.Index:
-        """Git's index, opened as a file: unlike the repository's own object, its entries are always in byte order."""
-        file = self.index_file
-        try:
-            stat = file.stat()
-            signature: object = (file, stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        except FileNotFoundError:
-            signature = (file, None)
-        if self._index is None or self._index[0] != signature:
-            self._index = (signature, index_class()(file))
-        return self._index[1]
-
-    @staticmethod
-    def _first(index: pygit2.Index, prefix: str) -> int:
-        """The position of the first entry from ``prefix`` on, in git's byte order."""
-        return bisect_left(range(len(index)), os.fsencode(prefix), key=lambda at: os.fsencode(index[at].path))
 
 
 def _text(file: Path) -> str | None:

@@ -61,7 +61,7 @@ def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
 
 def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree:
     """The files of a commit, or the staged ones for ``revision`` None."""
-    entries = repository.staged("") if revision is None else repository.tree(repository.resolve(revision), "")
+    entries = repository.staging.folder("") if revision is None else repository.tree(repository.resolve(revision), "")
     folders = _folders(entries)
 
     def read(path: str) -> str | None:

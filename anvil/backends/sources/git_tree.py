@@ -224,7 +224,7 @@ class StagedTree(_Tree):
             raise SourceError(f"Nothing is staged under {docs}, and there is no such folder. Name the docs folder.")
 
     def _listing(self) -> dict[str, Entry]:
-        return self._git.staged(self.root_path)
+        return self._git.staging.folder(self.root_path)
 
     def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
         return self._git.entries(paths)

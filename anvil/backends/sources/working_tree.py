@@ -204,7 +204,7 @@ class WorkingTree:
         self._around.forget_links()
         git = self._around.git
         if git is not None:
-            git.reload()
+            git.staging.reload()
         rules = {file: mark(file) for file in self._rule_files()}
         skipped: list[Skipped] = []
         files: dict[str, _Seen] = {}
@@ -397,7 +397,7 @@ class WorkingTree:
 
     def _rule_files(self) -> list[str]:
         git = self._around.git
-        return [] if git is None else [str(git.index_file), *map(str, git.rule_files(self.root_path))]
+        return [] if git is None else [str(git.staging.file), *map(str, git.rule_files(self.root_path))]
 
 
 def expanded_document(path: str, blob: str, size: int, expanded: includes.Expanded) -> Document:

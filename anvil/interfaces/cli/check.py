@@ -128,10 +128,10 @@ def _build_command(opened: Anvil, given: options.Given, staged: bool, ref: str |
         return build
     in_git = options.tracked_index(opened)
     add = installation.line(["git", "add", output.relative(opened.index_path)])
-    if in_git.repository.temporary is None:
+    if in_git.repository.staging.temporary is None:
         return f"{build} && {add}"
     # 'git commit -a' and 'git commit FILE' stage pages for that one commit only. A build afterwards would not see them.
-    if in_git.repository.temporary == "all":
+    if in_git.repository.staging.temporary == "all":
         return f"git add -u && {build} && {add}"
     pages = installation.line(["git", "add", "-u", output.relative(in_git.docs)])
     return f"{pages} && {build} && {add}. Then commit without naming files: git commit"

@@ -63,7 +63,7 @@ def test_spaces_and_letters_beyond_ascii(tmp_path: Path) -> None:
     repository = found(root / "die docs")
     assert repository.relative(root / "die docs") == "die docs"
     assert list(repository.tree(head, "die docs")) == ["ünï.md"]
-    assert list(repository.staged("die docs")) == ["ünï.md"]
+    assert list(repository.staging.folder("die docs")) == ["ünï.md"]
     times = repository.last_modified(["ünï.md"], "die docs", {}, None)
     assert times == {"ünï.md": "2023-11-14T22:13:20Z"}
 
@@ -122,8 +122,8 @@ def test_linked_worktree(root: Path, tmp_path: Path) -> None:
     repository = found(tmp_path / "tree/docs")
     assert (repository.root, repository.head()) == (tmp_path / "tree", head)
     assert repository.common_dir == root / ".git"
-    assert sorted(repository.staged("docs")) == ["a.md", "b.md"]
-    assert sorted(found(root).staged("docs")) == ["a.md"]
+    assert sorted(repository.staging.folder("docs")) == ["a.md", "b.md"]
+    assert sorted(found(root).staging.folder("docs")) == ["a.md"]
 
 
 def test_docs_inside_a_submodule(root: Path, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_docs_inside_a_submodule(root: Path, tmp_path: Path) -> None:
     assert repository.root == outer / "part"
     assert repository.relative(outer / "part/docs") == "docs"
     assert repository.last_modified(["a.md"], "docs", {}, None) == {"a.md": "2023-11-14T22:13:20Z"}
-    assert found(outer).staged(".")["part"].kind == "submodule"
+    assert found(outer).staging.folder(".")["part"].kind == "submodule"
 
 
 # --- HEAD, revisions, remote ----------------------------------------------------------------------------
@@ -236,20 +236,20 @@ def test_tree_and_index_hold_what_git_says(root: Path) -> None:
     in_tree = run(root, "ls-tree", "-r", "--format=%(objectname)%x09%(path)", head, "docs/")
     in_index = run(root, "ls-files", "--format=%(objectname)%x09%(path)", "docs/")
     assert {p: e.id for p, e in repository.tree(head, "docs").items()} == expected(in_tree)
-    assert {p: e.id for p, e in repository.staged("docs").items()} == expected(in_index)
+    assert {p: e.id for p, e in repository.staging.folder("docs").items()} == expected(in_index)
     assert repository.tree(head, "docs")["link.md"].kind == "symlink"
-    assert repository.read_blob(repository.staged("docs")["a.md"].id) == b"# staged\n"
-    assert repository.tree(head, "nowhere") == {} == repository.staged("nowhere")
+    assert repository.read_blob(repository.staging.folder("docs")["a.md"].id) == b"# staged\n"
+    assert repository.tree(head, "nowhere") == {} == repository.staging.folder("nowhere")
     assert repository.tree(head, "src.py") == {}
-    assert len(repository.staged(".")) == len(run(root, "ls-files").splitlines())
+    assert len(repository.staging.folder(".")) == len(run(root, "ls-files").splitlines())
 
 
 def test_staged_follows_the_index_file(root: Path) -> None:
     repository = found(root)
-    assert list(repository.staged("docs")) == ["a.md"]
+    assert list(repository.staging.folder("docs")) == ["a.md"]
     write(root / "docs/b.md", "b\n")
     run(root, "add", "docs/b.md")
-    assert list(repository.staged("docs")) == ["a.md", "b.md"]
+    assert list(repository.staging.folder("docs")) == ["a.md", "b.md"]
 
 
 def test_a_merge_conflict_is_told_apart(root: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_merge_conflict_is_told_apart(root: Path) -> None:
     write(root / "docs/a.md", "# main\n")
     commit(root, "main", at=1_700_000_200)
     subprocess.run(["git", "merge", "-q", "side"], cwd=root, capture_output=True, check=False)
-    assert found(root).staged("docs")["a.md"].kind == "conflict"
+    assert found(root).staging.folder("docs")["a.md"].kind == "conflict"
 
 
 def test_the_index_of_a_partial_commit_is_honoured(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_the_index_of_a_partial_commit_is_honoured(root: Path, monkeypatch: pyte
     assert "next-index" in name
     monkeypatch.chdir(root)
     monkeypatch.setenv("GIT_INDEX_FILE", ".git/seen.lock")
-    staged = found(root).staged("docs")
+    staged = found(root).staging.folder("docs")
     assert list(staged) == ["a.md"]
     assert staged["a.md"].id == blob_id(b"# committed alone\n")
 
@@ -286,9 +286,9 @@ def test_another_repositorys_index_is_not(root: Path, tmp_path: Path, monkeypatc
     write(tmp_path / "other/x.md", "x")
     run(tmp_path / "other", "add", "x.md")
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "other/.git/index"))
-    assert list(found(root).staged(".")) == ["docs/a.md", "src.py"]
+    assert list(found(root).staging.folder(".")) == ["docs/a.md", "src.py"]
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
-    assert list(found(root).staged(".")) == ["docs/a.md", "src.py"]
+    assert list(found(root).staging.folder(".")) == ["docs/a.md", "src.py"]
 
 
 @pytest.mark.parametrize(("harm", "message"), [(b"DIRC no index at all", "index"), (None, "no-split-index")])
@@ -301,7 +301,7 @@ def test_an_index_that_cannot_be_read(
         (root / ".git/index").write_bytes(harm)
     repository = found(root)
     with pytest.raises(GitError, match=message):
-        repository.staged("docs")
+        repository.staging.folder("docs")
     del repository
     assert capfd.readouterr().err == ""
 
@@ -309,7 +309,7 @@ def test_an_index_that_cannot_be_read(
 def test_every_index_version(root: Path) -> None:
     for version in ("2", "3", "4"):
         run(root, "update-index", "--index-version", version)
-        assert list(found(root).staged("docs")) == ["a.md"]
+        assert list(found(root).staging.folder("docs")) == ["a.md"]
 
 
 def test_a_missing_object_is_a_git_error_that_names_it(root: Path) -> None:
@@ -333,14 +333,14 @@ def test_ignored_as_git_says(root: Path) -> None:
         write(root / "docs" / name, name)
     run(root, "add", "-f", "docs/forced.tmp")
     repository = found(root)
-    repository.reload()
+    repository.staging.reload()
     paths = [f"docs/{p.relative_to(root / 'docs').as_posix()}" for p in (root / "docs").rglob("*") if p.is_file()]
     done = subprocess.run(["git", "check-ignore", *paths], cwd=root, capture_output=True, text=True, check=False)
     assert {path for path in paths if repository.is_ignored(path)} == set(done.stdout.split())
     assert "docs/build/x.md" in done.stdout
     assert repository.is_ignored("docs/build/")
     run(root, "add", "-f", "docs/build/x.md")
-    repository.reload()
+    repository.staging.reload()
     assert not repository.is_ignored("docs/build/")
     assert not repository.is_ignored("docs/build/x.md")
 
