@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anvil.api import Anvil, confidence_limit
 from anvil.core import index_url
+from anvil.core.closest_paths import closest_paths
 from anvil.core.config.schema import Collection, Config
 from anvil.core.pluralize import counted, first_of
 from anvil.errors import AnvilError, ArtifactMissing, ConfigError, NotFound
@@ -489,10 +489,8 @@ def _no_page(file_path: str, paths: dict[str, list[str]], problems: Sequence[str
             if file_path.startswith((f"{name}/", f"{name}:")) and below in known:
                 return f"No page found at path: {shown}. {name} is a collection: give {below} with collection {name}."
     addresses = [f"{label}:{path}" for label, known in paths.items() for path in known]
-    name = file_path.rpartition("/")[2]
-    same_name = [address for address in addresses if address.endswith((f"/{name}", f":{name}"))]
-    near = (same_name + difflib.get_close_matches(shown, addresses, n=3, cutoff=0.5))[:3]
-    closest = f" Closest: {', '.join(dict.fromkeys(near))}." if near else ""
+    near = closest_paths(file_path, addresses)
+    closest = f" Closest: {', '.join(near)}." if near else ""
     more = "".join(f" {problem}" for problem in problems)
     where = f"{shown} in {first_of(list(paths), MAX_NAMED)}"
     return f"No page found at path: {where}. Use list_pages to discover available pages.{closest}{more}"

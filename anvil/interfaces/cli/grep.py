@@ -19,6 +19,7 @@ ALL = 1_000_000_000
 
 @click.command("grep", epilog="Example: anvil grep -C 2 ANVIL_TOKEN guides")
 @options.project
+@options.in_site
 @click.option("--regex", "-E", is_flag=True, help="PATTERN is a regular expression (RE2: no look-around).")
 @click.option("--case-sensitive", "-s", is_flag=True, help="Distinguish upper and lower case.")
 @click.option("--context", "-C", type=click.IntRange(0), default=0, metavar="N", help="N lines around each match, too.")

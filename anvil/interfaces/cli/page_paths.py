@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from anvil.core import globs
+from anvil.core.closest_paths import closest_paths
 from anvil.core.pluralize import counted
 from anvil.errors import NotFound
 from anvil.models.documents import address, labelled
@@ -48,7 +49,19 @@ def place_in(opened: Anvil | Collections, typed: str) -> tuple[Anvil, str, str, 
         count = counted(len(places), "collection", "have")
         raise NotFound(f"{count} such a page. Name one of them: {', '.join(addresses)}.")
     known = [address(p.file_path, p.collection, p.version) for p in opened.list_pages().pages]
-    raise NotFound(f"There is no page {typed}. 'anvil list' names the pages.{_closest(typed, known)}")
+    hint = _collection_hint(opened, typed) or f"'anvil list' names the pages.{_closest(typed, known)}"
+    raise NotFound(f"There is no page {typed}. {hint}")
+
+
+def _collection_hint(opened: Collections, typed: str) -> str:
+    """What to write for a path whose first folder is the name of a collection that has the rest; "" without one."""
+    name, _, rest = typed.partition("/")
+    for member in opened.selected():
+        with contextlib.suppress(NotFound):
+            if member.collection.name == name:
+                path, heading, _ = place(member.documents, rest)
+                return f"{name} is a collection: write {name}:{path}{'#' if heading else ''}{heading}."
+    return ""
 
 
 def place(opened: Anvil, typed: str) -> tuple[str, str, int]:
@@ -190,9 +203,5 @@ def _ends_with(path: str, typed: str) -> bool:
 
 
 def _closest(typed: str, known: list[str]) -> str:
-    import difflib
-
-    name = PurePosixPath(typed).name
-    alike = [path for path in known if PurePosixPath(path).name == name or _ends_with(path, typed)]
-    near = [*alike, *difflib.get_close_matches(typed, known, n=3, cutoff=0.5)]
-    return f" Closest: {', '.join(list(dict.fromkeys(near))[:3])}." if near else ""
+    near = closest_paths(typed, known, [path for path in known if _ends_with(path, typed)])
+    return f" Closest: {', '.join(near)}." if near else ""

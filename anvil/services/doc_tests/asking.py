@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from anvil.backends.store import row_ids
 from anvil.backends.store.reader_protocol import IndexReader
+from anvil.core.closest_paths import closest_paths
 from anvil.core.doc_tests import judging
 from anvil.core.doc_tests.suite import shown
 from anvil.core.pluralize import full_heading
@@ -87,11 +87,8 @@ class Targets:
 
 def _closest_pages(page: str, reader: IndexReader) -> str:
     paths = list(reader.identities())
-    name = PurePosixPath(page).name
-    same_name = sorted((path for path in paths if PurePosixPath(path).name == name), key=len)
-    close = [*same_name, *difflib.get_close_matches(page[:200], paths, n=2, cutoff=0.5)]
     without_folder = [path for path in paths if page.endswith(f"/{path}")]  # written from the repository's root
-    names = list(dict.fromkeys([*without_folder, *close]))[:2]
+    names = closest_paths(page, sorted(paths, key=len), without_folder, limit=2)
     return f"Closest: {', '.join(names)}." if names else "'anvil list' names the pages."
 
 

@@ -7,10 +7,11 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PureWindowsPath
 
 from anvil.backends.store.reader_protocol import IndexReader
 from anvil.backends.store.rows import StoredDocument, edition, section_url
+from anvil.core.closest_paths import closest_paths
 from anvil.core.file_selection import is_unicode
 from anvil.core.pluralize import full_heading
 from anvil.core.search import snippets
@@ -79,13 +80,10 @@ def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -
     path = file_path if document else normalize_path(file_path, docs_root)
     document = document or _stored(reader, path)
     if document is None:
-        paths = list(reader.identities())
-        name = PurePosixPath(path).name
-        same_name = [p for p in paths if PurePosixPath(p).name == name]
-        near = (same_name + difflib.get_close_matches(path, paths, n=3, cutoff=0.5))[:3]
+        near = closest_paths(path, reader.identities())
         raise NotFound(
             f"No page found at path: {_shown(file_path)}. Use list_pages to discover available pages."
-            + (f" Closest: {', '.join(dict.fromkeys(near))}." if near else "")
+            + (f" Closest: {', '.join(near)}." if near else "")
         )
     return document
 

@@ -40,6 +40,8 @@ def test_a_built_site_has_its_index(tmp_path: Path) -> None:
     assert [each["file_path"] for each in listed] == ["api/index.html", "guide/install.md", "index.md"]
     text = program("show", "--site", site, "--docs", docs, "guide/install.md").stdout
     assert "navigation words" not in text and "Built on" not in text
+    heading = program("grep", "--site", site, "--docs", docs, "on windows").stdout.splitlines()[0]
+    assert heading.startswith(f"{docs / 'guide/install.md'}:") or "guide/install.md:" in heading
 
 
 def test_an_edited_source_answers_from_its_file(tmp_path: Path) -> None:
