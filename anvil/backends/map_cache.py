@@ -4,15 +4,29 @@ each page: an unchanged folder costs a look at its files, an edited page a readi
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from anvil.backends import safe_write, user_dirs
+from anvil.models.agents import DocumentationMap
 
 MAX_FILES = 100
 """Files that are kept; the oldest are removed first."""
 MAX_BYTES = 16_000_000
 """A larger file is neither a map nor the data of pages."""
+
+
+def cached_map(state: str, make: Callable[[], DocumentationMap]) -> DocumentationMap:
+    """The map that was kept for a state, else a new one, which is kept."""
+    cached = load(state)
+    if cached is not None:
+        with contextlib.suppress(ValueError, TypeError):
+            return DocumentationMap(**json.loads(cached))
+    made = make()
+    save(state, json.dumps(made._asdict()))
+    return made
 
 
 def load(state: str) -> str | None:

@@ -19,8 +19,7 @@ from anvil.backends.git.libgit2 import configure, failures, merge, merge_texts, 
 from anvil.backends.git.staging import StagingArea
 from anvil.core.config.schema import INDEX_FOLDER
 from anvil.core.git.history import Commits, last_touched
-from anvil.core.git.objects import Entry, Trees
-from anvil.core.git.objects import blob_id as blob_id
+from anvil.core.git.objects import Entry, Trees, blob_id
 from anvil.core.timestamps import timestamp
 from anvil.errors import GitError, SourceError
 from anvil.models.status import GitStatus

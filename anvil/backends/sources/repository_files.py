@@ -12,11 +12,11 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from anvil.backends.git.repository import Repository, blob_id
+from anvil.backends.git.repository import Repository
 from anvil.backends.sources.stat_cache import Signature, StatCache, is_stable, signature
 from anvil.core.config.schema import SourceOptions
 from anvil.core.file_selection import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT, is_private, refusal, too_large
-from anvil.core.git.objects import landing
+from anvil.core.git.objects import blob_id, landing
 from anvil.core.markdown import includes
 from anvil.errors import GitError
 

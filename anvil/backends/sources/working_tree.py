@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import RLock
 from typing import NamedTuple
 
-from anvil.backends.git.repository import Repository, blob_id
+from anvil.backends.git.repository import Repository
 from anvil.backends.sources.repository_files import RepositoryFiles, long_path
 from anvil.backends.sources.stat_cache import Signature, StatCache, is_stable, mark, signature, written_back
 from anvil.core import staleness
@@ -33,6 +33,7 @@ from anvil.core.file_selection import (
     printable,
     refusal,
 )
+from anvil.core.git.objects import blob_id
 from anvil.core.markdown import includes
 from anvil.core.timestamps import timestamp
 from anvil.errors import GitError, SourceError

@@ -68,16 +68,13 @@ class AgentFiles:
         scan = source.scan()
         skipped = tuple(f"{item.path}: {item.reason}" for item in scan.skipped)
         entries = {path: identity for path, identity in scan.entries.items() if not self._is_own(path)}
-        state = self._state(entries.items())
-        cached = map_cache.load(state)
-        if cached is not None:
-            with suppress(ValueError, TypeError):
-                return DocumentationMap(**json.loads(cached))._replace(skipped=skipped)
-        from anvil.core.agents import documentation_map
 
-        new_map = documentation_map.documentation_map(self._pages(source, entries), self.docs, self._options)
-        map_cache.save(state, json.dumps(new_map._asdict()))
-        return new_map._replace(skipped=skipped)
+        def make() -> DocumentationMap:
+            from anvil.core.agents import documentation_map
+
+            return documentation_map.documentation_map(self._pages(source, entries), self.docs, self._options)
+
+        return map_cache.cached_map(self._state(entries.items()), make)._replace(skipped=skipped)
 
     def _pages(self, source: DocumentSource, entries: Mapping[str, str]) -> list[MapPage]:
         """What the map needs of each page; from the cache if the page did not change."""

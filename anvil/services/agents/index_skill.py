@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from anvil._version import __version__
@@ -87,13 +86,7 @@ def _cached(
     for document in reader.documents():
         parts = [document.file_path, identities.get(document.file_path), document.title, document.metadata]
         state.update(json.dumps([*parts, document.size, document.last_modified], default=repr).encode())
-    key = state.hexdigest()
-    if (cached := map_cache.load(key)) is not None:
-        with suppress(ValueError, TypeError):
-            return DocumentationMap(**json.loads(cached))
-    made = make(page for page, _ in _pages(reader))
-    map_cache.save(key, json.dumps(made._asdict()))
-    return made
+    return map_cache.cached_map(state.hexdigest(), lambda: make(page for page, _ in _pages(reader)))
 
 
 def _pages(reader: IndexReader) -> Iterator[tuple[MapPage, str | None]]:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.backends.git.repository import blob_id
 from anvil.backends.git.tracked_file import TrackedIndex
 from anvil.backends.sources import open_tree
 from anvil.backends.store import verify
+from anvil.core.git.objects import blob_id
 from tests.conftest import PAGES, write
 from tests.support import repositories
 from tests.support.commits import HOOKS, call, configuration, install_hooks, pre_commit, program_folder

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from anvil.backends.git.repository import Repository, blob_id
+from anvil.backends.git.repository import Repository
+from anvil.core.git.objects import blob_id
 from tests.support.repositories import commit, isolated, root, run, write
 
 __all__ = ["isolated", "root"]  # fixtures: pytest finds them by name

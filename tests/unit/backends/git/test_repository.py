@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from anvil.backends.git import repository as git
-from anvil.backends.git.repository import Repository, blob_id
+from anvil.backends.git.repository import Repository
 from anvil.core.git.history import Commit, Commits
+from anvil.core.git.objects import blob_id
 from anvil.errors import GitError, SourceError
 from tests.support.repositories import commit, isolated, root, run, write
 

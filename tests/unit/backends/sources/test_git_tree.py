@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from anvil.backends.git.repository import Repository, blob_id
+from anvil.backends.git.repository import Repository
 from anvil.backends.sources import open_tree, working_tree
 from anvil.backends.sources.document_source import DocumentSource
 from anvil.core.config.schema import SourceOptions
+from anvil.core.git.objects import blob_id
 from anvil.errors import GitError, SourceError
 from anvil.models.documents import Document, Skipped
 from tests.support.repositories import commit, isolated, root, run, write

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.backends.git.repository import blob_id
 from anvil.backends.sources import open_tree
 from anvil.backends.sources.document_source import DocumentSource
+from anvil.core.git.objects import blob_id
 from anvil.models.documents import Document, Skipped
 from tests.support.programs import program
 from tests.support.repositories import commit, isolated, root, run, write
