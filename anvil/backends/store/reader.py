@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import takewhile
+from itertools import groupby, starmap, takewhile
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -27,6 +28,7 @@ from anvil.backends.store.rows import (
 )
 from anvil.core import staleness
 from anvil.core.markdown import visible_text
+from anvil.core.search.page_links import Page, PageText
 from anvil.core.search.query import path_words
 from anvil.models.documents import ChunkMetadata, PageChunk, Section
 
@@ -278,6 +280,19 @@ class Reader:
     def frequency(self, expression: str) -> int:
         """Number of chunks that match an FTS5 expression."""
         return int(self._one("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", expression))
+
+    def addresses(self) -> list[Page]:
+        """The pages, by path, as links name them."""
+        return list(
+            starmap(Page, self.connection.execute("SELECT id, file_path, url FROM documents ORDER BY file_path"))
+        )
+
+    def page_texts(self) -> Iterator[PageText]:
+        """The texts of all pages, in the order of their ids, with what readers do not see apart."""
+        rows = self.connection.execute("SELECT document_id, content, hidden FROM chunks ORDER BY id")
+        for document, chunks in groupby(rows, key=itemgetter(0)):
+            _, contents, hidden = zip(*chunks, strict=True)
+            yield PageText(document, "\n".join(contents), "\n".join(hidden))
 
     def vocabulary(self) -> Iterator[tuple[str, int]]:
         """(token, number of chunks with it) of the keyword index, ascending."""

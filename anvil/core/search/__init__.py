@@ -1,1 +1,1 @@
-"""Query parsing, scoring, vector scan, snippets and metadata filters."""
+"""Query parsing, scoring, links between pages, vector scan, snippets and metadata filters."""

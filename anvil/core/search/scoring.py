@@ -25,6 +25,10 @@ GOOD_MATCH = 0.4
 """Share of the score of a perfect match from which on words have their whole weight."""
 HEADING_WEIGHT = 0.3
 """Weight of the share of the query that is in the breadcrumb or the title."""
+LINK_WEIGHT = 0.4
+"""Weight of the share of the query that is in the texts of the links to the page."""
+POPULAR_WEIGHT = 0.2
+"""Weight of the popularity of the page: how many others link to it."""
 PAGE_WEIGHT = 1.0
 """Weight of the mean vector of the page; the best window of the chunk has 1."""
 SIBLING_BOOST, MAX_BOOSTED = 0.4, 4
@@ -43,12 +47,14 @@ class Fields:
 @dataclass(frozen=True, slots=True)
 class ScoreParts:
     """The summands of a hit's score. ``words`` and ``heading`` are those of the keyword search, ``vectors`` that of the
-    semantic one, ``page`` that of the best section of the page. A semantic search has one summand, a cosine.
+    semantic one, ``links`` that of the links to the page, ``page`` that of the best section of the page. A semantic
+    search has one summand, a cosine.
     """
 
     words: float
     heading: float
     vectors: float
+    links: float
     page: float
 
 
@@ -87,10 +93,12 @@ def fuse(
     lexical: NDArray[np.float64],
     coverage: NDArray[np.float64],
     dense: NDArray[np.float64] | None,
+    links: NDArray[np.float64] | None,
     pages: Sequence[int],
     perfect: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A score in 0..1 for each candidate (n,), and its summands (n, 3): words, heading and vectors (None: without).
+    """A score in 0..1 for each candidate (n,), and its summands (n, 4): words, heading, vectors and links (None:
+    without). ``links`` (n, 2) are the share of the query in the links to its page, and the page's popularity.
 
     ``lexical`` is divided by that of the best candidate. Where that one has less than ``GOOD_MATCH`` of ``perfect``,
     the score of a perfect match, words tell little about which page answers, so vectors decide more between the pages
@@ -98,12 +106,15 @@ def fuse(
     """
     best = lexical.max(initial=0.0)
     words, heading = lexical / best if best > 0 else lexical, HEADING_WEIGHT * coverage
-    vectors, full = np.zeros_like(words), 1 + HEADING_WEIGHT
+    vectors, linked, full = np.zeros_like(words), np.zeros_like(words), 1 + HEADING_WEIGHT
+    if links is not None:
+        linked, full = links @ (LINK_WEIGHT, POPULAR_WEIGHT), full + LINK_WEIGHT + POPULAR_WEIGHT
     if dense is not None:
         vectors, full = DENSE_WEIGHT * dense, full + DENSE_WEIGHT
         good = GOOD_MATCH * perfect
         words = _less(words, pages, 1 - min(best, good) / good if good > 0 else 0.0)
-    return (words + heading + vectors) / full, np.stack((words, heading, vectors), axis=1) / full
+    summands = np.stack((words, heading, vectors, linked), axis=1) / full
+    return (words + heading + vectors + linked) / full, summands
 
 
 def _less(words: NDArray[np.float64], pages: Sequence[int], missing: float) -> NDArray[np.float64]:

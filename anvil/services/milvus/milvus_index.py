@@ -68,6 +68,10 @@ class MilvusIndex:
         self._masked: Counter[str] = Counter()
         self._without_masked()
 
+    @property
+    def links(self) -> None:
+        """Not known: the texts of all pages are on the server."""
+
     def warm(self) -> None:
         """Nothing to do: vectors stay on the server."""
 

@@ -6,6 +6,7 @@ Tables in memory are built at their first use and stay.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from anvil.backends.store.tokenizer import Stemmer
 from anvil.core import globs
 from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
+from anvil.core.search.page_links import PageLinks
 from anvil.core.search.vector_index import VectorIndex
 from anvil.services.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache, best_places, nearness
 
@@ -38,6 +40,11 @@ class KeywordTables:
         self._reader = reader
         self._frequencies: dict[str, int] = {}
         self.text_cache = TextCache(reader.searched_text)
+
+    @property
+    def links(self) -> PageLinks | None:
+        """Not known here."""
+        return None
 
     def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
         return {token: self._frequency(word) for token, word in words.items()}
@@ -91,9 +98,18 @@ class FileIndex(KeywordTables):
     def has_vectors(self) -> bool:
         return bool(len(self.vectors.rows))
 
+    @cached_property
+    def _links(self) -> PageLinks:
+        return PageLinks(self.reader.addresses(), self.reader.page_texts())
+
+    @property
+    def links(self) -> PageLinks | None:
+        return self._links or None
+
     def warm(self) -> None:
         """Read what the first query would wait for."""
         len(self.vectors.rows)
+        bool(self.links)
 
     def forget_vectors(self) -> None:
         """Read the vectors again at their next use: the same chunks have other ones."""

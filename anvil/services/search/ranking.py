@@ -17,6 +17,7 @@ from anvil.backends.store.tokenizer import Stemmer
 from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
 from anvil.core.search.confidence import Evidence
+from anvil.core.search.page_links import PageLinks
 from anvil.core.search.vector_index import VectorIndex, with_page
 from anvil.errors import ArtifactRejected
 
@@ -61,8 +62,8 @@ class Nearness(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """A result: its score, the row of its chunk, what words, heading and vectors add to the score, and the evidence
-    that it answers."""
+    """A result: its score, the row of its chunk, what words, heading, vectors and links add to the score, and the
+    evidence that it answers."""
 
     score: float
     row: int
@@ -85,6 +86,10 @@ class CandidateIndex(Protocol):
     stem: Stemmer
     average_length: float
     """Words per chunk."""
+
+    @property
+    def links(self) -> PageLinks | None:
+        """The links between its pages; None where they are not known, or there are none."""
 
     def count(self, selection: Any = None) -> int:
         """How many chunks a selection has."""
@@ -163,7 +168,8 @@ def rank(
     perfect = _perfect_score(index, query_weights, phrases)
     evidence = _evidence(query_weights, perfect, lexical, cosines)
     pages = [row >> row_ids.CHUNK_BITS for row in rows]
-    fused, summands = scoring.fuse(lexical, coverage, dense, pages, perfect)
+    links = _links(index, pages, query_weights.tokens)
+    fused, summands = scoring.fuse(lexical, coverage, dense, links, pages, perfect)
     scores = fused.tolist()
     if dense is not None:
         scores = scoring.boost_siblings(scores, pages)
@@ -183,7 +189,7 @@ def by_cosine(index: CandidateIndex, text: str, chunks: Iterable[Near], count: i
     perfect = _perfect_score(index, query_weights, phrases)
     evidence = _evidence(query_weights, perfect, lexical, [(near.cosine, near.page) for near in nearest])
     return [
-        Ranked(near.cosine, near.row, [0.0, 0.0, near.cosine], proof)
+        Ranked(near.cosine, near.row, [0.0, 0.0, near.cosine, 0.0], proof)
         for near, proof in zip(nearest, evidence, strict=True)
     ]
 
@@ -262,6 +268,16 @@ def _keyword_scores(
         scores.append(scoring.bm25f(fields, tokens, index.average_length, phrase_weight))
     pairs = np.array(scores, np.float64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
+
+
+def _links(index: CandidateIndex, pages: Sequence[int], tokens: Mapping[str, float]) -> NDArray[np.float64] | None:
+    """How much of a query the links to each page cover, and its popularity (n, 2)."""
+    links = index.links
+    if links is None:
+        return None
+    heading_counts = index.stem.heading_counts
+    known = {page: (links.coverage(page, tokens, heading_counts), links.popularity(page)) for page in set(pages)}
+    return np.array([known[page] for page in pages], np.float64)
 
 
 class TextCache:

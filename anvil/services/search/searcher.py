@@ -310,6 +310,6 @@ class Searcher:
 
 def parts_of(result: Ranked) -> ScoreParts:
     """The parts of a result's score."""
-    words, heading, vectors = (round(part, SCORE_DIGITS) for part in result.summands)
+    words, heading, vectors, links = (round(part, SCORE_DIGITS) for part in result.summands)
     page = round(result.score - sum(result.summands), SCORE_DIGITS) + 0.0  # no -0.0
-    return ScoreParts(words, heading, vectors, page)
+    return ScoreParts(words, heading, vectors, links, page)

@@ -7,7 +7,7 @@ Each index ranks its own results. All are asked how promising they are; only som
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from anvil.core.search import confidence, merging
@@ -172,4 +172,4 @@ def _hits(
 def _parts(result: _Result) -> ScoreParts:
     """The parts of the score in its own collection, as shares of the score on the common scale."""
     own, share = parts_of(result.ranked), result.score / (result.ranked.score or 1.0)
-    return ScoreParts(*(round(part * share, SCORE_DIGITS) for part in (own.words, own.heading, own.vectors, own.page)))
+    return ScoreParts(*(round(part * share, SCORE_DIGITS) for part in astuple(own)))

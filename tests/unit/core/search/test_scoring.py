@@ -57,35 +57,45 @@ shares = st.floats(0, 1, allow_nan=False)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(numbers, shares, shares), max_size=20), st.booleans(), numbers)
+@given(st.lists(st.tuples(numbers, shares, shares, shares, shares), max_size=20), st.booleans(), st.booleans(), numbers)
 def test_fused_scores_lie_between_nought_and_one(
-    rows: list[tuple[float, float, float]], with_vectors: bool, perfect: float
+    rows: list[tuple[float, float, float, float, float]], with_vectors: bool, with_links: bool, perfect: float
 ) -> None:
-    table = np.array(rows, np.float64).reshape(-1, 3)
+    table = np.array(rows, np.float64).reshape(-1, 5)
     pages = [number // 3 for number in range(len(rows))]
-    scores, parts = scoring.fuse(table[:, 0], table[:, 1], table[:, 2] if with_vectors else None, pages, perfect)
+    links = table[:, 3:] if with_links else None
+    scores, parts = scoring.fuse(table[:, 0], table[:, 1], table[:, 2] if with_vectors else None, links, pages, perfect)
     assert parts.sum(axis=1) == pytest.approx(scores) and (with_vectors or not parts[:, 2].any())
+    assert with_links or not parts[:, 3].any()
     assert len(scores) == len(rows) and ((scores >= 0) & (scores <= 1 + 1e-12)).all()
 
 
 def test_who_is_better_in_all_is_better() -> None:
-    scores, _ = scoring.fuse(np.array([2.0, 1.0]), np.array([1.0, 0.5]), np.array([0.9, 0.1]), [1, 2], 2.0)
+    scores, _ = scoring.fuse(np.array([2.0, 1.0]), np.array([1.0, 0.5]), np.array([0.9, 0.1]), None, [1, 2], 2.0)
     assert scores[0] > scores[1]
-    perfect, _ = scoring.fuse(np.array([2.0]), np.array([1.0]), np.array([1.0]), [1], 2.0)
+    perfect, _ = scoring.fuse(np.array([2.0]), np.array([1.0]), np.array([1.0]), None, [1], 2.0)
     assert perfect[0] == pytest.approx(1.0)
+
+
+def test_of_two_equal_pages_the_one_that_links_name_or_that_more_pages_link_to_is_better() -> None:
+    lexical, coverage, dense = np.array([1.0, 1.0]), np.zeros(2), np.array([0.5, 0.5])
+    named, parts = scoring.fuse(lexical, coverage, dense, np.array([[0.0, 0.5], [0.5, 0.5]]), [1, 2], 2.0)
+    assert named[1] > named[0] and parts[1, 3] > parts[0, 3] > 0
+    popular, _ = scoring.fuse(lexical, coverage, dense, np.array([[0.5, 0.0], [0.5, 0.5]]), [1, 2], 2.0)
+    assert popular[1] > popular[0]
 
 
 def test_vectors_decide_between_pages_where_no_candidate_has_many_of_the_words() -> None:
     lexical, coverage, dense = np.array([2.0, 1.0]), np.zeros(2), np.array([0.2, 0.8])
-    matching, _ = scoring.fuse(lexical, coverage, dense, [1, 2], 2.0)
+    matching, _ = scoring.fuse(lexical, coverage, dense, None, [1, 2], 2.0)
     assert matching[0] > matching[1]
-    vague, _ = scoring.fuse(lexical, coverage, dense, [1, 2], 20.0)
+    vague, _ = scoring.fuse(lexical, coverage, dense, None, [1, 2], 20.0)
     assert vague[1] > vague[0]
 
 
 def test_words_decide_between_the_sections_of_a_page_also_then() -> None:
     lexical, coverage, dense = np.array([2.0, 1.6]), np.zeros(2), np.array([0.5, 0.6])
-    vague, parts = scoring.fuse(lexical, coverage, dense, [1, 1], 10.0)
+    vague, parts = scoring.fuse(lexical, coverage, dense, None, [1, 1], 10.0)
     assert vague[0] > vague[1]
     assert parts[0, 0] - parts[1, 0] == pytest.approx((1.0 - 0.8) / (1 + scoring.HEADING_WEIGHT + scoring.DENSE_WEIGHT))
 

@@ -90,9 +90,27 @@ def test_the_parts_of_a_score_are_its_sum(lighthouse: Searcher, mode: Mode) -> N
         assert sum(astuple(parts)) == pytest.approx(hit.score, abs=3e-6)
         assert mode == "semantic" or min(astuple(parts)) >= 0
         assert mode == "hybrid" or (parts.vectors == 0) == (mode == "keyword")
-        assert mode != "semantic" or (parts.words, parts.heading, parts.page) == (0, 0, 0)
+        assert mode != "semantic" or (parts.words, parts.heading, parts.links, parts.page) == (0, 0, 0, 0)
     if mode == "hybrid":
         assert any(parts.page for parts in found.parts) and any(parts.heading for parts in found.parts)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+def test_of_two_equal_pages_the_one_that_others_call_what_the_question_says_comes_first(
+    opened: Opener, local: EmbeddingProvider, mode: Mode
+) -> None:
+    same = "The environment of a branch is made anew for each change, and removed with it."
+    pages = {
+        "a.md": f"# Branches\n\n{same}\n",
+        "b.md": f"# Branches\n\n{same}\n",
+        "start.md": "# Start\n\nFirst read about [preview environments][p].\n\n[p]: b.md\n",
+        "more.md": "# More\n\nTo see a change before it is merged, use [preview environments](./b.md#branches).\n",
+    }
+    found = ask(opened(pages, local), "environment to preview a branch", top_k=20, mode=mode)
+    places = paths(found)
+    assert places.index("b.md") < places.index("a.md")
+    named, other = found.parts[places.index("b.md")], found.parts[places.index("a.md")]
+    assert named.links > other.links == 0 and named.words == other.words
 
 
 # --- what is found -------------------------------------------------------------------------------------

@@ -1,0 +1,143 @@
+"""What the pages of a documentation say of each other: the links between them.
+
+A link names the page that it leads to in the words of another one, often in those that a reader would use. And a page
+that many others lead to is more often what is looked for than one that none mentions.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+from urllib.parse import unquote
+
+MANY_PAGES = 20
+"""A page that so many others link to is as popular as can be."""
+MAX_LINKS = 2000
+"""Links of a page that are read."""
+MAX_TEXTS = 200
+"""Different link texts of a page that are kept."""
+MAX_ENDS = 6
+"""Folders and name at the end of a path, by which links without a known start find a page."""
+
+_INLINE = re.compile(
+    r"\[(?<!!\[)([^\[\]]{1,100})\]\([ \t]*"
+    r"(?:\{\{[<%][ \t]*(?:rel)?ref[ \t]+\"([^\"{}\r\n]{1,300})\"|<?([^\s()<>]{1,300}))"
+)
+"""``[text](target)``, also with Hugo's ``{{< ref "target" >}}``. All repetitions are bounded, so time is linear.
+The check for an image is behind the bracket: a pattern that begins with a plain character is faster."""
+_DEFINITION = re.compile(r"\[([^\[\]\r\n]{1,100})\]:[ \t]{0,9}<?([^\s<>\[\]]{1,300})")
+"""In hidden text, which has no line ends: a target ends where the next definition begins."""
+_BY_LABEL = re.compile(r"\[(?<!!\[)([^\[\]]{1,100})\](?:\[([^\[\]]{0,100})\])?(?![(\[:])")
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.I)
+_ENDING = re.compile(r"\.(?:md|mdx|markdown|html?|ipynb|rst|txt)$", re.I)
+_ORDER = re.compile(r"(^|/)\d{1,3}[-._](?=[^\W\d])")
+_INDEX = re.compile(r"(^|/)(?:index|_index|readme)$")
+
+
+class Page(NamedTuple):
+    """A page that links can lead to."""
+
+    id: int
+    path: str
+    url: str | None
+
+
+class PageText(NamedTuple):
+    """The Markdown of a page that readers see, and the rest, in which targets are defined."""
+
+    id: int
+    text: str
+    hidden: str
+
+
+class PageLinks:
+    """The links between the pages of an index, by the page that they lead to."""
+
+    def __init__(self, pages: Collection[Page], texts: Iterable[PageText]) -> None:
+        self._by_end = _by_end((page.id, _key(page.path)) for page in pages)
+        self._by_url = {_key(page.url): page.id for page in pages if page.url}
+        self._linking: dict[int, set[int]] = defaultdict(set)
+        self._texts: dict[int, dict[str, None]] = defaultdict(dict)
+        self._words: dict[int, frozenset[str]] = {}
+        paths = {page.id: page.path for page in pages}
+        for page, content, hidden in texts:
+            for text, target in dict.fromkeys(islice(_links(content, hidden), MAX_LINKS)):
+                to = self._page(paths.get(page, ""), target)
+                if to is not None and to != page:
+                    self._linking[to].add(page)
+                    if len(self._texts[to]) < MAX_TEXTS:
+                        self._texts[to][text] = None
+
+    def __bool__(self) -> bool:
+        return bool(self._linking)
+
+    def popularity(self, page: int) -> float:
+        """How many other pages link to a page, on a logarithmic scale, 0..1."""
+        return min(math.log1p(len(self._linking.get(page, ()))) / math.log1p(MANY_PAGES), 1.0)
+
+    def coverage(self, page: int, weights: Mapping[str, float], tokens: Callable[[str], Collection[str]]) -> float:
+        """The share of ``weights``, token -> weight, in the texts of the links to a page. ``tokens``: of a text."""
+        if page not in self._words:
+            self._words[page] = frozenset(token for text in self._texts.get(page, ()) for token in tokens(text))
+        held = self._words[page]
+        return sum(weight for token, weight in weights.items() if token in held) / (sum(weights.values()) or 1.0)
+
+    def _page(self, path: str, target: str) -> int | None:
+        """The page that a link in the page at ``path`` leads to."""
+        target = unquote(target.split("#")[0].split("?")[0])
+        if not target:
+            return None
+        if _ELSEWHERE.match(target):
+            return self._by_url.get(_key(target))
+        if target.startswith("/"):
+            parts = _key(target).split("/")
+            found = (self._by_end.get("/".join(parts[first:])) for first in range(len(parts)))
+            return next((page for page in found if page is not None), None)
+        folder = posixpath.dirname(path)
+        own = _ENDING.sub("", path)  # sites serve a page as a folder, and links are relative to that
+        for start in (folder, own):
+            page = self._by_end.get("/" + _key(posixpath.join(start, target)))
+            if page is not None:
+                return page
+        return self._by_end.get(_key(target).lstrip("./"))
+
+
+def _links(text: str, hidden: str) -> Iterator[tuple[str, str]]:
+    """(text, target) of the links in a page."""
+    for link in _INLINE.finditer(text) if "](" in text else ():
+        yield link[1], link[2] or link[3]
+    if "]:" in hidden:
+        targets = {_label(definition[1]): definition[2] for definition in _DEFINITION.finditer(hidden)}
+        for link in _BY_LABEL.finditer(text):
+            if target := targets.get(_label(link[2] or link[1])):
+                yield link[1], target
+
+
+def _label(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _key(path: str) -> str:
+    """A path as links spell it: without ending, order numbers, index, slashes at its ends, and steps up."""
+    path = posixpath.normpath(path.strip("/")).casefold()
+    while path.startswith("../"):
+        path = path[3:]
+    return _INDEX.sub("", _ORDER.sub(r"\1", _ENDING.sub("", path)))
+
+
+def _by_end(pages: Iterable[tuple[int, str]]) -> dict[str, int]:
+    """``/path`` -> page for each whole path, and the end of a path -> page, where only one page ends so."""
+    whole: dict[str, int] = {}
+    ends: dict[str, int | None] = {}
+    for page, key in pages:
+        whole.setdefault(f"/{key}", page)
+        parts = key.split("/")
+        for length in range(1, min(len(parts), MAX_ENDS) + 1):
+            end = "/".join(parts[-length:])
+            ends[end] = page if end not in ends else None
+    return {**{end: page for end, page in ends.items() if end and page is not None}, **whole}
