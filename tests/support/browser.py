@@ -23,6 +23,7 @@ FLAGS = (
     "--disable-sync",
     "--disable-background-networking",
     "--disable-component-update",
+    "--disable-features=PreloadTopChromeWebUI",
     "--disable-dev-shm-usage",
     "--force-prefers-reduced-motion",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",

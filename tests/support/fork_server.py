@@ -77,6 +77,19 @@ PRELOADED = {
         "pymdownx",
         "pygments.lexers",
     ),
+    "sphinx": (
+        *("sphinx.cmd.build", "sphinx.application", "sphinx.builders.dirhtml", "sphinx.builders.html"),
+        *(f"sphinx.domains.{name}" for name in ("c", "cpp", "javascript", "python", "rst")),
+        *(f"sphinx.ext.{name}" for name in ("autodoc", "mathjax", "napoleon")),
+        *(
+            "docutils.core",
+            "docutils.languages.en",
+            "docutils.parsers.rst.languages.en",
+            "docutils.writers.html5_polyglot",
+        ),
+        *("furo", "jinja2.sandbox", "myst_parser.sphinx_ext.main", "pydata_sphinx_theme", "pygments.lexers"),
+        *("sphinx_copybutton", "sphinx_design", "sphinx_rtd_theme"),
+    ),
     "pre_commit": ("pre_commit.main", "pre_commit.commands.hook_impl", "pre_commit.commands.run"),
     "anvil.backends.convert.worker": (
         *("anvil.backends.convert.worker", "bs4", "mammoth", "numpy", "openpyxl", "pandas", "pdfminer.high_level"),

@@ -85,7 +85,7 @@ class Visitor:
         from selenium.common.exceptions import StaleElementReferenceException
         from selenium.webdriver.support.wait import WebDriverWait
 
-        waiting = WebDriverWait(self.driver, seconds, 0.03, [StaleElementReferenceException])
+        waiting = WebDriverWait(self.driver, seconds, 0.1, [StaleElementReferenceException])
         return waiting.until(lambda _: look())
 
     def all(self, selector: str) -> list[Any]:

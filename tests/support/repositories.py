@@ -15,13 +15,12 @@ def isolation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
     import pygit2
     from pygit2.enums import ConfigLevel
 
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
+    for name in [name for name in os.environ if name.startswith("GIT_") and name != "GIT_CONFIG_SYSTEM"]:
         monkeypatch.delenv(name)
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     for who in ("AUTHOR", "COMMITTER"):
@@ -71,4 +70,14 @@ def root(tmp_path: Path) -> Path:
 def commit(root: Path, message: str, *, at: int) -> str:
     run(root, "add", "-A")
     run(root, "commit", "-q", "--allow-empty", "-m", message, at=at)
-    return run(root, "rev-parse", "HEAD")
+    return head(root)
+
+
+def head(root: Path) -> str:
+    """The id of the commit that is checked out."""
+    folder = root / ".git"
+    try:
+        _, _, branch = (folder / "HEAD").read_text().strip().partition("ref: ")
+        return (folder / branch if branch else folder / "HEAD").read_text().strip()
+    except OSError:  # in a linked working tree, or of a branch that is packed
+        return run(root, "rev-parse", "HEAD")

@@ -133,6 +133,8 @@ def _without_raw(data: bytes) -> bytes:
 
 def _without_empty(data: bytes) -> bytes:
     """HTML without the elements of drawings that have no content, such as ``<path/>``."""
+    if b"<svg" not in data:
+        return data
     inside = 0
 
     def kept(tag: re.Match[bytes]) -> bytes:

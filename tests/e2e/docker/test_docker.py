@@ -29,7 +29,7 @@ from anvil.backends.store import verified_cache
 from tests.conftest import PAGES, write
 from tests.e2e.mcp.test_http import JSON
 from tests.e2e.mcp.test_stdio import INITIALIZE
-from tests.support import mcp_servers
+from tests.support import environments, mcp_servers
 from tests.support.images import Builder, Image, admitted, steps
 from tests.support.index_server import serving as publishing
 
@@ -51,11 +51,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
     """The image, with this checkout's wheel."""
     if os.geteuid() or not BASE.is_dir() or shutil.which("unshare") is None:
         pytest.skip("needs root and the Debian root that scripts/debian_root.sh makes")
-    dist = tmp_path_factory.mktemp("context") / "dist"
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(dist), str(ROOT)]
-    subprocess.run(build, check=True, capture_output=True, timeout=120)
+    wheel = environments.wheel(tmp_path_factory.getbasetemp())
     context = {f"docker/{file.name}": file for file in (ROOT / "docker").iterdir() if file.is_file()}
-    context |= {f"dist/{file.name}": file for file in dist.iterdir()}
+    context[f"dist/{wheel.name}"] = wheel
     ignore = (ROOT / ".dockerignore").read_text(encoding="utf-8")
     given = {"VERSION": anvil.__version__, "REVISION": "0123456789"}
     try:

@@ -108,7 +108,10 @@ def test_the_program_makes_the_same_bytes_on_the_cluster(ray: RayCluster, few: P
     assert logs and not any(b"sk-secret" in log or b"Valve 3-4" in log for log in logs)
 
 
-def test_a_worker_that_is_killed_costs_nothing_but_time(ray: RayCluster, few: Path) -> None:
+def test_killed_workers_and_other_processors_do_not_change_the_bytes(
+    ray: RayCluster, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that are killed cost nothing but time; of those that compute otherwise the report tells."""
     killed: list[int] = []
 
     def kill() -> None:
@@ -116,23 +119,23 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(ray: RayCluster, few: Pa
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
 
-    assert build(few, "killed.db", ray.address, progress=Once(kill)) == build(few, "here.db")
+    here = build(few, "here.db")
+    monkeypatch.setattr(cluster, "fingerprint", lambda provider: "as another processor computes it")
+    killing = Once(kill)
+    with anvil.open(few, tmp_path / "killed.db", config=tmp_path / "anvil.toml", progress=killing) as opened:
+        report = opened.index(executor=ray.address)
+    assert (tmp_path / "killed.db").read_bytes() == here
+    assert report.embedded == report.windows and not report.failed
+    (note,) = report.reasons
+    assert note.startswith("Some workers of the cluster compute with other last bits than this machine")
     assert killed and gone(killed)
 
 
-def test_workers_that_compute_otherwise_are_told_of(
+def test_workers_with_another_model_are_refused(
     ray: RayCluster, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "fingerprint", lambda provider: "as another processor computes it")
+    """Connected to the cluster's head itself, as a process on one of its machines is."""
     monkeypatch.setenv("RAY_ADDRESS", ray.head)
-    for page in list(few.iterdir())[2:]:
-        page.unlink()
-    with anvil.open(few, tmp_path / "told.db", config=tmp_path / "anvil.toml") as opened:
-        (note,) = opened.index(executor="ray://auto").reasons
-    assert note.startswith("Some workers of the cluster compute with other last bits than this machine")
-
-
-def test_workers_with_another_model_are_refused(ray: RayCluster, few: Path, tmp_path: Path) -> None:
     bundled = Path(anvil.__file__).parent / "backends" / "embedding" / "model"
     model = tmp_path / "model"
     model.mkdir()
@@ -148,7 +151,7 @@ def test_workers_with_another_model_are_refused(ray: RayCluster, few: Path, tmp_
 
     (tmp_path / "anvil.toml").write_text('[embedding]\nmodel = "model"\n[chunking]\nmerge_short_sections = false\n')
     with pytest.raises(BuildError, match=r"the model there is another \(\w{12}\) than the one here"):
-        build(few, "other.db", ray.address, progress=change)
+        build(few, "other.db", "ray://auto", progress=change)
     assert changed.done and not Path("other.db").exists()
 
 
