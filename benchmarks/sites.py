@@ -36,6 +36,7 @@ from anvil.backends.store.verify import open_checked
 from anvil.core.html import page, parser
 from anvil.core.html.content import content_of, generator_of
 from anvil.core.html.words import words
+from tests.support.html_words import lost_and_invented
 
 HEADINGS = "h1, h2, h3, h4, h5, h6"
 MARKUP = re.compile(
@@ -104,8 +105,8 @@ def _count(row: Row, site: Path, docs: Path | None, reader: Reader, document: St
             row.resolved += section.anchor in ids
             if section.anchor not in ids:
                 row.unresolved.append(f"{document.file_path}#{section.anchor}")
-    lost, invented = page.lost_and_invented(html)
-    row.words += page.read_page(html).word_count
+    lost, invented = lost_and_invented(html)
+    row.words += page.read_page(html).facts.word_count
     row.lost += lost
     row.invented += invented
     if docs is None:

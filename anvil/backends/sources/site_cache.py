@@ -16,7 +16,7 @@ from anvil._version import __version__
 from anvil.backends import safe_write, user_dirs
 from anvil.backends.sources.stat_cache import Signature
 from anvil.core.config.schema import SiteOptions
-from anvil.core.site.pages import PageFacts
+from anvil.core.html.facts import PageFacts
 
 READER_VERSION = 3
 """Raised when a page of HTML gives other Markdown or other facts, or when what is kept of a file changes."""

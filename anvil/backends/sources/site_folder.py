@@ -27,9 +27,10 @@ from anvil.core import staleness
 from anvil.core.canonical_json import canonical
 from anvil.core.config.schema import SiteOptions, SourceOptions
 from anvil.core.git.objects import blob_id
+from anvil.core.html.facts import PageFacts
 from anvil.core.pluralize import counted
 from anvil.core.site import addresses, inventory, pages, sitemap, sources
-from anvil.core.site.pages import PageFacts, SitePage
+from anvil.core.site.pages import SitePage
 from anvil.errors import SourceError
 from anvil.models.documents import Document, Progress, Scan, Skipped, silent
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from anvil.backends.child_process import ChildProcess, take_over_pipes, write_message
 from anvil.core.html.content import PageRules
+from anvil.core.html.facts import PageFacts
 from anvil.core.markdown.rendered_anchors import Heading
 from anvil.core.site import reading
-from anvil.core.site.pages import PageFacts
 
 MIN_FILES = 400
 """Fewer files are read by this process, since starting others takes longer."""

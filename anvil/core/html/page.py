@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from anvil.core.html import markdown, parser
 from anvil.core.html import words as word_lists
 from anvil.core.html.content import NO_RULES, PageRules, content_of, generator_of
+from anvil.core.html.facts import PageFacts
 from anvil.core.html.generators import GENERIC
 from anvil.core.html.parser import Tree
 from anvil.core.markdown.rendered_anchors import Heading
@@ -19,30 +20,12 @@ _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _SCRIPTS = "script[src], script[type=module]"
 
 
-@dataclass(frozen=True, slots=True)
-class PageContent:
-    """A page as readers see it, and what its head says.
+class PageContent(NamedTuple):
+    """A page as readers see it: its content, its headings in order, and what is known of it."""
 
-    ``markdown`` has the content. ``headings`` are (level, id, text) in order. ``canonical``, ``edit_url`` and
-    ``refresh`` are addresses as the page has them, or None. ``noindex``: search engines may not index it.
-    ``shell``: scripts make its content, so its HTML has none. ``word_count``: words of the content, and ``own_words``:
-    those outside of its links and headings. ``frames``: it is a set of frames.
-    """
-
-    title: str
     markdown: str
     headings: tuple[Heading, ...]
-    generator: str
-    language: str
-    description: str
-    word_count: int
-    own_words: int
-    canonical: str | None = None
-    edit_url: str | None = None
-    refresh: str | None = None
-    noindex: bool = False
-    shell: bool = False
-    frames: bool = False
+    facts: PageFacts
 
 
 def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
@@ -53,37 +36,23 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
     content = content_of(tree, rules, generator)
     converted = markdown.to_markdown(content)
     word_count = len(word_lists.words(converted.markdown))
-    head = _Head(tree)
-    return PageContent(
+    metas = [element.attributes for element in parser.select(tree, "meta")]
+    robots = [_meta(metas, name).lower() for name in ("robots", "googlebot")]
+    facts = PageFacts(
         title=_title(tree, converted.headings),
-        markdown=converted.markdown,
-        headings=converted.headings,
         generator=generator.name,
         language=_attribute(tree, "html", "lang") or "",
-        description=head.meta("description"),
+        description=_meta(metas, "description"),
         word_count=word_count,
         own_words=len(word_lists.words(_LINK_OR_HEADING.sub("", converted.markdown))),
         canonical=_attribute(tree, "link[rel~=canonical i]", "href"),
         edit_url=_edit_url(tree, (*generator.edit, *GENERIC.edit)),
-        refresh=_refresh(head.meta("refresh", "http-equiv")),
-        noindex=any("noindex" in said or said == "none" for said in (head.meta(name).lower() for name in _ROBOTS)),
+        refresh=_refresh(_meta(metas, "refresh", "http-equiv")),
+        noindex=any("noindex" in said or said == "none" for said in robots),
         shell=word_count == 0 and parser.first(tree, _SCRIPTS) is not None,
         frames=parser.first(tree, "frameset") is not None,
     )
-
-
-_ROBOTS = ("robots", "googlebot")
-
-
-def lost_and_invented(html: bytes | str, rules: PageRules = NO_RULES) -> tuple[Counter[str], Counter[str]]:
-    """The words of a page's content that its Markdown lacks, and those that only its Markdown has.
-
-    The Markdown is read with its marks removed, so a mark that hides text counts as a loss.
-    """
-    tree = parser.parse(html)
-    content = content_of(tree, rules)
-    seen = word_lists.of_content(content)
-    return word_lists.difference(seen, word_lists.of_markdown(markdown.to_markdown(content).markdown))
+    return PageContent(converted.markdown, converted.headings, facts)
 
 
 def _attribute(tree: Tree, selector: str, name: str) -> str | None:
@@ -92,18 +61,12 @@ def _attribute(tree: Tree, selector: str, name: str) -> str | None:
     return value.strip() or None if value else None
 
 
-class _Head:
-    """The ``<meta>`` elements of a page."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._metas = [element.attributes for element in parser.select(tree, "meta")]
-
-    def meta(self, name: str, key: str = "name") -> str:
-        """The content of the first one with this name."""
-        for attributes in self._metas:
-            if (attributes.get(key) or "").lower() == name:
-                return " ".join((attributes.get("content") or "").split())
-        return ""
+def _meta(metas: Iterable[Mapping[str, str | None]], name: str, key: str = "name") -> str:
+    """The content of the first ``<meta>`` with this name."""
+    for attributes in metas:
+        if (attributes.get(key) or "").lower() == name:
+            return " ".join((attributes.get("content") or "").split())
+    return ""
 
 
 def _title(tree: Tree, headings: tuple[Heading, ...]) -> str:

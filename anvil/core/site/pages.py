@@ -9,6 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 from anvil.core import globs
 from anvil.core.config.schema import SiteOptions
+from anvil.core.html.facts import PageFacts
 from anvil.core.pluralize import first_of
 from anvil.core.site import addresses, editions
 from anvil.models.documents import Skipped
@@ -31,26 +32,6 @@ _SPECIAL = (
 )
 _LEADS_TO = re.compile(r"^(it leads to|its canonical address is) .*")
 _LISTING = re.compile(r"(?:.*/)?(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)")
-
-
-class PageFacts(NamedTuple):
-    """What decides about an HTML file. Addresses are as the page has them. ``digest`` is the SHA-256 (hex) of what is
-    indexed of it. ``problem``: why it cannot be read."""
-
-    title: str = ""
-    language: str = ""
-    generator: str = ""
-    description: str = ""
-    word_count: int = 0
-    own_words: int = 0
-    canonical: str | None = None
-    edit_url: str | None = None
-    refresh: str | None = None
-    noindex: bool = False
-    shell: bool = False
-    frames: bool = False
-    digest: str = ""
-    problem: str | None = None
 
 
 class SitePage(NamedTuple):

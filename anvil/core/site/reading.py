@@ -12,10 +12,10 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from anvil.core.canonical_json import canonical
 from anvil.core.html import parser, words
 from anvil.core.html.content import PageRules
+from anvil.core.html.facts import PageFacts
 from anvil.core.html.page import read_page
 from anvil.core.markdown import front_matter
 from anvil.core.markdown.rendered_anchors import Heading
-from anvil.core.site.pages import PageFacts
 
 
 class ReadFile(NamedTuple):
@@ -76,23 +76,10 @@ def read_file(data: bytes, twin: bytes | None, rules: PageRules) -> ReadFile:
     markdown = page.markdown
     if twin is not None and (same := _said_by(twin, markdown)) is not None:
         markdown = same
-    values = [markdown, page.headings, page.title, page.description, page.language]
-    facts = PageFacts(
-        title=page.title,
-        language=page.language,
-        generator=page.generator,
-        description=page.description,
-        word_count=page.word_count,
-        own_words=page.own_words,
-        canonical=page.canonical,
-        edit_url=page.edit_url,
-        refresh=page.refresh,
-        noindex=page.noindex,
-        shell=page.shell,
-        frames=page.frames,
-        digest=hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest(),
-    )
-    return ReadFile(facts, markdown if page.word_count else "", page.headings)
+    facts = page.facts
+    values = [markdown, page.headings, facts.title, facts.description, facts.language]
+    digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
+    return ReadFile(facts._replace(digest=digest), markdown if facts.word_count else "", page.headings)
 
 
 def _said_by(twin: bytes, markdown: str) -> str | None:

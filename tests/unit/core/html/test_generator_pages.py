@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from anvil.core.html import parser
-from anvil.core.html.page import lost_and_invented, read_page
+from anvil.core.html.page import read_page
 from anvil.core.markdown.parser import parse
+from tests.support.html_words import lost_and_invented
 
 FOLDER = Path(__file__).parents[3] / "sites" / "pages"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.html"))
@@ -22,7 +23,7 @@ PAGES = sorted(path.stem for path in FOLDER.glob("*.html"))
 def test_the_markdown_of_a_page(name: str) -> None:
     html = (FOLDER / f"{name}.html").read_bytes()
     page = read_page(html)
-    assert page.generator == name.partition("-")[0]
+    assert page.facts.generator == name.partition("-")[0]
     expected = FOLDER / f"{name}.md"
     if os.environ.get("WRITE_GOLDEN"):
         expected.write_text(page.markdown, encoding="utf-8", newline="\n")

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from anvil.core.html import parser, words
-from anvil.core.html.page import lost_and_invented, read_page
+from anvil.core.html.page import read_page
 from anvil.core.markdown.parser import parse
+from tests.support.html_words import lost_and_invented
 
 CASES = {
     "heading with a permalink": ('<h2 id="a">A<a class="headerlink" href="#a">¶</a></h2>', "## A"),
