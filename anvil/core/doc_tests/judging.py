@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Literal, TypeVar
 
 from anvil.core.search.confidence import UNLIKELY
@@ -45,11 +44,6 @@ def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool]) -
         question.line,
         note,
     )
-
-
-def noted(outcome: Outcome, note: str) -> Outcome:
-    """The outcome with a sentence that explains it."""
-    return replace(outcome, note=note)
 
 
 def hit_rate(outcomes: Iterable[Outcome]) -> float:

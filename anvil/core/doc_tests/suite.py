@@ -36,7 +36,15 @@ _TABLES = ("defaults", "question", "suite")
 _DEFAULTS = ("within", "mode")
 _QUESTION = ("ask", "expect", "within", "mode", "filter")
 _SUITE = ("min_hit", "min_mrr")
-_HEADER = re.compile(r"\s*\[\[\s*(?:question|\"question\"|'question')\s*\]\]")
+_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?(?:"""|\\?\Z)|'
+    r"'''.*?(?:'''|\Z)"
+    r'|"(?:\\[^\n]|[^"\\\n])*"?'
+    r"|'[^'\n]*'?|#[^\n]*"
+    r"|^(?P<header>[^\S\n]*\[\[[^\S\n]*(?:question|\"question\"|'question')[^\S\n]*\]\])",
+    re.DOTALL | re.MULTILINE,
+)
+"""A string of several lines, a string, a comment, or the header of a question."""
 
 
 def parse(text: str, origin: str = FILE_NAME) -> Suite:
@@ -84,42 +92,14 @@ def read_table(text: str, origin: str) -> dict[str, Any]:
 
 def question_lines(text: str) -> list[int]:
     """The 1-based lines of the headers ``[[question]]``. Those inside multi-line strings do not count."""
-    lines, delimiter = [], ""
-    for number, line in enumerate(text.split("\n"), 1):
-        if not delimiter and _HEADER.match(line):
+    lines: list[int] = []
+    number, at = 1, 0
+    for token in _TOKEN.finditer(text):
+        if token["header"]:
+            number += text.count("\n", at, token.start())
+            at = token.start()
             lines.append(number)
-        delimiter = _open_string(line, delimiter)
     return lines
-
-
-def _open_string(line: str, delimiter: str) -> str:
-    """The delimiter of the multi-line string that is open after ``line``; empty for none. ``delimiter``: before it."""
-    place = 0
-    while place < len(line):
-        if delimiter:
-            if delimiter == '"""' and line[place] == "\\":
-                place += 2
-            elif line.startswith(delimiter, place):
-                place, delimiter = place + 3, ""
-            else:
-                place += 1
-        elif line[place] == "#":
-            return ""
-        elif line.startswith(('"""', "'''"), place):
-            place, delimiter = place + 3, line[place : place + 3]
-        elif line[place] in "\"'":
-            place = _string_end(line, place)
-        else:
-            place += 1
-    return delimiter
-
-
-def _string_end(line: str, start: int) -> int:
-    """Behind the string of one line that begins at ``start``."""
-    place = start + 1
-    while place < len(line) and line[place] != line[start]:
-        place += 2 if line[place] == "\\" and line[start] == '"' else 1
-    return place + 1
 
 
 def _question(entry: Mapping[str, Any], defaults: Question, place: str, line: int) -> Question:
@@ -273,7 +253,7 @@ def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
             end = headers[number + 1] - 1 if number + 1 < len(headers) else len(lines)
             ask = (place for place in range(header + 1, end) if re.match(r"\s*(ask|\"ask\"|'ask')\s*=", lines[place]))
             place = next(ask, header)
-            if _open_string(lines[place], ""):
+            if any("\n" in token[0] for token in _TOKEN.finditer(f"{lines[place]}\n")):
                 place = header  # a text of several lines: written before it
             indent = re.match(r"\s*", lines[place])
             carriage_return = "\r" if lines[place].endswith("\r") else ""

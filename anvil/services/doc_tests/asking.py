@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anvil.backends.store import row_ids
 from anvil.backends.store.reader_protocol import IndexReader
@@ -150,7 +150,7 @@ class Asker:
         ]
         outcome = judging.judge(question, [self._answer(hit) for hit in results.hits], fits)
         if question.filter is not None and not results.total_chunks and not outcome.note:
-            return judging.noted(outcome, f"No page fits the filter {shown(question.filter)}.")
+            return replace(outcome, note=f"No page fits the filter {shown(question.filter)}.")
         return outcome
 
     def _fits(self, target: Target, hit: Hit, row: int) -> bool:
