@@ -151,11 +151,8 @@ def milvus(source: str) -> MilvusAddress:
         if not file.lower().endswith(".db"):
             raise ConfigError(f"A file of Milvus Lite ends in .db. Write {MILVUS_FORMS}.")
         return MilvusAddress(file, collection, lite=True)
-    try:
-        parts = urllib.parse.urlsplit(("https:" if kind else "http:") + where)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port, parts = None, None, urllib.parse.urlsplit("")
+    parts = _split(("https:" if kind else "http:") + where)
+    host, port = parts.hostname, parts.port
     if parts.username or parts.password:
         raise ConfigError("An address of Milvus has no credentials. Set ANVIL_MILVUS_TOKEN to USER:PASSWORD or a key.")
     database = parts.path.strip("/")
@@ -204,12 +201,9 @@ def _github(source: str) -> GitHubAddress:
 
 
 def _web(source: str) -> WebAddress:
-    try:
-        parts = urllib.parse.urlsplit(source)
-        host, port = parts.hostname, parts.port
-        credentials = (urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or ""))
-    except ValueError:
-        host, port, credentials = None, None, ("", "")
+    parts = _split(source)
+    host, port = parts.hostname, parts.port
+    credentials = (urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or ""))
     if not host or any(character.isspace() or ord(character) < 32 for character in source):
         raise ConfigError("That is not a web address. Write https://HOST/PATH, without spaces.")
     if not is_allowed(source):
@@ -228,13 +222,19 @@ def _web(source: str) -> WebAddress:
     return WebAddress(url, places, credentials if any(credentials) else None)
 
 
-def is_allowed(url: str) -> bool:
-    """Whether a URL is asked at all: over https, or over http on this machine. What is no URL is not."""
+def _split(url: str) -> urllib.parse.SplitResult:
+    """The parts of a URL; empty ones for what is none, such as one whose port is not a number."""
     try:
         parts = urllib.parse.urlsplit(url)
         _ = parts.port
     except ValueError:
-        return False
+        return urllib.parse.urlsplit("")
+    return parts
+
+
+def is_allowed(url: str) -> bool:
+    """Whether a URL is asked at all: over https, or over http on this machine. What is no URL is not."""
+    parts = _split(url)
     return parts.scheme.lower() == "https" or (parts.scheme.lower() == "http" and is_loopback(url))
 
 
@@ -251,12 +251,12 @@ def service(url: str, key: str) -> str:
     """``url`` of a service that is sent a secret, unchanged. ``key``: the setting it is from. Raises
     :class:`ConfigError`, which never repeats a credential: no web address, or one over plain http that is not this
     machine's."""
-    try:
-        parts = urllib.parse.urlsplit(url)
-        sound = bool(parts.hostname) and parts.scheme in ("http", "https") and (parts.port or 1) > 0
-    except ValueError:
-        sound = False
-    if not sound or any(character.isspace() or ord(character) < 32 or character == "\\" for character in url):
+    parts = _split(url)
+    if (
+        not parts.hostname
+        or parts.scheme not in ("http", "https")
+        or any(character.isspace() or ord(character) < 32 or character == "\\" for character in url)
+    ):
         raise ConfigError(f"{key} is not a web address. Write https://HOST/PATH, without spaces.")
     if not is_allowed(url):
         raise ConfigError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from anvil.core.file_selection import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT
@@ -77,9 +78,16 @@ class Trees:
     UTF-8 become surrogate escapes."""
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
-        self._read = read
-        self._parsed: dict[str, frozenset[_Raw]] = {}
-        self._children_by_tree: dict[str, dict[bytes, tuple[bytes, bytes]]] = {}
+        @lru_cache(_MAX_CACHED_TREES)
+        def entries(tree: str) -> frozenset[_Raw]:
+            return frozenset(_ENTRY.findall(read(tree)))
+
+        @lru_cache(_MAX_CACHED_TREES)
+        def children(tree: str) -> dict[bytes, tuple[bytes, bytes]]:
+            """Name -> (mode, binary id) of the entries of a folder."""
+            return {name: (mode, id_) for mode, name, id_ in entries(tree)}
+
+        self._entries, self._children = entries, children
 
     def folder(self, root: str, path: str) -> str | None:
         """The id of the folder at a path (POSIX, ``.`` for the root itself); None when there is none."""
@@ -123,20 +131,3 @@ class Trees:
             else:
                 counterpart = self.folder(old, name.decode("utf-8", "surrogateescape")) if old else None
                 yield from self._differing(counterpart, id_.hex(), head + name + b"/")
-
-    def _children(self, tree: str) -> dict[bytes, tuple[bytes, bytes]]:
-        """Name -> (mode, binary id) of the entries of a folder."""
-        names = self._children_by_tree.get(tree)
-        if names is None:
-            if len(self._children_by_tree) >= _MAX_CACHED_TREES:
-                self._children_by_tree.clear()
-            names = self._children_by_tree[tree] = {name: (mode, id_) for mode, name, id_ in self._entries(tree)}
-        return names
-
-    def _entries(self, tree: str) -> frozenset[_Raw]:
-        parsed = self._parsed.get(tree)
-        if parsed is None:
-            if len(self._parsed) >= _MAX_CACHED_TREES:
-                self._parsed.clear()
-            parsed = self._parsed[tree] = frozenset(_ENTRY.findall(self._read(tree)))
-        return parsed

@@ -32,7 +32,7 @@ class FileTree:
         self.is_repository = ignored is not None
         self.is_ignored = ignored or (lambda path: False)
         self._listing = listing
-        self._folders: dict[str, dict[str, bool] | None] = {}
+        self._folders: dict[str, Mapping[str, bool] | None] = {}
 
     def kind(self, path: str) -> Literal["file", "folder"] | None:
         """What is at a normal path from the root; None for nothing, and for a path that leads out of the root."""
@@ -45,16 +45,13 @@ class FileTree:
         is_folder = names.get(name if name.isascii() else unicodedata.normalize("NFC", name)) if names else None
         return None if is_folder is None else "folder" if is_folder else "file"
 
-    def names(self, folder: str) -> dict[str, bool] | None:
+    def names(self, folder: str) -> Mapping[str, bool] | None:
         """The names in a folder, composed (NFC), each with whether it is a folder; None for what is no folder."""
         if folder not in self._folders:
             listing = self._listing(folder) if self.kind(folder) == "folder" else None
-            composed = (
-                None
-                if listing is None
-                else {unicodedata.normalize("NFC", name): is_folder for name, is_folder in listing.items()}
-            )
-            self._folders[folder] = composed
+            if listing is not None:
+                listing = {unicodedata.normalize("NFC", name): is_folder for name, is_folder in listing.items()}
+            self._folders[folder] = listing
         return self._folders[folder]
 
     def other_case(self, path: str) -> str | None:

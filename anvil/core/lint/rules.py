@@ -7,7 +7,7 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -76,7 +76,6 @@ class Documentation:
     similar: Sequence[SimilarPair] = ()
     linked: frozenset[str] = frozenset()
     moved: Callable[[Sequence[str]], Mapping[str, str]] = lambda paths: {}
-    _closest: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:

@@ -105,7 +105,6 @@ class References:
     undefined: tuple[tuple[int, str], ...]
     fences: tuple[Fence, ...]
     directives: tuple[Directive, ...]
-    comments: tuple[str, ...]
 
     def line(self, offset: int) -> int:
         """The line of an offset."""
@@ -170,7 +169,6 @@ def read(text: str) -> References:
     pieces: list[str] = []
     fences: list[Fence] = []
     directives: list[Directive] = []
-    comments: list[str] = []
     definitions: list[Span] = []
     at = 0
     for span in spans(text):
@@ -178,8 +176,7 @@ def read(text: str) -> References:
         if kind in ("fence", "open fence"):
             fences.append(_fence(text, span, bisect_right(starts, start)))
         elif kind == "comment":
-            comments.append(text[start:end])
-            if directive := _COMMENT.fullmatch(comments[-1]):
+            if directive := _COMMENT.fullmatch(text, start, end):
                 rules = tuple(re.findall(r"[\w-]+", directive[2]))
                 directives.append(Directive(bisect_right(starts, start), directive[1], rules))
         elif kind == "definition":
@@ -191,9 +188,7 @@ def read(text: str) -> References:
             at = end
     prose = "".join([*pieces, text[at:]])
     links, undefined = _links(text, prose, definitions, starts)
-    return References(
-        text, prose, starts, tuple(links), tuple(undefined), tuple(fences), tuple(directives), tuple(comments)
-    )
+    return References(text, prose, starts, tuple(links), tuple(undefined), tuple(fences), tuple(directives))
 
 
 def _fence(text: str, span: Span, line: int) -> Fence:
