@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from urllib.parse import quote
 
 from anvil.core.pluralize import counted
-from anvil.interfaces.ci.summary import code, folded, listed
+from anvil.interfaces.ci.summary import code, folded, linked, listed
 from anvil.models.lint import LEVELS, LintFinding, LintReport
 
 
@@ -31,7 +30,7 @@ def render(report: LintReport, pages_url: str | None) -> str:
     parts = [f"## Lint: {headline(report)}"]
     for level in reversed(LEVELS):
         rows = [
-            (_place(finding, pages_url), f"`{finding.rule}`", code(finding.message, 300))
+            (linked(finding.path, pages_url, finding.line), f"`{finding.rule}`", code(finding.message, 300))
             for finding in report.findings
             if finding.level == level
         ]
@@ -41,10 +40,3 @@ def render(report: LintReport, pages_url: str | None) -> str:
                 folded(counted(len(rows), level), table) if level == "note" else f"### {level.title()}s\n\n{table}"
             )
     return "\n\n".join([*parts, *report.notes]) + "\n"
-
-
-def _place(finding: LintFinding, pages_url: str | None) -> str:
-    place = code(f"{finding.path}:{finding.line}")
-    if pages_url is None:
-        return place
-    return f"[{place}]({pages_url}{quote(finding.path, errors='surrogateescape')}#L{finding.line})"

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from anvil.core.pluralize import counted
 from anvil.interfaces.ci.annotations import Note, in_checkout, in_workspace
 from anvil.interfaces.ci.hosts import Level
-from anvil.interfaces.ci.summary import code, folded, listed
+from anvil.interfaces.ci.summary import code, folded, linked, listed
 from anvil.interfaces.doc_test_report import standing
 
 if TYPE_CHECKING:
@@ -96,10 +95,7 @@ def _blame(difference: Difference, pages_url: str | None) -> str:
 
 
 def _page(page: ChangedPage, pages_url: str | None) -> str:
-    name = code(page.file_path)
-    if pages_url is not None and page.kind != "removed":
-        name = f"[{name}]({pages_url}{quote(page.file_path, errors='surrogateescape')})"
-    return f"{name} ({page.kind})"
+    return f"{linked(page.file_path, None if page.kind == 'removed' else pages_url)} ({page.kind})"
 
 
 def _instead(outcome: Outcome) -> str:

@@ -112,6 +112,14 @@ def code(text: str, longest: int = MAX_CODE_CHARS) -> str:
     return f"{ticks}{pad}{plain}{pad}{ticks}".replace("|", "\\|")
 
 
+def linked(path: str, pages_url: str | None, line: int | None = None) -> str:
+    """A page's path, with a line, as a link to its file if there is an address of the pages' folder."""
+    name = code(path if line is None else f"{path}:{line}")
+    if pages_url is None:
+        return name
+    return f"[{name}]({pages_url}{quote(path, errors='surrogateescape')}{'' if line is None else f'#L{line}'})"
+
+
 # --- the index -----------------------------------------------------------------------------------------------
 
 
@@ -200,10 +208,7 @@ def _since(contents: Contents) -> str:
 
 
 def _page(contents: Contents, path: str, kind: str) -> str:
-    """A page's path, as a link to its file if there is an address for it."""
-    if contents.pages_url is None or kind == "removed":
-        return code(path)
-    return f"[{code(path)}]({contents.pages_url}{quote(path, errors='surrogateescape')})"
+    return linked(path, None if kind == "removed" else contents.pages_url)
 
 
 def _sections(page: PageChange) -> str:

@@ -80,15 +80,12 @@ def textconv(file: str) -> None:
 @click.argument("path")
 def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
     """Write the merged index to OURS; git calls it in the root of the work tree."""
-    from anvil.backends.git.repository import Repository
-    from anvil.errors import AnvilError, SourceError
+    from anvil.errors import AnvilError
     from anvil.services.build import merge
 
     build = f"anvil build --staged --index {shlex.quote(path)} && git add {shlex.quote(path)}"
     try:
-        repository = Repository.discover(Path.cwd())
-        if repository is None:
-            raise SourceError(f"{Path.cwd()} is not in a git repository.")
+        repository = _repository()
         ancestor = Path(base) if os.path.getsize(base) else None
         with output.progress() as progress:
             report, conflicts = merge.reconcile(ancestor, Path(ours), Path(theirs), repository, _provider, progress)
@@ -114,14 +111,11 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
 def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
     """Merge a file with the map of 'anvil agents' into OURS: the text around the map as git merges it, with our map.
     Git calls it before the pages are merged, so the map is to be written again afterwards."""
-    from anvil.backends.git.repository import Repository
     from anvil.core.agents import marked_text
-    from anvil.errors import AnvilError, SourceError
+    from anvil.errors import AnvilError
 
     try:
-        repository = Repository.discover(Path.cwd())
-        if repository is None:
-            raise SourceError(f"{Path.cwd()} is not in a git repository.")
+        repository = _repository()
         own, *others = (Path(file).read_bytes().decode("utf-8") for file in (ours, base, theirs))
         ancestor, other = (marked_text.with_blocks_of(text, own, path) for text in others)
         merged, is_clean = repository.merge_texts(ancestor, own, other, path)
@@ -134,6 +128,17 @@ def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
     if other != own:
         output.warn(f"{path} has the map of one side. After the merge run: anvil agents && git add {shlex.quote(path)}")
     return OK if is_clean else NO
+
+
+def _repository() -> Repository:
+    """The repository around the working folder."""
+    from anvil.backends.git.repository import Repository
+    from anvil.errors import SourceError
+
+    repository = Repository.discover(Path.cwd())
+    if repository is None:
+        raise SourceError(f"{Path.cwd()} is not in a git repository.")
+    return repository
 
 
 def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:

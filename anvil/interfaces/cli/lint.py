@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -97,16 +96,12 @@ def command(
 
 def _write_sarif(findings: tuple[LintFinding, ...], report: LintReport, file: str) -> None:
     from anvil.core.lint.sarif import sarif
-    from anvil.errors import ConfigError
 
     text = json.dumps(sarif(findings, report.folder), indent=2, ensure_ascii=False) + "\n"
     if file == "-":
         output.say(text, nl=False)
-        return
-    try:
-        Path(file).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror}. Name another file with --sarif.") from None
+    else:
+        output.write_file(file, text, "--sarif")
 
 
 def _print(opened: Anvil, report: LintReport, findings: tuple[LintFinding, ...], form: str, quiet: bool) -> None:

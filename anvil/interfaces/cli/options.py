@@ -112,8 +112,9 @@ def given(*chosen: Callable[[Any], Any], kind: type[Any] = Given) -> Callable[[F
     return decorated
 
 
-common = given(docs, index, config, provider)
-project = given(docs, index, config, provider, collections)
+COMMON = (docs, index, config, provider)
+PROJECT = (*COMMON, collections)
+common, project = given(*COMMON), given(*PROJECT)
 
 
 def _site_index(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
@@ -141,7 +142,7 @@ def folder(function: F) -> F:
 
     @click.argument("folder", required=False)
     @functools.wraps(function)
-    def command(*, folder: str | None, given: Given, **rest: Any) -> Any:
+    def command(*, folder: str | None, given: Any, **rest: Any) -> Any:
         if folder is not None and given.docs is not None:
             raise click.UsageError("The documentation folder was given twice. Give FOLDER or --docs.")
         return function(given=given if folder is None else replace(given, docs=folder), **rest)
@@ -276,7 +277,7 @@ def in_site(function: F) -> F:
         help="The folder of a built site, whose index is read: FOLDER/anvil/index.db.",
     )
     @functools.wraps(function)
-    def command(*, site_index: str | None, given: Given, **rest: Any) -> Any:
+    def command(*, site_index: str | None, given: Any, **rest: Any) -> Any:
         if site_index is not None and given.index is not None:
             raise click.UsageError("--site and --index name two indexes. Give one of them.")
         return function(given=given if site_index is None else replace(given, index=site_index), **rest)

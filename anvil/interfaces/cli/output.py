@@ -115,6 +115,17 @@ def warn(message: str) -> None:
     say(f"anvil: {in_commands(message)}", err=True)
 
 
+def write_file(path: str, text: str, option: str) -> None:
+    """Write a file that an option names. Raises :class:`ConfigError` where that is not possible."""
+    from anvil.errors import ConfigError
+
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}. Name another file with {option}.") from None
+
+
 def relative(path: str | Path) -> str:
     """A path relative to the working folder if it is below it, else absolute."""
     from pathlib import Path

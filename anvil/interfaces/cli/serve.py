@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from dataclasses import asdict
+from dataclasses import replace
 
 import click
 
 from anvil.interfaces.cli import options, output
-from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES
+from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES, ServeOptions
 
 
 def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 
 
 @click.command("serve", epilog="Example: anvil serve --docs docs")
-@options.project
+@options.given(*options.PROJECT, kind=ServeOptions)
 @options.in_site
 @click.option(
     "--transport",
@@ -96,8 +96,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 @click.option("--ui", is_flag=True, help="Over HTTP: also serve the playground at /ui/ (see anvil ui).")
 @options.folder
 def command(
-    given: options.Given,
-    transport: str,
+    given: ServeOptions,
     host: str,
     port: int,
     token: str | None,
@@ -111,13 +110,10 @@ def command(
     log_level: str,
     log_format: str,
     surface: tuple[str, ...],
-    root: str | None,
-    library_index: str | None,
-    allow_private_urls: bool,
     ui: bool,
 ) -> None:
     """Serve the documents to MCP clients. If there is no index, the server builds it while it already answers."""
-    if ui and transport == "stdio":
+    if ui and given.transport == "stdio":
         raise click.UsageError("--ui needs HTTP. Add --transport http, or run 'anvil ui'.")
     if ui and "docs" not in surface:
         raise click.UsageError("--ui needs the docs surface. Add it: --surface docs,...")
@@ -127,7 +123,7 @@ def command(
     from anvil.interfaces.mcp_server.progress import ProgressReporter
     from anvil.interfaces.mcp_server.security import Access, read_token
     from anvil.interfaces.mcp_server.signals import ShutdownDeadline, exit_on_signal
-    from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, open_toolset
+    from anvil.interfaces.mcp_server.tools.toolset import open_toolset
 
     logs.configure(log_level, log_format)
     access = Access(
@@ -138,14 +134,7 @@ def command(
         allowed_hosts=allowed_host,
         oauth=OAuthSettings.given(oauth_issuer, oauth_resource, oauth_scope),
     )
-    serve_options = ServeOptions(
-        **asdict(given),
-        root=root,
-        watch=not no_watch,
-        library_index=library_index,
-        allow_private_urls=allow_private_urls,
-        transport=transport,
-    )
+    serve_options = replace(given, watch=not no_watch)
     reporter = ProgressReporter()
     with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
         running = [stack.enter_context(open_toolset(name, serve_options, reporter)) for name in surface]
@@ -154,7 +143,7 @@ def command(
 
             running = [playground.with_playground(toolset) for toolset in running]
         stack.callback(shutdown.begin)
-        if transport == "stdio":
+        if given.transport == "stdio":
             from anvil.interfaces.mcp_server import stdio
             from anvil.interfaces.mcp_server.stdio_pipe import StdioPipe
 
@@ -169,7 +158,7 @@ def command(
 
             for toolset in running:
                 toolset.target.start(reporter)
-            sse = transport == "sse"
+            sse = given.transport == "sse"
             if not ui:
                 http.serve(running, reporter, access, sse)
                 return

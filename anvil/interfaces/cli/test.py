@@ -64,7 +64,7 @@ def command(
         questions = opened.test_suite(suite)
         report = opened.test(questions, baseline, mode)
     if junit is not None:
-        _write(Path(junit), doc_test_report.junit(report))
+        output.write_file(junit, doc_test_report.junit(report), "--junit")
     if as_json:
         output.print_json(report)
     else:
@@ -115,10 +115,3 @@ def _update(file: Path, report: TestReport) -> None:
         return
     suite_file.write(file, writing.recorded(suite_file.read(file), answers, str(file)))
     output.say(f"{count} written to {output.relative(file)}.", err=True)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}. Name another file with --junit.") from None

@@ -8,14 +8,12 @@ answers equal the SDK's.
 from __future__ import annotations
 
 import json
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from anvil.errors import AnvilError
-from anvil.interfaces.mcp_server.logs import event
+from anvil.interfaces.mcp_server.logs import timed
 from anvil.interfaces.mcp_server.results import answer, described, failure
 from anvil.interfaces.mcp_server.schemas import text
 from anvil.interfaces.mcp_server.stdio_pipe import StdioPipe
@@ -127,14 +125,11 @@ class EarlyAnswers:
 
 def _called(tool: Tool, served: RunningToolset, arguments: dict[str, Any]) -> dict[str, Any]:
     """The result of a call, as handshake revisions of the protocol have it."""
-    started = time.perf_counter()
-    outcome = "answered"
     try:
-        result = answer(tool.bind(arguments)(served.target))
+        with timed(tool.name):
+            result = answer(tool.bind(arguments)(served.target))
     except Exception as error:
-        outcome = "refused" if isinstance(error, AnvilError) else "failed"
         result = failure(error, tool, served.toolset)
-    event(logging.DEBUG, f"{tool.name} {outcome}", tool=tool.name, ms=round((time.perf_counter() - started) * 1000, 3))
     return {key: value for key, value in result.items() if key != "resultType"}
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any
 
 from anvil.core.control_characters import json_line, log_line
+from anvil.errors import AnvilError
 
 LEVELS = {"silent": 100, "error": logging.ERROR, "warn": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 """Names on the command line -> levels. ``silent`` is above all of them."""
@@ -20,6 +24,23 @@ FIELDS = "anvil_fields"
 def event(level: int, message: str, **fields: Any) -> None:
     """Log ``message`` with named values, which are fields of their own in JSON lines."""
     log.log(level, message, extra={FIELDS: fields})
+
+
+@contextmanager
+def timed(tool: str) -> Iterator[None]:
+    """Log how a call ended, and after how long."""
+    started = time.perf_counter()
+    outcome = "answered"
+    try:
+        yield
+    except AnvilError:
+        outcome = "refused"
+        raise
+    except BaseException as error:
+        outcome = "failed" if isinstance(error, Exception) else "cancelled"
+        raise
+    finally:
+        event(logging.DEBUG, f"{tool} {outcome}", tool=tool, ms=round((time.perf_counter() - started) * 1000, 3))
 
 
 def configure(level: str = "info", form: str = "text") -> None:

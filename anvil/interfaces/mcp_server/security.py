@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from anvil.core.index_url import LOOPBACK
 from anvil.errors import ConfigError
 from anvil.interfaces.mcp_server.oauth import OAuthSettings, Refusal, TokenGuard
 
@@ -24,7 +25,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 MAX_CONCURRENT_REQUESTS = 256
 """Open requests at once, streams included. Others get status 503. A request counts from the end of its body on;
 ``http_timeouts.py`` limits the time for a body."""
@@ -70,7 +70,7 @@ class Access:
         }:
             return True
         if is_everything(self.host):  # DNS rebinding needs a name: an address is safe
-            return is_address(name)
+            return _address(name) is not None
         return name == self.host.lower()
 
 
@@ -96,21 +96,21 @@ def read_token(token: str | None, file: str | None) -> str | None:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a host."""
-    return host.lower() == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
+    address = _address(host)
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
 
 
 def is_everything(host: str) -> bool:
     """Whether a host means all addresses of the machine."""
-    return host == "" or (is_address(host) and ipaddress.ip_address(host).is_unspecified)
+    address = _address(host)
+    return host == "" or (address is not None and address.is_unspecified)
 
 
-def is_address(host: str) -> bool:
-    """Whether a host is an IP address."""
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(host)
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def host_name(value: str) -> str | None:

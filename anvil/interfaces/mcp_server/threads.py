@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from anvil.core.cancellation import WANTED
-from anvil.errors import AnvilError
-from anvil.interfaces.mcp_server.logs import event
+from anvil.interfaces.mcp_server.logs import timed
 
 T = TypeVar("T")
 MAX_THREADS = 8
@@ -67,23 +64,15 @@ class ThreadBridge:
 
     async def call(self, name: str, call: Callable[[Any], T]) -> T:
         """What ``call`` returns or raises, run in a thread. ``name`` is for the log."""
-        started = time.perf_counter()
-        outcome = "answered"
         answer = asyncio.get_running_loop().create_future()
         pending = _Call(lambda: call(self.target), answer)
         self._enqueue(pending)
         try:
-            result: T = await answer
+            with timed(name):
+                result: T = await answer
             return result
-        except AnvilError:
-            outcome = "refused"
-            raise
-        except BaseException as error:
-            outcome = "cancelled" if not isinstance(error, Exception) else "failed"
-            raise
         finally:
             pending.wanted = False
-            event(logging.DEBUG, f"{name} {outcome}", tool=name, ms=round((time.perf_counter() - started) * 1000, 3))
 
     def _enqueue(self, call: _Call) -> None:
         with self._moved:
