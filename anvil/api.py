@@ -32,7 +32,6 @@ from anvil.models.documents import (
     SectionText,
     silent,
 )
-from anvil.models.status import Status
 from anvil.services.live import status
 from anvil.services.live.docs_corpus import DocsCorpus
 from anvil.services.live.live_index import LiveIndex
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from anvil.models.agents import Skill
     from anvil.models.doc_tests import Suite, TestReport
     from anvil.models.lint import LintReport
+    from anvil.models.status import Status
     from anvil.services.doc_tests.gaps import QuestionGroup
     from anvil.services.doc_tests.question_log import LoggedQuestion
     from anvil.services.reports.content_health import ContentHealth

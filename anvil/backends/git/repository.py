@@ -22,10 +22,11 @@ from anvil.core.git.history import Commits, last_touched
 from anvil.core.git.objects import Entry, Trees, blob_id
 from anvil.core.timestamps import timestamp
 from anvil.errors import GitError, SourceError
-from anvil.models.status import GitStatus
 
 if TYPE_CHECKING:
     import pygit2
+
+    from anvil.models.status import GitStatus
 
 
 _IDENT = re.compile(rb"\$Id:[^$\n]*\$")
@@ -33,6 +34,8 @@ _IDENT = re.compile(rb"\$Id:[^$\n]*\$")
 
 def status(path: Path) -> GitStatus | None:
     """The status of the repository of a folder; None outside a repository, and when it cannot be read."""
+    from anvil.models.status import GitStatus
+
     try:
         repository = Repository.discover(path)
         if repository is None:

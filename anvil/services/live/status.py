@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from anvil._version import __version__
 from anvil.core.pluralize import counted, first_of
 from anvil.models.documents import Changes, Freshness
-from anvil.models.status import ArtifactStatus, EmbeddingStatus, IndexStatus, ServerStatus, StaleCounts, Status
 
 if TYPE_CHECKING:
+    from anvil.models.status import Status
     from anvil.services.live.location import IndexLocation
     from anvil.services.live.working_copy import WorkingCopy
 
@@ -34,6 +34,7 @@ def freshness(copy: WorkingCopy, notes: Sequence[str] = ()) -> Freshness:
 def status(copy: WorkingCopy, location: IndexLocation, docs_root: Path | None, started_at: float) -> Status:
     """The server, the index, the embedding and the repository. ``started_at``: when the server began (monotonic)."""
     from anvil.backends.git import repository
+    from anvil.models.status import ArtifactStatus, EmbeddingStatus, IndexStatus, ServerStatus, StaleCounts, Status
 
     meta, artifact_meta = copy.reader.meta(), copy.artifact_meta
     counts, stale = copy.reader.counts(), copy.stale
