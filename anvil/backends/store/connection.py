@@ -25,23 +25,41 @@ from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError, IndexBus
 MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x414E564C  # "ANVL"
 FORMAT_VERSION = 3
-VECTOR_GROUP = 184
-"""Vectors in one blob. Enough for fast scans, few enough for a small index, and whole pages of either page size."""
 
 
-def schema(dimensions: int) -> str:
+class Layout(NamedTuple):
+    """How an index is laid out in its file: bytes of a page, and vectors in one blob, a multiple of 8."""
+
+    page_size: int
+    vector_group: int
+
+
+LARGE = Layout(16384, 184)
+"""Large pages waste less on rows of a few thousand bytes. A blob fills whole pages."""
+SMALL = Layout(1024, 32)
+"""A small index is mostly table roots, each a page, and a blob that is not full."""
+SMALL_CHARACTERS = 1_000_000
+"""An index of less text is laid out as a small one."""
+
+
+def layout(characters: int) -> Layout:
+    """The layout of an index file with this many characters of text."""
+    return SMALL if characters < SMALL_CHARACTERS else LARGE
+
+
+def schema(dimensions: int, vector_group: int = LARGE.vector_group) -> str:
     """The statements that make an empty index; without ``dimensions`` there is no vector table."""
     text = importlib.resources.files("anvil.backends.store").joinpath("schema.sql").read_text(encoding="utf-8")
     if dimensions:
-        text += "\n" + vector_table(dimensions)
+        text += "\n" + vector_table(dimensions, vector_group)
     return text
 
 
-def vector_table(dimensions: int) -> str:
+def vector_table(dimensions: int, vector_group: int = LARGE.vector_group) -> str:
     """The definition of the vector table: one int8 row a window, compared by cosine."""
     return (
         f"CREATE VIRTUAL TABLE vectors USING vec0(id integer primary key, "
-        f"embedding int8[{int(dimensions)}] distance_metric=cosine, chunk_size={VECTOR_GROUP});\n"
+        f"embedding int8[{int(dimensions)}] distance_metric=cosine, chunk_size={int(vector_group)});\n"
     )
 
 
@@ -165,15 +183,7 @@ def uri(path: PurePath) -> str:
     return f"file:{'//' if quoted.startswith('//') else ''}{quoted}?immutable=1"
 
 
-def page_size(characters: int) -> int:
-    """The page size in bytes of an index file with this many characters of text.
-
-    Large pages waste less on rows of a few thousand bytes. A small index is mostly table roots, each a page.
-    """
-    return 4096 if characters < 1_000_000 else 16384
-
-
-def open_scratch(path: Path | str = "", page_size: int = 16384) -> apsw.Connection:
+def open_scratch(path: Path | str = "", page_size: int = LARGE.page_size) -> apsw.Connection:
     """Open a writable database that only this process uses, so it needs no journal on disk.
 
     With the default, SQLite makes a temporary file, keeps it in memory while it is small, and removes it on closing.
@@ -185,12 +195,12 @@ def open_scratch(path: Path | str = "", page_size: int = 16384) -> apsw.Connecti
     return connection
 
 
-def lay_out(connection: apsw.Connection, dimensions: int) -> None:
+def lay_out(connection: apsw.Connection, dimensions: int, vector_group: int = LARGE.vector_group) -> None:
     """Create the tables of an empty index."""
     connection.pragma("application_id", APPLICATION_ID)
     connection.pragma("user_version", FORMAT_VERSION)
     with connection:
-        for _ in connection.execute(schema(dimensions)):
+        for _ in connection.execute(schema(dimensions, vector_group)):
             pass
 
 

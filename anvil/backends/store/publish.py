@@ -106,9 +106,9 @@ class Publication:
         """
         with connection.translated(self.path):
             safe_write.clear(self.fresh)
-            size = connection.page_size(self.writer.reader.characters())
-            with contextlib.closing(connection.open_scratch(self.fresh, size)) as empty:
-                connection.lay_out(empty, self.dimensions)
+            page_size, self._vector_group = connection.layout(self.writer.reader.characters())
+            with contextlib.closing(connection.open_scratch(self.fresh, page_size)) as empty:
+                connection.lay_out(empty, self.dimensions, self._vector_group)
             source = self.writer.connection
             moved = moves(self.writer)
             with self.writer.atomic():
@@ -160,7 +160,7 @@ class Publication:
         :mod:`verify` checks the definitions of these tables.
         """
         execute = self.writer.connection.execute
-        size = connection.VECTOR_GROUP
+        size = self._vector_group
         execute(
             "INSERT INTO fresh.vectors_rowids SELECT rowid, NULL, place / ?1 + 1, place % ?1 FROM "
             "(SELECT rowid, row_number() OVER (ORDER BY rowid) - 1 AS place FROM main.vectors_rowids) ORDER BY rowid",

@@ -209,11 +209,11 @@ def pages(handle: apsw.Connection, chunking: str | None) -> str | None:
     return None
 
 
-def windows(handle: apsw.Connection, dimensions: int) -> str | None:
+def windows(handle: apsw.Connection, dimensions: int, vector_group: int) -> str | None:
     """What is wrong with windows and vectors. The tables of pages are checked before."""
     if handle.execute(_WINDOWS).fetchall():
         return "its windows are damaged"
-    if dimensions and not _vectors_are_sound(handle, dimensions):
+    if dimensions and not _vectors_are_sound(handle, dimensions, vector_group):
         return "its vectors are damaged"
     return None
 
@@ -227,10 +227,9 @@ def keyword_settings(handle: apsw.Connection) -> str | None:
     return None
 
 
-def _vectors_are_sound(handle: apsw.Connection, dimensions: int) -> bool:
+def _vectors_are_sound(handle: apsw.Connection, dimensions: int, size: int) -> bool:
     """Whether sqlite-vec's own tables are as a build writes them: by window, in groups that are all full except the
     last, with the same row ids in the groups and in the list of rows."""
-    size = connections.VECTOR_GROUP
     rows: Iterable[Any] = handle.execute(
         "SELECT r.rowid, r.id, r.chunk_id, r.chunk_offset, w.id FROM vectors_rowids r LEFT JOIN windows w "
         "ON w.id = r.rowid ORDER BY r.rowid"

@@ -28,6 +28,7 @@ REBUILD = "Build it again with 'anvil build --force', or fetch it again."
 REBUILD_SITE = "Build its site again with 'mkdocs build', or fetch it again."
 _MANIFEST = ("table", "anvil_meta")
 _VIRTUAL = ("chunks_fts", "vectors")
+_LAYOUTS = (connections.SMALL, connections.LARGE)
 REQUIRED = ("anvil_version", "docs_root_path", "digest", "checksum", "needs_reembed", "last_index_timestamp", *SETTINGS)
 
 
@@ -188,7 +189,11 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
         refuse(f"its manifest lacks {', '.join(missing)}")
     _expect(value_checks.settings(meta), refuse)
     dimensions = int(meta["embedding_dimensions"])
-    expected = _expected(dimensions)
+    vector_group = next(
+        (each for _, each in _LAYOUTS if f"chunk_size={each})" in str(definitions.get(("table", "vectors")))),
+        connections.LARGE.vector_group,
+    )
+    expected = _expected(dimensions, vector_group)
     for kind, name in sorted(set(definitions) ^ set(expected)):
         refuse(f"the {kind} {name!r} {'does not belong there' if (kind, name) in definitions else 'is missing'}")
     for kind, name in expected:
@@ -202,7 +207,7 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
                 refuse(f"it is damaged ({verdict})")
     if not written:
         _check_text(handle, meta["chunking"], refuse)
-    _check_rows(reader, meta, dimensions, refuse)
+    _check_rows(reader, meta, dimensions, vector_group, refuse)
     if not written and checksum(handle) != meta["checksum"]:
         refuse("its manifest, times, keyword index, windows or vectors do not match their checksum")
 
@@ -280,7 +285,9 @@ def _alike(one: Iterable[Any], other: Iterable[Any]) -> bool:
     return all(a == b for a, b in itertools.zip_longest(one, other))
 
 
-def _check_rows(reader: Reader, meta: dict[str, str], dimensions: int, refuse: Callable[[str], NoReturn]) -> None:
+def _check_rows(
+    reader: Reader, meta: dict[str, str], dimensions: int, vector_group: int, refuse: Callable[[str], NoReturn]
+) -> None:
     handle = reader.connection
     documents = handle.execute("SELECT library, file_path, digest FROM documents")
     if index_digest((f"{key}={meta[key]}" for key in SETTINGS), documents) != meta["digest"]:
@@ -297,7 +304,7 @@ def _check_rows(reader: Reader, meta: dict[str, str], dimensions: int, refuse: C
         if meta.get(key) != value:
             what = f"holds {value} {key[6:]}" if key.startswith("count_") else f"has {value or 'nothing'} for {key}"
             refuse(f"it {what}, its manifest says {meta.get(key)}")
-    _expect(value_checks.windows(handle, dimensions), refuse)
+    _expect(value_checks.windows(handle, dimensions, vector_group), refuse)
 
 
 def _definitions(handle: apsw.Connection) -> dict[tuple[str, str], str | None]:
@@ -305,7 +312,7 @@ def _definitions(handle: apsw.Connection) -> dict[tuple[str, str], str | None]:
 
 
 @lru_cache(maxsize=4)
-def _expected(dimensions: int) -> dict[tuple[str, str], str | None]:
+def _expected(dimensions: int, vector_group: int = connections.LARGE.vector_group) -> dict[tuple[str, str], str | None]:
     with contextlib.closing(connections.open_scratch(":memory:")) as model:
-        connections.lay_out(model, dimensions)
+        connections.lay_out(model, dimensions, vector_group)
         return _definitions(model)

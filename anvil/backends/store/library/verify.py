@@ -199,11 +199,12 @@ _TEXTS = (
     "SELECT heading_path, title, terms, content FROM chunks",
 )
 """Queries for all text."""
+_VECTOR_GROUP = connections.LARGE.vector_group
 _VECTORS = f"""
     SELECT 1 FROM vectors_chunks c LEFT JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id
-    WHERE c.size <> {connections.VECTOR_GROUP} OR length(c.validity) <> {connections.VECTOR_GROUP // 8}
-    OR length(c.rowids) <> {connections.VECTOR_GROUP * 8} OR length(v.vectors) IS NOT {connections.VECTOR_GROUP} * ?1
-    UNION ALL SELECT 1 FROM vectors_rowids r WHERE r.chunk_offset NOT BETWEEN 0 AND {connections.VECTOR_GROUP - 1}
+    WHERE c.size <> {_VECTOR_GROUP} OR length(c.validity) <> {_VECTOR_GROUP // 8}
+    OR length(c.rowids) <> {_VECTOR_GROUP * 8} OR length(v.vectors) IS NOT {_VECTOR_GROUP} * ?1
+    UNION ALL SELECT 1 FROM vectors_rowids r WHERE r.chunk_offset NOT BETWEEN 0 AND {_VECTOR_GROUP - 1}
     OR r.chunk_id NOT IN (SELECT chunk_id FROM vectors_chunks) OR r.rowid NOT IN (SELECT id FROM windows)
 """
 """A query for vectors that sqlite-vec did not write, or that belong to no window."""

@@ -46,12 +46,12 @@ def published(path: Path, vectors: dict[int, bytes], gone: list[int]) -> None:
         publication.finish()
 
 
-@pytest.mark.parametrize(
-    ("count", "gone"), [(0, 0), (1, 0), (connection.VECTOR_GROUP, 0), (connection.VECTOR_GROUP + 1, 1), (700, 90)]
-)
+@pytest.mark.parametrize("layout", [connection.SMALL, connection.LARGE])
+@pytest.mark.parametrize(("count", "gone"), [(0, 0), (1, 0), (32, 0), (33, 1), (184, 0), (185, 1), (700, 90)])
 def test_vectors_lie_as_sqlite_vec_would_lay_them(
-    tmp_path: Path, count: int, gone: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, count: int, gone: int, layout: connection.Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(connection, "layout", lambda characters: layout)
     monkeypatch.setattr(verify, "check_written", lambda *given, **more: None)  # its windows are of no chunk
     chance = random.Random(count)
     first = row_ids.chunk_range(row_ids.document_id("default", "a.md", ()))[0]
@@ -66,7 +66,8 @@ def test_vectors_lie_as_sqlite_vec_would_lay_them(
     with Reader(connection.open_artifact(path)) as found, contextlib.closing(connection.open_scratch()) as expected:
         assert list(found.vectors()) == kept
         assert [(window, found.vector(window)) for window, _ in kept] == kept
-        connection.lay_out(expected, DIMENSIONS)
+        connection.lay_out(expected, DIMENSIONS, layout.vector_group)
+        assert found.connection.pragma("page_size") == layout.page_size
         expected.executemany("INSERT INTO vectors (id, embedding) VALUES (?, vec_int8(?))", kept)
         for table in STORAGE:
             assert rows(found.connection, table) == rows(expected, table), table

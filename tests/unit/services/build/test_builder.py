@@ -18,6 +18,7 @@ import pytest
 import anvil
 from anvil.backends.embedding.provider import Embedded, EmbeddingProvider, Vector
 from anvil.backends.sources import document_source, open_tree
+from anvil.backends.store import connection as connections
 from anvil.backends.store import publish, row_ids, verify
 from anvil.backends.store.library import connection
 from anvil.backends.store.writer import SETTINGS
@@ -167,6 +168,29 @@ def test_the_file_stands_alone_and_any_sqlite_reads_it(docs: Path, tmp_path: Pat
         assert found == [("Checks > Certificates",)]
         assert plain.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     plain.close()
+
+
+def test_an_index_that_grows_and_shrinks_is_laid_out_for_its_size(
+    docs: Path, tmp_path: Path, local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(docs, tmp_path / "a.db", local)
+    with verify.open_checked(tmp_path / "a.db") as reader:
+        monkeypatch.setattr(connections, "SMALL_CHARACTERS", reader.characters() + 1)
+    write(docs, {"more.md": "# More\n\nThe quokka of a long page.\n"})
+    age(docs)
+    for name in ("a.db", "b.db"):
+        report = make(docs, tmp_path / name, local)
+        with verify.open_checked(tmp_path / name) as reader, anvil.open(index=tmp_path / name) as opened:
+            assert reader.connection.pragma("page_size") == connections.LARGE.page_size
+            assert opened.search("a quokka", mode="semantic").results[0].metadata.file_path == "more.md"
+        assert report.embedded == 1 or name == "b.db"
+    assert sha(tmp_path / "a.db") == sha(tmp_path / "b.db")
+    (docs / "more.md").unlink()
+    for name in ("a.db", "c.db"):
+        make(docs, tmp_path / name, local)
+    assert sha(tmp_path / "a.db") == sha(tmp_path / "c.db")
+    with verify.open_checked(tmp_path / "a.db") as reader:
+        assert reader.connection.pragma("page_size") == connections.SMALL.page_size
 
 
 # --- no change, no write; only new text is embedded --------------------------------------------------------
