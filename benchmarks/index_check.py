@@ -41,6 +41,7 @@ def main(path: Path) -> None:
     meta = reader.meta()
     copy = connections.open_scratch()
     connections.fill(copy, handle)
+    vector_group = handle.execute("SELECT max(size) FROM vectors_chunks").get if reader.has_vectors() else 0
 
     def copied() -> None:
         with contextlib.closing(connections.open_scratch()) as scratch:
@@ -52,7 +53,7 @@ def main(path: Path) -> None:
         "a copy that FTS5's check can write to": copied,
         "keyword index against the text": lambda: verify._keywords_agree(copy),
         "types and ranges of values of pages": lambda: value_checks.pages(handle, meta["chunking"]),
-        "windows and vectors": lambda: value_checks.windows(handle, int(meta["embedding_dimensions"])),
+        "windows and vectors": lambda: value_checks.windows(handle, int(meta["embedding_dimensions"]), vector_group),
         "digests of documents": lambda: dict(document_digests(handle)),
         "checksum": lambda: checksum(handle),
     }
