@@ -16,7 +16,7 @@ from anvil.core.config.schema import ArtifactTypes, TaskMarks
 from anvil.core.file_selection import is_failure
 from anvil.errors import IndexBusy
 from anvil.models.context import Ingestion
-from anvil.models.documents import BuildReport, Progress, Skipped, silent
+from anvil.models.documents import BuildReport, Progress, Skipped
 from anvil.services.build import builder
 from anvil.services.context.inventory import contents
 from anvil.services.context.run_log import STATE_VERSION, Records, State
@@ -30,15 +30,14 @@ def ingest(
     documents: TaskedDocuments,
     records: Records,
     provider: FallbackProvider,
-    options: Chunking,
-    types: ArtifactTypes,
-    marks: TaskMarks,
+    chunking: Chunking,
+    rules: tuple[ArtifactTypes, TaskMarks],
     *,
-    notes: tuple[str, ...] = (),
-    force: bool = False,
-    progress: Progress = silent,
-    lock_timeout_s: float = lock.LOCK_TIMEOUT_S,
-    warn: Callable[[Skipped], None] = lambda skipped: None,
+    notes: tuple[str, ...],
+    force: bool,
+    progress: Progress,
+    lock_timeout_s: float,
+    warn: Callable[[Skipped], None],
 ) -> Ingestion:
     """Update the index from the files, and write the log, also when nothing changed.
 
@@ -52,12 +51,12 @@ def ingest(
         last = records.state()
         force = force or (records.index.exists() and last.version != STATE_VERSION)
         report = builder.build(
-            documents, records.index, provider, options, force=force, progress=progress, lock_timeout_s=lock_timeout_s
+            documents, records.index, provider, chunking, force=force, progress=progress, lock_timeout_s=lock_timeout_s
         )
         if provider.failure is not None:
             notes = (*notes, f"Vectors are missing; the next run tries again: {provider.failure}")
         state = replace(
-            _counted(records, report, (types, marks), last),
+            _counted(records, report, rules, last),
             timestamp=datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             errors=tuple(skipped for skipped in report.skipped if is_failure(skipped.reason)),
             notes=notes,
