@@ -6,7 +6,6 @@ The metadata of a wheel is requested alone where the index has it. Nothing is im
 from __future__ import annotations
 
 import email.parser
-import html.parser
 import os
 import re
 import urllib.parse
@@ -80,35 +79,18 @@ def _of_json(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
         yield archive, bool(row.get("core-metadata") or row.get("dist-info-metadata"))
 
 
-class _Links(html.parser.HTMLParser):
-    """The links of a page, with their attributes and text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.links: list[tuple[Mapping[str, str | None], list[str]]] = []
-        self._open = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "a":
-            self.links.append((dict(attrs), []))
-            self._open = True
-
-    def handle_endtag(self, tag: str) -> None:
-        self._open = self._open and tag != "a"
-
-    def handle_data(self, data: str) -> None:
-        if self._open:
-            self.links[-1][1].append(data)
-
-
 def _of_html(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
-    parser = _Links()
-    parser.feed(text)
-    for attributes, words in parser.links:
-        address, _, fragment = urllib.parse.urljoin(place, attributes.get("href") or "").partition("#")
+    from anvil.core.html import parser  # few indexes have no JSON
+
+    try:
+        page = parser.parse(text)
+    except parser.Unreadable as error:
+        raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a page that is not read: {error}.") from None
+    for link in parser.select(page, "a"):
+        address, _, fragment = urllib.parse.urljoin(place, link.attributes.get("href") or "").partition("#")
         digest = fragment.replace("=", ":", 1) if fragment.startswith("sha256=") else None
-        has_metadata = "data-core-metadata" in attributes or "data-dist-info-metadata" in attributes
-        yield PackageArchive(address, "".join(words).strip(), digest), has_metadata
+        has_metadata = "data-core-metadata" in link.attributes or "data-dist-info-metadata" in link.attributes
+        yield PackageArchive(address, link.text().strip(), digest), has_metadata
 
 
 def _same(written: str, version: str) -> bool:

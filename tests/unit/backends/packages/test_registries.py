@@ -101,6 +101,12 @@ def test_an_index_that_sends_nonsense(server: Server, http: HttpClient, body: st
         pypi.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
 
 
+def test_an_index_page_whose_tags_are_too_deep(server: Server, http: HttpClient) -> None:
+    server.answers["/lib/"] = Answer(b"<div>" * 30_000, headers={"Content-Type": "text/html"})
+    with pytest.raises(FetchError, match="sent a page that is not read: its HTML has more than"):
+        pypi.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
+
+
 def test_a_version_in_the_registry(server: Server, http: HttpClient) -> None:
     package = {"name": "@acme/ui", "version": "1.0.0", "repository": "acme/ui"}
     data = tarball(package)
