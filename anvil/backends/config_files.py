@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -249,14 +248,12 @@ def _own_table(project: Mapping[str, Any], path: Path) -> Mapping[str, Any] | No
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from anvil.core import toml_values
+
     try:
-        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        table: dict[str, Any] = toml_values.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file at {path}. Write one with 'anvil init'.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, toml_values.TOMLDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}. Correct the file, or name another with --config.") from None
     return table
