@@ -1,7 +1,7 @@
 """A cache of index files that passed their check, so that each file is checked once on a machine.
 
-An entry is an empty file in the user's cache. Its name has the SHA-256 of the index file and the version of Anvil that
-checked it. Without the cache, files are checked each time.
+An entry is an empty file in the user's cache. Its name has the SHA-256 of the index file, and the version of Anvil, of
+the format and of the check that it passed: installed from a checkout, the same Anvil can read another format. Without the cache, files are checked each time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from anvil._version import __version__
 from anvil.backends import user_dirs
+from anvil.backends.store.connection import FORMAT_VERSION
 
 MAX_FILES = 500
 """Entries of the cache; the oldest are removed first."""
@@ -46,7 +47,7 @@ def remember(digest: str, thorough: bool = False) -> None:
 
 
 def _name(digest: str, thorough: bool) -> str:
-    return f"{digest}-{__version__}-{CHECK_VERSION}{'-thorough' if thorough else ''}"
+    return f"{digest}-{__version__}-{FORMAT_VERSION}.{CHECK_VERSION}{'-thorough' if thorough else ''}"
 
 
 def folder() -> Path:

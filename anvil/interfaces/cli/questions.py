@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from anvil.core.pluralize import counted
+from anvil.interfaces import doc_test_report
 from anvil.interfaces.cli import options, output
 
 if TYPE_CHECKING:
@@ -67,11 +68,9 @@ def _lines(
         yield "asked  conf.  question"
     for group in groups:
         confidence = "-" if group.confidence is None else f"{group.confidence:.2f}"
-        yield f"{group.count:>5}  {confidence:>5}  {' '.join(group.question.split())}"
+        yield f"{group.count:>5}  {confidence:>5}  {doc_test_report.cut(group.question)}"
         page = group.page or "no result"
-        also = (
-            f"; also: {' / '.join(' '.join(wording.split()) for wording in group.wordings)}" if group.wordings else ""
-        )
+        also = f"; also: {' / '.join(map(doc_test_report.cut, group.wordings))}" if group.wordings else ""
         yield f"{'':12}  {page}, last asked {group.last_asked[:10]}{also}"
     unanswered = sum(not group.answered for group in groups)
     yield f"{counted(question_count, 'question')} in {counted(group_count, 'group')}, {unanswered:,} without an answer."

@@ -165,3 +165,11 @@ def test_alike_questions_are_one_group_and_those_without_an_answer_are_shown(doc
     (tmp_path / "t.toml").write_text(tests, encoding="utf-8")
     report = in_process.printed("test", tmp_path / "t.toml", "--docs", docs, "--provider", "local")
     assert [outcome["status"] for outcome in report["outcomes"]] == ["new"]
+
+
+def test_a_long_question_is_one_short_line(docs: Path) -> None:
+    asked = json.dumps({"kind": "question", "time": "2026-01-01", "question": "zebra\nstripes " + "x" * 1500})
+    (docs / ".anvil").mkdir(exist_ok=True)
+    (docs / ".anvil" / "questions.jsonl").write_text(asked, encoding="utf-8")
+    shown = in_process.program("questions", "--docs", docs, "--provider", "none", "--all").stdout.splitlines()
+    assert "zebra stripes xxx" in shown[1] and len(shown[1]) < 130

@@ -10,7 +10,7 @@ import pytest
 
 from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.backends.sources.open_tree import working_tree
-from anvil.backends.store import verified_cache, verify
+from anvil.backends.store import connection, verified_cache, verify
 from anvil.core.config.schema import ChunkingOptions
 from anvil.errors import ArtifactRejected
 from anvil.services.build.builder import build
@@ -43,6 +43,15 @@ def test_a_known_file_is_not_checked_again(index: Path, monkeypatch: pytest.Monk
     for name in folder().iterdir():
         name.unlink()
     with pytest.raises(ArtifactRejected, match="checked again"):
+        verify.check(index)
+
+
+def test_a_file_is_checked_again_by_an_anvil_of_the_same_version_that_reads_another_format(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verified_cache, "FORMAT_VERSION", verified_cache.FORMAT_VERSION + 1)
+    monkeypatch.setattr(connection, "FORMAT_VERSION", connection.FORMAT_VERSION + 1)
+    with pytest.raises(ArtifactRejected, match="it has the old format"):
         verify.check(index)
 
 
