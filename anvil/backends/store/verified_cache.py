@@ -1,7 +1,8 @@
 """A cache of index files that passed their check, so that each file is checked once on a machine.
 
 An entry is an empty file in the user's cache. Its name has the SHA-256 of the index file, and the version of Anvil, of
-the format and of the check that it passed: installed from a checkout, the same Anvil can read another format. Without the cache, files are checked each time.
+the format and of the check that it passed: of two checkouts with the same version, one can read another format.
+Without the cache, files are checked each time.
 """
 
 from __future__ import annotations
