@@ -40,6 +40,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
+_BUILD = (
+    "anvil.services.build.builder",
+    "anvil.core.markdown.blocks",
+    "anvil.backends.embedding.cached",
+    "anvil.backends.embedding.none",
+    "anvil.backends.embedding.ray_cluster",
+    "anvil.backends.sources.open_tree",
+    "encodings.utf_8_sig",
+    "importlib.readers",
+    "platformdirs.unix",
+)
+"""What every build of an index imports."""
 PRELOADED = {
     "anvil": (
         "anvil.__main__",
@@ -53,20 +65,35 @@ PRELOADED = {
         "anvil.interfaces.mcp_server.tools.docs",
         "anvil.interfaces.mcp_server.tools.library",
         "anvil.interfaces.mcp_server.tools.context",
+        "anvil.services.agents.agent_files",
+        "anvil.services.build.merge",
+        "anvil.services.live.working_copy",
+        "anvil.services.search.pages",
+        "anvil.interfaces.ci.run",
+        *_BUILD,
+        "anvil.backends.git.tracked_file",
         "anvil.backends.embedding.local",
+        "anvil.backends.sources.watcher",
+        "anvil.backends.store.overwrite_guard",
+        "anvil.backends.store.transfer",
+        "anyio._backends._asyncio",
         "onnxruntime",
+        "pygit2",
         "apsw",
         "numpy",
         "tokenizers",
         "httpx2",
         "watchfiles",
-        *(f"anvil.interfaces.cli.{name}" for name in ("build", "check", "context", "search", "serve", "ui", "pull")),
+        *(f"anvil.interfaces.cli.{name}" for name in ("agents", "build", "check", "ci", "context", "git", "ingest")),
+        *(f"anvil.interfaces.cli.{name}" for name in ("pull", "search", "serve", "ui")),
     ),
     "mkdocs": (
         "mkdocs.__main__",
         "mkdocs.commands.build",
         "mkdocs.commands.serve",
         "mkdocs.contrib.search",
+        "mkdocs.themes.mkdocs",
+        *(f"markdown.extensions.{name}" for name in ("attr_list", "codehilite", "fenced_code", "tables")),
         "material",
         "mkdocs_anvil.plugin",
         "mkdocs_anvil.rendering",
@@ -75,7 +102,9 @@ PRELOADED = {
         "numpy",
         "selectolax.lexbor",
         "pymdownx",
+        "pygments.formatters",
         "pygments.lexers",
+        *_BUILD,
     ),
     "sphinx": (
         *("sphinx.cmd.build", "sphinx.application", "sphinx.builders.dirhtml", "sphinx.builders.html"),
@@ -337,6 +366,7 @@ def _become(request: dict[str, Any]) -> None:
     os.environ.update(environment)
     unbuffered = bool(environment.get("PYTHONUNBUFFERED"))
     encoding = environment.get("PYTHONIOENCODING", "utf-8").partition(":")[0]
+    _settle_libgit2(environment)
     _STREAMS.extend((sys.stdin, sys.stdout, sys.stderr))
     sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115 - open until the program ends
     sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
@@ -363,6 +393,19 @@ def _become(request: dict[str, Any]) -> None:
         _exit_code = ended.code if isinstance(ended.code, int) else None if ended.code else 0
         raise
     _exit_code = 0
+
+
+def _settle_libgit2(environment: dict[str, str]) -> None:
+    """Give a preloaded libgit2 the folders of settings that it takes from the environment when it is loaded."""
+    if "pygit2" in sys.modules:
+        import pygit2
+        from pygit2.enums import ConfigLevel
+
+        home = environment.get("HOME", "")
+        own = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
+        pygit2.settings.homedir = home
+        pygit2.settings.search_path[ConfigLevel.GLOBAL] = home
+        pygit2.settings.search_path[ConfigLevel.XDG] = f"{own}/git" if own else ""
 
 
 def _leave() -> None:
