@@ -302,8 +302,7 @@ def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> Site
         return None
     source = _JS_COMMENT.sub("", files.read(posixpath.join(folder, name)) or "")
     inside = posixpath.relpath(files.docs or ".", folder or ".")
-    routes = [next(filter(None, groups), "").strip("/") for groups in re.findall(_SETTING % "routeBasePath", source)]
-    paths = [next(filter(None, groups), "").strip("/") for groups in re.findall(_SETTING % "path", source)]
+    routes, paths = _settings(source, "routeBasePath"), _settings(source, "path")
     content = join(folder, next((path for path in paths if f"{inside}/".startswith(f"{path}/")), "docs"))
     if not f"{files.docs}/".startswith(f"{content}/"):
         content = files.docs  # such as versioned_docs/version-2.0
@@ -320,6 +319,11 @@ def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> Site
         nav=_sidebar(files, folder, names),
         silent=frozenset({"undefined-reference"}),
     )
+
+
+def _settings(source: str, key: str) -> list[str]:
+    """The paths that a program sets a key to, without slashes at their ends."""
+    return [(single or double).strip("/") for single, double in re.findall(_SETTING % key, source)]
 
 
 def _sidebar(files: FileTree, folder: str, names: Mapping[str, bool]) -> Callable[[LintPage, str | None], bool] | None:
@@ -367,12 +371,10 @@ def _vitepress(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteR
     if not sources:
         return None
     whole = _JS_COMMENT.sub("", "\n".join(sources))
-    setting = re.search(_SETTING % "srcDir", whole)
-    content = posixpath.normpath(join(folder, (setting[1] or setting[2]) if setting else "."))
+    content = posixpath.normpath(join(folder, next(iter(_settings(whole, "srcDir")), ".")))
     content = "" if content == "." else content
     if content and not f"{files.docs}/".startswith(f"{content}/"):
         return None
-    base = re.search(_SETTING % "base", whole)
     strings = {string for source in sources for string in _quoted(source)}
     is_computed = _COMPUTED_NAV.search(whole) or not any(string.startswith("/") for string in strings)
     return SiteRules(
@@ -380,7 +382,7 @@ def _vitepress(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteR
         "vitepress",
         slugs=("vitepress",) if "slugify" not in whole else ("vitepress", "github"),
         content=content,
-        base="" if base is None else (base[1] or base[2] or "").strip("/"),
+        base=next(iter(_settings(whole, "base")), ""),
         assets=(join(content, "public"),),
         strict_absolute="rewrites" not in whole,
         generates="rewrites" in whole,

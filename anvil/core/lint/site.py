@@ -111,18 +111,11 @@ class Site:
         """The path of a page below the site's top, without leading slash; None where the site has no such page."""
         if self.rules.rule is None:
             return None
-        inside = self._in_content(posixpath.join(self.files.docs, path))
+        inside = _inside(posixpath.join(self.files.docs, path), self.rules.content)
         if inside is None:
             return None
         address = site_urls.address(SiteOptions(_BASE, self.rules.rule), inside, page.metadata)
         return None if address is None else unquote(address.removeprefix(_BASE))
-
-    def _in_content(self, file: str) -> str | None:
-        """A path from the root as one from the content folder; None for what is elsewhere."""
-        if not self.rules.content:
-            return file
-        head = self.rules.content + "/"
-        return file[len(head) :] if file.startswith(head) else None
 
     def address(self, path: str) -> str | None:
         """The path that a page has below the site's top; None where it has none."""
@@ -136,7 +129,7 @@ class Site:
 
     def is_excluded(self, path: str) -> bool:
         """Whether the site leaves the page out."""
-        inside = self._in_content(posixpath.join(self.files.docs, path))
+        inside = _inside(posixpath.join(self.files.docs, path), self.rules.content)
         return inside is not None and any(globs.matches(pattern, inside) for pattern in self.rules.excluded)
 
     def named(self, name: str) -> list[str]:
@@ -177,16 +170,10 @@ class Site:
 
     def _at(self, file: str, fragment: str) -> Target | None:
         """The page or file at a normal path from the root; None for nothing and for folders."""
-        inside = self._docs_path(file)
+        inside = _inside(file, self.files.docs)
         if inside is not None and inside in self.pages:
             return self._page(inside, fragment)
         return FILE if self.files.kind(file) == "file" else None
-
-    def _docs_path(self, file: str) -> str | None:
-        if not self.files.docs:
-            return file
-        head = self.files.docs + "/"
-        return file[len(head) :] if file.startswith(head) else None
 
     def _at_address(self, address: str, fragment: str) -> Target | None:
         path = self.addresses.get(self._canonical(address))
@@ -256,7 +243,7 @@ class Site:
             return target
         if file.startswith("../") or file == "..":
             return UNKNOWN  # out of the repository
-        if rules.redirects and self._docs_path(file) in rules.redirects:
+        if rules.redirects and _inside(file, self.files.docs) in rules.redirects:
             return Target("missing", "", fragment, f"there is no {self.shown(file)}", file)
         if rules.generates or self.files.kind(file) == "folder":
             return UNKNOWN
@@ -269,7 +256,7 @@ class Site:
         return Target("missing", "", fragment, f"there is no page or file {self.shown(file)}", file)
 
     def _is_outside(self, file: str) -> bool:
-        return self._in_content(file) is None and self._docs_path(file) is None
+        return _inside(file, self.rules.content) is None and _inside(file, self.files.docs) is None
 
     def _outside(self, file: str, fragment: str, link: Link) -> Target:
         if link.kind in ("html link", "html image") or self.rules.generates:
@@ -356,6 +343,13 @@ class Site:
 def is_inside(target: str) -> bool:
     """Whether a link may lead to a page or file of the documentation, as far as its text tells."""
     return 0 < len(target) <= MAX_TARGET_CHARS and not _SCHEME.match(target)
+
+
+def _inside(file: str, folder: str) -> str | None:
+    """A path from the root as one from a folder; None for what is elsewhere."""
+    if not folder:
+        return file
+    return file[len(folder) + 1 :] if file.startswith(f"{folder}/") else None
 
 
 def join(folder: str, path: str) -> str:
