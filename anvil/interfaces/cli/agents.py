@@ -28,13 +28,7 @@ if TYPE_CHECKING:
 @options.quiet
 @options.folder
 def command(
-    given: options.Given,
-    skill: bool,
-    only_check: bool,
-    remove: bool,
-    only_print: bool,
-    as_json: bool,
-    quiet: bool,
+    given: options.Given, skill: bool, only_check: bool, remove: bool, only_print: bool, as_json: bool, quiet: bool
 ) -> int:
     """Write a map of the documentation into AGENTS.md and the other files that agents read by themselves.
 

@@ -30,13 +30,7 @@ if TYPE_CHECKING:
 @options.quiet
 @options.folder
 def command(
-    given: options.Given,
-    site: str | None,
-    staged: bool,
-    ref: str | None,
-    tracked: bool,
-    as_json: bool,
-    quiet: bool,
+    given: options.Given, site: str | None, staged: bool, ref: str | None, tracked: bool, as_json: bool, quiet: bool
 ) -> int:
     """Compare the index with the documents, and the map of 'anvil agents' where a file has it.
 

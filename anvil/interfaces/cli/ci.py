@@ -59,12 +59,7 @@ from anvil.models.lint import LEVELS
 @click.option("--summary", metavar="FILE", help="Add the summary to this file (default on GitHub: the step's summary).")
 @options.as_json
 def command(
-    mode: str,
-    artifact_name: str | None,
-    artifact_url: str | None,
-    summary: str | None,
-    as_json: bool,
-    **given: Any,
+    mode: str, artifact_name: str | None, artifact_url: str | None, summary: str | None, as_json: bool, **given: Any
 ) -> int:
     """Build, check, lint or test in a CI job, with warnings at the files, values for later steps and a summary.
 

@@ -127,13 +127,7 @@ def tasks(given: Given, status: str, as_json: bool, path: str | None) -> None:
 @click.option("--type", "type_", metavar="TYPE", help="Only artifacts of this type, such as spec or decision.")
 @options.as_json
 @options.question
-def search(
-    given: Given,
-    top_k: int,
-    type_: str | None,
-    as_json: bool,
-    query: str,
-) -> None:
+def search(given: Given, top_k: int, type_: str | None, as_json: bool, query: str) -> None:
     """Search the artifacts."""
     from anvil.core.search import snippets
     from anvil.interfaces.cli.search import MAX_SNIPPET_CHARS

@@ -63,12 +63,7 @@ def command() -> None:
 @options.as_json
 @click.argument("query")
 def search(
-    given: Given,
-    library: str | None,
-    top_k: int,
-    conditions: tuple[str, ...],
-    as_json: bool,
-    query: str,
+    given: Given, library: str | None, top_k: int, conditions: tuple[str, ...], as_json: bool, query: str
 ) -> None:
     """Find the passages that answer QUERY."""
     from anvil.core.search import snippets
@@ -100,14 +95,7 @@ def search(
 @click.option("--offset", default=0, show_default=True, type=click.IntRange(0), help="Documents to skip.")
 @click.option("--libraries", is_flag=True, help="The libraries and their sizes, not the documents.")
 @options.as_json
-def list_(
-    given: Given,
-    library: str | None,
-    limit: int,
-    offset: int,
-    libraries: bool,
-    as_json: bool,
-) -> None:
+def list_(given: Given, library: str | None, limit: int, offset: int, libraries: bool, as_json: bool) -> None:
     """List the documents by library and source, or the libraries."""
     with given.open() as library_file:
         listed: Any = (
@@ -225,14 +213,7 @@ def prune(given: Given, library: str | None, yes: bool, as_json: bool) -> int:
 @options.as_json
 @options.quiet
 @click.argument("path")
-def import_(
-    given: Given,
-    library: str | None,
-    table: str,
-    as_json: bool,
-    quiet: bool,
-    path: str,
-) -> int:
+def import_(given: Given, library: str | None, table: str, as_json: bool, quiet: bool, path: str) -> int:
     """Import the documents of mcpvectordb from its LanceDB folder PATH. Documents of the library are not replaced.
 
     Exit code 0: done, 1: a document could not be read and the others were imported, 2: an error.

@@ -13,11 +13,7 @@ from anvil.models.documents import address
 @options.in_site
 @options.as_json
 @click.argument("prefix", required=False)
-def command(
-    given: options.Given,
-    as_json: bool,
-    prefix: str | None,
-) -> None:
+def command(given: options.Given, as_json: bool, prefix: str | None) -> None:
     """List the pages, or those in the folder PREFIX, with their titles and sizes."""
     from anvil.interfaces.cli import page_paths
 

@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 @click.option("--to-tests", is_flag=True, help="Print them as TOML, for the questions of 'anvil test'.")
 @click.option("--log", metavar="FILE", help="Another log than that of the documentation folder.")
 @options.as_json
-def command(
-    given: options.Given,
-    everything: bool,
-    to_tests: bool,
-    log: str | None,
-    as_json: bool,
-) -> None:
+def command(given: options.Given, everything: bool, to_tests: bool, log: str | None, as_json: bool) -> None:
     """Print the logged questions that no page answers, and the reports about pages.
 
     A server logs questions with serve.question_log = true in anvil.toml. Similar questions are one group. Each is

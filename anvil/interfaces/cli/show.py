@@ -13,12 +13,7 @@ from anvil.interfaces.cli import options, output
 @click.option("--children", is_flag=True, help="With a heading: the sections below it too.")
 @options.as_json
 @click.argument("page", metavar="PAGE[#HEADING]")
-def command(
-    given: options.Given,
-    children: bool,
-    as_json: bool,
-    page: str,
-) -> None:
+def command(given: options.Given, children: bool, as_json: bool, page: str) -> None:
     """Print a page, or one section of it. HEADING is a breadcrumb ('Install > Linux'), its end, or an anchor ('linux').
 
     PAGE may also be a path with a line, as search prints it: 'docs/guides/serve.md:12' prints the section of line 12.

@@ -17,10 +17,7 @@ from anvil.models.status import CollectionStatus, EmbeddingStatus
 @options.in_site
 @options.as_json
 @options.folder
-def command(
-    given: options.Given,
-    as_json: bool,
-) -> None:
+def command(given: options.Given, as_json: bool) -> None:
     """Show the contents of the index, its origin, and how it differs from the documents."""
     from anvil.several import Collections
 

@@ -18,11 +18,7 @@ from anvil.interfaces.cli import options, output
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free port.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and do not open a browser.")
 @options.folder
-def command(
-    given: options.Given,
-    port: int,
-    no_browser: bool,
-) -> None:
+def command(given: options.Given, port: int, no_browser: bool) -> None:
     """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
     import webbrowser
 
