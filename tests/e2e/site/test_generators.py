@@ -12,9 +12,10 @@ import anvil
 from anvil.backends.store.rows import StoredDocument
 from anvil.backends.store.verify import open_checked
 from anvil.core.html import parser
-from anvil.core.html.page import lost_and_invented, read_page
+from anvil.core.html.page import read_page
 from anvil.models.documents import Section
 from tests.support import generators
+from tests.support.html_words import lost_and_invented
 
 SPHINX = [name for name in generators.GENERATORS if name.startswith("sphinx")]
 

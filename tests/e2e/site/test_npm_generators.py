@@ -20,8 +20,9 @@ import pytest
 
 from anvil.backends.store.verify import open_checked
 from anvil.core.html import parser
-from anvil.core.html.page import lost_and_invented, read_page
+from anvil.core.html.page import read_page
 from tests.support import generators
+from tests.support.html_words import lost_and_invented
 from tests.support.programs import ROOT, environment
 
 FOLDER = os.environ.get("ANVIL_GENERATORS")
