@@ -255,17 +255,15 @@ def test_shards_of_a_matrix_are_joined_to_the_bytes_of_one_build(checkout: Path,
     assert merged.stdout and sha256(tmp_path / "merged.db") == sha256(tmp_path / "two.db")
 
 
-def test_two_indexes_in_one_job_keep_apart(checkout: Path, job: NewJob, wheel: str, installed: Path) -> None:
+def test_two_indexes_in_one_job_keep_apart(checkout: Path, job: NewJob) -> None:
     write(checkout / "manual", {"a.md": "# A\n\nAnother folder.\n"})
     commit(checkout, "two", at=1_700_000_100)
-    fixed = {"package": wheel, "provider": "none"}
     one = job()
-    done = [one.use(ROOT, docs=docs, artifact_name=docs, **fixed) for docs in ("docs", "manual")]
+    done = [one.use(ROOT, docs=docs, artifact_name=docs, provider="none") for docs in ("docs", "manual")]
     assert [each.outputs["pages"] for each in done] == ["4", "1"]
     assert [each.outputs["artifact-id"] for each in done] == ["1", "2"]
     again = job()
-    again.installed = installed
-    done = [again.use(ROOT, docs=docs, artifact_name=docs, **fixed) for docs in ("docs", "manual")]
+    done = [again.use(ROOT, docs=docs, artifact_name=docs, provider="none") for docs in ("docs", "manual")]
     assert [each.outputs["changed"] for each in done] == ["false", "false"]
     assert sorted(path.name for path in (again.artifacts / "manual").iterdir()) == ["index.db", "index.json"]
 
@@ -346,13 +344,19 @@ def test_the_configuration_is_heard(checkout: Path, job: NewJob) -> None:
     assert Path(done.outputs["index-path"]).resolve() == checkout / "site/docs.db" and done.outputs["embedded"] == "0"
 
 
-def test_nothing_of_the_checkout_is_run(checkout: Path, job: NewJob, wheel: str) -> None:
+def test_nothing_of_the_checkout_is_run_and_a_package_is_installed_again(
+    checkout: Path, job: NewJob, wheel: str
+) -> None:
+    """A package without a version is not kept under a name: the second use installs it over the first."""
     trap = "raise SystemExit('the checkout was imported')\n"
     write(checkout, {name: trap for name in ("anvil/__init__.py", "pip.py", "click.py", "json.py", "sitecustomize.py")})
     commit(checkout, "traps", at=1_700_000_100)
     python = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = job(PATH=python).use(ROOT, package=wheel, provider="none", python_version="")
-    assert done.succeeded and "the checkout" not in done.log, done.log
+    work = job(PATH=python)
+    for number in ("one", "two"):
+        done = work.use(ROOT, package=wheel, provider="none", python_version="", artifact_name=number)
+        assert done.succeeded and "the checkout" not in done.log, done.log
+        assert done.steps["Install Anvil"] == "success"
 
 
 # --- what goes wrong -----------------------------------------------------------------------------------------------
