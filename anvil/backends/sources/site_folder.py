@@ -23,6 +23,7 @@ from anvil.backends.sources.document_source import DocumentSource
 from anvil.backends.sources.site import EPOCH, hash_path
 from anvil.backends.sources.site_cache import KnownFile, SiteCache, cache_folder
 from anvil.backends.sources.site_listing import INVENTORY, SiteListing, list_site
+from anvil.backends.sources.stat_cache import modified_ns
 from anvil.core import staleness
 from anvil.core.canonical_json import canonical
 from anvil.core.config.schema import SiteOptions, SourceOptions
@@ -361,7 +362,7 @@ class SiteFolder:
         older = []
         for file, source in mapped.items():
             try:
-                if (self._docs / source).stat().st_mtime_ns > listing.html[file][1]:
+                if (self._docs / source).stat().st_mtime_ns > modified_ns(listing.html[file]):
                     older.append(source)
             except OSError:
                 continue

@@ -28,6 +28,11 @@ def signature(state: os.stat_result) -> Signature:
     return (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns)
 
 
+def modified_ns(signature: Signature) -> int:
+    """When the file of a signature was last written."""
+    return signature[2]
+
+
 def is_stable(state: os.stat_result, moment_ns: int) -> bool:
     """Whether a file was changed long enough before a moment, so that a later change also changes its signature."""
     touched = state.st_mtime_ns if os.name == "nt" else max(state.st_mtime_ns, state.st_ctime_ns)

@@ -44,6 +44,17 @@ def test_a_built_site_has_its_index(tmp_path: Path) -> None:
     assert heading.startswith(f"{docs / 'guide/install.md'}:") or "guide/install.md:" in heading
 
 
+def test_pages_that_are_older_than_their_source_are_named_and_no_others(tmp_path: Path) -> None:
+    docs, site = html_sites.docs(tmp_path / "docs"), html_sites.site(tmp_path / "site")
+    for file in docs.rglob("*.md"):
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    assert "may be older" not in program("build", "--site", site, "--docs", docs, *NONE).stderr
+    os.utime(docs / "guide/install.md")
+    os.utime(site / "guide/install/index.html", (1_700_000_000, 1_700_000_000))
+    told = program("build", "--site", site, "--docs", docs, *NONE).stderr
+    assert "1 page of the site may be older than the source, such as guide/install.md" in told
+
+
 def test_an_edited_source_answers_from_its_file(tmp_path: Path) -> None:
     site, docs = html_sites.site(tmp_path / "site"), html_sites.docs(tmp_path / "docs")
     build(site, "--docs", docs)
