@@ -34,15 +34,9 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True)
-class ArtifactText:
+class ArtifactText(Artifact):
     """An artifact with its whole text, front matter included."""
 
-    id: str
-    path: str
-    type: str
-    title: str
-    updated: str
-    tasks: TaskCounts
     content: str
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 Ecosystem = Literal["npm", "pypi"]
-ECOSYSTEMS: tuple[Ecosystem, ...] = ("npm", "pypi")
+ECOSYSTEMS: tuple[Ecosystem, ...] = get_args(Ecosystem)
 DocsSource = Literal["package", "release", "repository", "site"]
 """Where documentation comes from: the package itself, a release asset, the repository at a tag (built here), or the
 documentation site."""
-DOCS_SOURCES: tuple[DocsSource, ...] = ("package", "release", "repository", "site")
+DOCS_SOURCES: tuple[DocsSource, ...] = get_args(DocsSource)
 
 Outcome = Literal["added", "current", "fetched", "updated", "removed", "failed"]
 
