@@ -57,12 +57,7 @@ def _fit(text: str) -> str:
 
 
 def cut_windows(
-    chunk_content: str,
-    header: str,
-    spans: Sequence[tuple[int, int]],
-    header_tokens: int,
-    max_tokens: int,
-    overlap: int,
+    chunk_content: str, header: str, spans: Sequence[tuple[int, int]], header_tokens: int, max_tokens: int, overlap: int
 ) -> tuple[Window, ...]:
     """Cut a chunk into windows that fit the model, one at least. Takes linear time.
 
@@ -91,10 +86,7 @@ def cut_windows(
             break
         target = last - overlap
         near = overlap // 2
-        first = max(
-            first + 1,
-            _border(chunk_content, tokens, target - near, target + near, target) if near else target,
-        )
+        first = max(first + 1, _border(chunk_content, tokens, target - near, target + near, target) if near else target)
     if not result:
         return (Window(0, len(chunk_content), window_text(header, chunk_content)),)
     return tuple(result)

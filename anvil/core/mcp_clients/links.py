@@ -19,7 +19,8 @@ from urllib.parse import quote
 def install_links(name: str, words: Sequence[str]) -> dict[str, str]:
     """Title of a program -> the link that adds the server ``name``. ``words``: the command that starts it."""
     server = {"command": words[0], "args": [*words[1:]]}
-    query = f"name={quote(name, safe='')}&config={quote(_base64(server), safe='')}"
+    config = base64.b64encode(_json(server).encode()).decode()
+    query = f"name={quote(name, safe='')}&config={quote(config, safe='')}"
     return {
         "VS Code": f"vscode:mcp/install?{quote(_json({'name': name, 'type': 'stdio', **server}), safe='')}",
         "Cursor": f"cursor://anysphere.cursor-deeplink/mcp/install?{query}",
@@ -29,7 +30,3 @@ def install_links(name: str, words: Sequence[str]) -> dict[str, str]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def _base64(value: Any) -> str:
-    return base64.b64encode(_json(value).encode()).decode()

@@ -18,10 +18,7 @@ _NUMBERED = re.compile(r"^\d+[-_.\s]+(?=[^\d])")
 
 
 def mapped(
-    pages: Sequence[SitePage],
-    files: Collection[str],
-    copies: Mapping[str, str],
-    title_of: Callable[[str], str],
+    pages: Sequence[SitePage], files: Collection[str], copies: Mapping[str, str], title_of: Callable[[str], str]
 ) -> dict[str, str]:
     """Path of a page's HTML -> path of its source. A source is that of one page.
 

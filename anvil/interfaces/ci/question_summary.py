@@ -72,7 +72,7 @@ def _comparison(comparison: Comparison, since: str | None, pages_url: str | None
             rows = [
                 (
                     f"{'**lost** ' if each.kind == 'worse' and each.decisive else ''}{code(each.ask)}",
-                    _moved(each),
+                    f"{standing(each.before)} → {standing(each.after)}",
                     _blame(each, pages_url),
                 )
                 for each in differences
@@ -82,10 +82,6 @@ def _comparison(comparison: Comparison, since: str | None, pages_url: str | None
         yield f"No question got better or worse than in {name}."
     for note in comparison.notes:
         yield _escaped(note)
-
-
-def _moved(difference: Difference) -> str:
-    return f"{standing(difference.before)} → {standing(difference.after)}"
 
 
 def _blame(difference: Difference, pages_url: str | None) -> str:

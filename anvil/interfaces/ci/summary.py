@@ -127,9 +127,7 @@ def _headline(contents: Contents) -> str:
     if contents.report is None:
         stale = len(contents.stale or ())
         return (
-            f"Documentation index: stale, {counted(stale, 'page', 'differ')}"
-            if stale
-            else ("Documentation index: fresh")
+            f"Documentation index: stale, {counted(stale, 'page', 'differ')}" if stale else "Documentation index: fresh"
         )
     if contents.difference is None:
         return "Documentation index: built"
@@ -226,11 +224,9 @@ def _sections(page: PageChange) -> str:
 # --- findings about the pages --------------------------------------------------------------------------------
 
 
-def _findings(health: ContentHealth) -> Iterator[str]:
-    blocks = [*_blocks(health)]
-    if blocks:
-        yield "### Worth a look"
-        yield from blocks
+def _findings(health: ContentHealth) -> list[str]:
+    blocks = list(_blocks(health))
+    return ["### Worth a look", *blocks] if blocks else []
 
 
 def _blocks(health: ContentHealth) -> Iterator[str]:
@@ -260,12 +256,10 @@ def _blocks(health: ContentHealth) -> Iterator[str]:
         title = f"{counted(len(health.near_duplicates), 'pair')} of sections with nearly the same text"
         rows = [(_place(pair.first), _place(pair.second), f"{pair.similarity:.3f}") for pair in health.near_duplicates]
         yield folded(title, listed(("one", "other", "similarity"), rows, "llr"))
-    if health.without_headings:
-        title = f"{counted(len(health.without_headings), 'page')} without headings"
-        yield folded(title, listed(("page",), [(code(path),) for path in health.without_headings]))
-    if health.empty_pages:
-        title = f"{counted(len(health.empty_pages), 'page')} without text"
-        yield folded(title, listed(("page",), [(code(path),) for path in health.empty_pages]))
+    for lacking, paths in (("headings", health.without_headings), ("text", health.empty_pages)):
+        if paths:
+            title = f"{counted(len(paths), 'page')} without {lacking}"
+            yield folded(title, listed(("page",), [(code(path),) for path in paths]))
 
 
 def _place(spot: Spot) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -10,7 +9,7 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
-from anvil.models.documents import BuildReport, Skipped
+from anvil.models.documents import BuildReport
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -82,7 +81,7 @@ def command(
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
         unstaged = agents.unstaged(opened) if in_git is not None else None
         is_site = source is None and opened.config.site.folder is not None
-        skipped: Sequence[str] = each_skipped(report.skipped)
+        skipped = [f"skipped {item.path}: {item.reason}" for item in report.skipped]
         if is_site and not verbose:
             from anvil.core.site import pages
 
@@ -154,11 +153,6 @@ def _print(built: Built, before: str, quiet: bool) -> None:
         output.say(f"The skill for agents is in {', '.join(built.published)}.")
     if built.unstaged:
         output.say(f"The map for agents is not in the commit yet. Run: {built.unstaged}")
-
-
-def each_skipped(skipped: Sequence[Skipped]) -> list[str]:
-    """A line for each file that is left out."""
-    return [f"skipped {item.path}: {item.reason}" for item in skipped]
 
 
 def summary(report: BuildReport) -> str:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 @options.site
 @options.tree
 @click.option(
-    "--tracked",
-    is_flag=True,
-    help="With --staged or --ref: compare the index in git, not the file in the folder.",
+    "--tracked", is_flag=True, help="With --staged or --ref: compare the index in git, not the file in the folder."
 )
 @options.as_json
 @options.quiet

@@ -29,15 +29,7 @@ from anvil.interfaces.mcp_server.oauth import OAuthSettings
 from anvil.interfaces.mcp_server.progress import ProgressReporter
 from anvil.interfaces.mcp_server.rate_limit import Rate, RateLimitMiddleware
 from anvil.interfaces.mcp_server.schemas import plain, text
-from anvil.interfaces.mcp_server.security import (
-    Access,
-    AccessMiddleware,
-    Application,
-    Receive,
-    Scope,
-    Send,
-    read_token,
-)
+from anvil.interfaces.mcp_server.security import Access, AccessMiddleware, Application, Receive, Scope, Send, read_token
 from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.interfaces.mcp_server.tools import docs
 from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, open_toolset

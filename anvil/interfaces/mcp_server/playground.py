@@ -83,6 +83,8 @@ def routes(bridge: ThreadBridge) -> list[Route]:
 def search(opened: Anvil | Collections, given: dict[str, Any]) -> dict[str, Any]:
     """A search, of all collections unless one is given. ``text``: the JSON text that an agent gets from search_docs.
     ``parts``: the parts of each score. ``words``: the words of the results that match the query."""
+    if not isinstance(opened, Collections):
+        _ensure_none(given.pop("collection", None))
     if len(given["query"]) > MAX_QUERY_CHARS:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
     explained = opened.explain(**given)
@@ -90,11 +92,7 @@ def search(opened: Anvil | Collections, given: dict[str, Any]) -> dict[str, Any]
     stems = snippets.query_stems(given["query"])
     words = snippets.matched_words("\n".join(hit.content for hit in hits), stems)
     words |= snippets.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
-    return {
-        "text": text(plain(explained.result)),
-        "parts": plain(explained.parts),
-        "words": sorted(words),
-    }
+    return {"text": text(plain(explained.result)), "parts": plain(explained.parts), "words": sorted(words)}
 
 
 def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
@@ -131,12 +129,6 @@ def _ensure_none(collection: str | None) -> None:
         raise ConfigError("There is one collection. Leave out its name.")
 
 
-def _search(opened: Anvil | Collections, given: dict[str, Any]) -> Any:
-    if not isinstance(opened, Collections):
-        _ensure_none(given.pop("collection", None))
-    return search(opened, given)
-
-
 def _status(opened: Anvil | Collections, given: dict[str, Any]) -> Any:
     collection = given.get("collection")
     return plain(opened.get_status() if collection is None else _index_of(opened, collection).get_status())
@@ -155,7 +147,7 @@ Endpoint = Callable[[Anvil | Collections, dict[str, Any]], Any]
 _COLLECTION = Parameter("collection", "A label that collections names.")
 ENDPOINTS: Mapping[str, tuple[tuple[Parameter, ...], Endpoint]] = {
     "collections": ((), lambda opened, given: collections(opened)),
-    "search": ((*_OF_TOOL["search_docs"], _COLLECTION), _search),
+    "search": ((*_OF_TOOL["search_docs"], _COLLECTION), search),
     "pages": ((*_OF_TOOL["list_pages"], _COLLECTION), _of_one(lambda index, given: plain(index.list_pages(**given)))),
     "page": ((*_OF_TOOL["get_page"], _COLLECTION), _of_one(lambda index, given: plain(index.outline(**given)))),
     "section": (

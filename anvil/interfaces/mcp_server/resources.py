@@ -7,6 +7,7 @@ The URI of a page is ``anvil://page/{path}``. Where there are several collection
 from __future__ import annotations
 
 import bisect
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, unquote
@@ -28,11 +29,6 @@ NOT_FOUND = -32002
 """The protocol's error code for a resource that does not exist, up to revision 2025-11-25."""
 LIST_PAGE_SIZE, MAX_COMPLETIONS = 500, 100
 """Resources in one answer of the list, and completions in one answer (the protocol's limit)."""
-
-
-def _full_headings(page: Page) -> list[str]:
-    """The sections of a page with the page's title in front. ``get_section`` accepts these."""
-    return [full_heading(page.title, section.heading_path) for section in page.sections]
 
 
 def uri_of(path: str, collection: str | None = None) -> str:
@@ -152,12 +148,9 @@ class Resources:
         elif name == "collection" and self._is_several:
             candidates = [member.label for member in self._bridge.target.members]
         elif name == "heading_path" and (path := known.get("file_path") or known.get("path")):
-            try:
-                candidates = await self._bridge.call(
-                    "completion", lambda anvil: _full_headings(anvil.get_page(path, **chosen))
-                )
-            except AnvilError:
-                candidates = ()  # nothing to offer while the page's name is still being typed
+            with contextlib.suppress(AnvilError):  # nothing to offer while the page's name is still being typed
+                page: Page = await self._bridge.call("completion", lambda anvil: anvil.get_page(path, **chosen))
+                candidates = [full_heading(page.title, section.heading_path) for section in page.sections]
         folded = typed.casefold()
         beginnings = [value for value in candidates if value.casefold().startswith(folded)]
         listed = set(beginnings)

@@ -63,13 +63,7 @@ TOOLS: tuple[Tool, ...] = (
         SearchResult,
         lambda anvil, given: _search(anvil, given),
     ),
-    Tool(
-        "get_page",
-        "Read a page",
-        "A whole page: its chunks, joined, are its text.",
-        (_FILE_PATH,),
-        Page,
-    ),
+    Tool("get_page", "Read a page", "A whole page: its chunks, joined, are its text.", (_FILE_PATH,), Page),
     Tool(
         "get_section",
         "Read a section",
@@ -105,13 +99,7 @@ TOOLS: tuple[Tool, ...] = (
         PageList,
         lambda anvil, given: _list(anvil, given),
     ),
-    Tool(
-        "get_status",
-        "Status",
-        "What the index holds, how fresh it is, model and git state.",
-        (),
-        Status,
-    ),
+    Tool("get_status", "Status", "What the index holds, how fresh it is, model and git state.", (), Status),
 )
 
 

@@ -128,13 +128,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         LibraryDocumentList,
     ),
-    Tool(
-        "list_libraries",
-        "List libraries",
-        "The libraries and their sizes.",
-        (),
-        Libraries,
-    ),
+    Tool("list_libraries", "List libraries", "The libraries and their sizes.", (), Libraries),
     Tool(
         "delete_document",
         "Delete a document",
@@ -151,13 +145,7 @@ TOOLS: tuple[Tool, ...] = (
         (_DOC_ID, Parameter("metadata", "A JSON object of the keys to change.", "object", required=True)),
         Updated,
     ),
-    Tool(
-        "get_document",
-        "Read a document",
-        "A document's whole Markdown.",
-        (_DOC_ID,),
-        WholeDocument,
-    ),
+    Tool("get_document", "Read a document", "A document's whole Markdown.", (_DOC_ID,), WholeDocument),
     Tool(
         "server_info",
         "Where the server runs",
