@@ -188,11 +188,14 @@ class Anvil:
                 paths=pages.of_edition(copy.reader, version, language),
                 min_confidence=limit,
             )
+            unmatched: tuple[str, ...] = ()
+            if not ranked.total_chunks:
+                unmatched = pages.none_chosen([copy.reader], file_filter, version, language)
             result = SearchResult(
                 ranked.hits,
                 ranked.total_chunks,
                 round((time.perf_counter() - started_at) * 1000, 3),
-                self._live.freshness(copy, ranked.notes),
+                self._live.freshness(copy, (*ranked.notes, *unmatched)),
             )
             return Explained(result, ranked.parts, ranked.spans, ranked.evidence)
 

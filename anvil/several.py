@@ -186,7 +186,7 @@ class Collections:
         limit = confidence_limit(self.config, min_confidence)
         embedded = (member.live.embed_query(query, mode) for member in members)
         question = next((question for question in embedded if question is not None), None)
-        from anvil.services.search import several
+        from anvil.services.search import pages, several
         from anvil.services.search.searcher import Explained
 
         with ExitStack() as stack:
@@ -204,6 +204,8 @@ class Collections:
             )
             hits = tuple(_labelled(hit, opened[place][0]) for hit, place in zip(ranked.hits, places, strict=True))
             notes = [*_problems(problems), *(_words_only(opened) if mode == "hybrid" else ()), *ranked.notes]
+            if not ranked.total_chunks:
+                notes += pages.none_chosen([copy.reader for _, copy in opened], file_filter)
             freshness = _freshness(opened, frozenset(places), notes)
         query_ms = round((time.perf_counter() - started_at) * 1000, 3)
         result = SearchResult(hits, ranked.total_chunks, query_ms, freshness)

@@ -48,4 +48,6 @@ def _opened(progress: Progress) -> Anvil:
         )
     index = user_dirs.cache() / "own-docs" / "index.db"
     index.parent.mkdir(parents=True, exist_ok=True)
-    return anvil.open(installation.OWN_DOCS, index, config=Config(), progress=progress)
+    opened = anvil.open(installation.OWN_DOCS, index, config=Config(), progress=progress)
+    opened.index()  # also in place of one that is damaged, or of an Anvil with another format
+    return opened

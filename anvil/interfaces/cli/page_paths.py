@@ -155,14 +155,6 @@ def shown(folders: Mapping[str | None, str], path: str, collection: str | None, 
     return address(path, collection, version) if folder is None else os.path.join(folder, path)
 
 
-def unmatched(opened: Anvil | Collections, glob: str) -> str | None:
-    """A message with the closest pages if no page matches a glob, else None."""
-    known = [page.file_path for page in opened.list_pages().pages]
-    if any(globs.matches(glob, path) for path in known):
-        return None
-    return f"No page matches {glob}. 'anvil list' names the pages.{_closest(glob, known)}"
-
-
 def _splits(typed: str) -> Iterator[tuple[str, str]]:
     """Each way to split the text at a ``#`` into (page, heading), the longest page first."""
     end = len(typed)

@@ -69,7 +69,6 @@ def command(
         asked = query, top_k, file_glob, max_chars, mode, min_confidence
         explained = opened.explain(*asked, **edition)  # type: ignore[arg-type]
         result = explained.result
-        unmatched = None if file_glob is None or result.total_chunks else page_paths.unmatched(opened, file_glob)
         build = given.build_command()
         advice = ""
         if isinstance(opened, Collections):
@@ -81,7 +80,7 @@ def command(
     if as_json:
         output.print_json(result)
     else:
-        _print(result, explained.spans, query, folders, advice, unmatched)
+        _print(result, explained.spans, query, folders, advice)
     if provisional:
         kept = " What is embedded by then is kept." if caches else ""
         output.warn(f"The index is being built for the next search. Ctrl-C stops that.{kept}")
@@ -100,9 +99,8 @@ def _print(
     query: str,
     folders: Mapping[str | None, str],
     advice: str,
-    unmatched: str | None,
 ) -> None:
-    for note in [*result.freshness.notes, *([unmatched] if unmatched else [])]:
+    for note in result.freshness.notes:
         output.warn(note)
     if result.freshness.refreshed:
         output.warn(f"{counted(len(result.freshness.refreshed), 'page')} changed since the index was built.{advice}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
 from anvil.backends.store.reader_protocol import IndexReader
 from anvil.backends.store.rows import StoredDocument, edition, section_url
+from anvil.core import globs
 from anvil.core.closest_paths import closest_paths
 from anvil.core.file_selection import is_unicode
 from anvil.core.pluralize import full_heading
@@ -274,6 +275,20 @@ def of_edition(index: IndexReader, version: str | None, language: str | None) ->
         if (version is None or page.metadata.get("version") == version)
         and (language is None or editions.speaks(str(page.metadata.get("language") or ""), language))
     )
+
+
+def none_chosen(
+    indexes: Iterable[IndexReader], file_filter: str | None, version: str | None = None, language: str | None = None
+) -> tuple[str, ...]:
+    """Notes for a search that covered no page: which filter no page fits. Without a filter there are none."""
+    if file_filter is not None:
+        paths = [path for index in indexes for path in index.identities()]
+        if not any(globs.matches(file_filter, path) for path in paths):
+            near = closest_paths(file_filter, paths)
+            return (f"No page matches {_shown(file_filter)}." + (f" Closest: {', '.join(near)}." if near else ""),)
+    given = {"version": version, "language": language}
+    named = " and ".join(f"the {key} {_shown(value)}" for key, value in given.items() if value is not None)
+    return (f"No page {'in the filter ' if file_filter else ''}has {named}.",) if named else ()
 
 
 def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:

@@ -36,6 +36,11 @@ def test_a_checkout_answers_from_its_pages(monkeypatch: pytest.MonkeyPatch, tmp_
     assert "does not carry its documentation" in complaint("docs", "question")
     (tmp_path / "index.md").write_text("# Lighthouse\n\nIt watches servers.\n", encoding="utf-8")
     assert "index.md:" in program("docs", "watches servers").stdout
+    (built,) = tmp_path.rglob("own-docs/index.db")
+    data = bytearray(built.read_bytes())
+    data[60:64] = (1).to_bytes(4, "big")  # user_version: the format
+    built.write_bytes(data)
+    assert "index.md:" in program("docs", "watches servers").stdout
 
 
 def test_the_same_pages_give_the_same_bytes(own_index: Path, tmp_path: Path) -> None:
