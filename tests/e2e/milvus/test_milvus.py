@@ -13,9 +13,9 @@ from anvil.backends.milvus.client import Client
 from anvil.core import index_url
 from anvil.interfaces.cli import app
 from tests.conftest import PAGES, write
-from tests.support import mcp_servers
+from tests.support import in_process, mcp_servers
 from tests.support.milvus import lite_server
-from tests.support.programs import complaint, printed, program
+from tests.support.programs import printed, program
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("milvus") / "work"
     write(folder / "docs", PAGES)
     write(folder, {"anvil.toml": 'docs = "docs"\n[embedding]\nprovider = "none"\n'})
-    program("build", cwd=folder)
+    in_process.program("build", cwd=folder)
     return folder
 
 
@@ -41,7 +41,7 @@ def cluster(work: Path) -> Iterator[str]:
 def test_an_export_is_told_once_and_found_done_after(
     work: Path, cluster: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    again = printed("export", "--to", cluster, cwd=work)
+    again = in_process.printed("export", "--to", cluster, cwd=work)
     assert (again["outcome"], again["target"], again["pages"]) == ("unchanged", cluster, 4)
     monkeypatch.chdir(work)
     assert app.run(["export", "--to", cluster, "--quiet"]) == 0 and capsys.readouterr() == ("", "")
@@ -66,18 +66,20 @@ def test_every_command_answers_as_from_the_file(
         own = capsys.readouterr().out
         assert app.run([*line, "--index", cluster]) == 0
         assert capsys.readouterr().out == own != ""
-    assert program("check", "--index", cluster, cwd=work).stdout.startswith(cluster)
-    status = printed("status", "--index", cluster, cwd=work)
+    assert in_process.program("check", "--index", cluster, cwd=work).stdout.startswith(cluster)
+    status = in_process.printed("status", "--index", cluster, cwd=work)
     assert status["index"]["db_path"] == status["index"]["artifact"]["origin"] == cluster
-    assert status["index"]["artifact"]["digest"] == printed("status", cwd=work)["index"]["artifact"]["digest"]
+    assert (
+        status["index"]["artifact"]["digest"] == in_process.printed("status", cwd=work)["index"]["artifact"]["digest"]
+    )
 
 
 def test_the_configuration_names_it_too(work: Path, cluster: str) -> None:
     write(work, {"milvus.toml": f'docs = "docs"\nindex = "{cluster}"\n[embedding]\nprovider = "none"\n'})
-    found = printed("search", "--config", "milvus.toml", "certificates expire", cwd=work)
+    found = in_process.printed("search", "--config", "milvus.toml", "certificates expire", cwd=work)
     assert found["freshness"]["checked"] == "working tree"
-    assert "not built here" in complaint("build", "--config", "milvus.toml", cwd=work)
-    assert "Name the file" in complaint("export", "--config", "milvus.toml", "--to", cluster, cwd=work)
+    assert "not built here" in in_process.complaint("build", "--config", "milvus.toml", cwd=work)
+    assert "Name the file" in in_process.complaint("export", "--config", "milvus.toml", "--to", cluster, cwd=work)
 
 
 def test_a_server_answers_from_milvus_and_from_the_files_that_moved_on(work: Path, cluster: str) -> None:
@@ -149,7 +151,7 @@ def test_a_file_of_milvus_lite_needs_no_server(work: Path, tmp_path: Path) -> No
     ],
 )
 def test_an_address_that_makes_no_sense_is_said_to_and_holds_no_secret(work: Path, source: str) -> None:
-    said = complaint("export", "--to", source, cwd=work)
+    said = in_process.complaint("export", "--to", source, cwd=work)
     assert "milvus" in said.lower() and "secret" not in said
 
 

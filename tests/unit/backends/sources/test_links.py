@@ -13,6 +13,7 @@ from anvil.backends.sources import open_tree
 from anvil.backends.sources.document_source import DocumentSource
 from anvil.core.git.objects import blob_id
 from anvil.models.documents import Document, Skipped
+from tests.support import in_process
 from tests.support.programs import program
 from tests.support.repositories import commit, isolated, root, run, write
 from tests.unit.backends.sources.test_git_tree import age
@@ -130,15 +131,15 @@ def test_a_target_that_git_ignores_is_not_read(linked: Path) -> None:
 def test_the_programs_see_an_edited_target(linked: Path) -> None:
     index = linked / "docs.anvil.db"
     check: list[str | Path] = ["check", "--docs", "docs", "--index", index]
-    program("build", "--docs", "docs", "--index", index, "--provider", "none", cwd=linked)
+    in_process.program("build", "--docs", "docs", "--index", index, "--provider", "none", cwd=linked)
     for tree in ([], ["--staged"], ["--ref", "HEAD"]):
-        program(*check, *tree, cwd=linked)
+        in_process.program(*check, *tree, cwd=linked)
     write(linked / "README.md", "# Lighthouse\n\nEdited.\n")
     assert "changed  index.md" in program(*check, cwd=linked, code=1).stdout
-    program(*check, "--staged", cwd=linked)
+    in_process.program(*check, "--staged", cwd=linked)
     run(linked, "add", "README.md")
-    program(*check, "--staged", cwd=linked, code=1)
-    program(*check, "--ref", "HEAD", cwd=linked)
+    in_process.program(*check, "--staged", cwd=linked, code=1)
+    in_process.program(*check, "--ref", "HEAD", cwd=linked)
     with anvil.open(linked / "docs", index, provider="none") as opened:
         assert "Edited." in opened.get_page("index.md").chunks[0].content
         assert opened.get_page(str(linked / "docs/index.md")).file_path == "index.md"

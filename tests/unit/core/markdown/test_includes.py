@@ -15,6 +15,7 @@ from anvil.core.config.schema import SourceOptions
 from anvil.core.markdown import includes
 from anvil.core.markdown.includes import Found, expand, source_line
 from anvil.models.documents import Document
+from tests.support import in_process
 from tests.support.programs import program
 from tests.support.repositories import commit, isolated, root, run, write
 from tests.unit.backends.sources.test_git_tree import age
@@ -259,18 +260,18 @@ def test_answers_hold_the_code_and_lines_stay_those_of_the_file(project: Path) -
 def test_the_programs_see_changed_code(project: Path) -> None:
     index = project / "docs.anvil.db"
     check: list[str | Path] = ["check", "--docs", "docs", "--index", index]
-    program("build", "--docs", "docs", "--index", index, "--provider", "none", cwd=project)
+    in_process.program("build", "--docs", "docs", "--index", index, "--provider", "none", cwd=project)
     for tree in ([], ["--staged"], ["--ref", "HEAD"]):
-        program(*check, *tree, cwd=project)
+        in_process.program(*check, *tree, cwd=project)
     write(project / "src/app.py", APP + "lamp.light()\n")
     assert "changed  first.md" in program(*check, cwd=project, code=1).stdout
-    program(*check, "--staged", cwd=project)
+    in_process.program(*check, "--staged", cwd=project)
     run(project, "add", "src/app.py")
-    assert "changed  first.md" in program(*check, "--staged", cwd=project, code=1).stdout
+    assert "changed  first.md" in in_process.program(*check, "--staged", cwd=project, code=1).stdout
     program("build", "--staged", "--docs", "docs", "--index", index, "--provider", "none", cwd=project)
-    program(*check, "--staged", cwd=project)
-    program(*check, cwd=project)
-    program(*check, "--ref", "HEAD", cwd=project, code=1)
+    in_process.program(*check, "--staged", cwd=project)
+    in_process.program(*check, cwd=project)
+    in_process.program(*check, "--ref", "HEAD", cwd=project, code=1)
     search: list[str | Path] = ["search", "--docs", "docs", "--index", index, "--provider", "none"]
-    line = int(program(*search, "quenchless", cwd=project).stdout.split("docs/first.md:")[1].split()[0])
+    line = int(in_process.program(*search, "quenchless", cwd=project).stdout.split("docs/first.md:")[1].split()[0])
     assert 4 <= line <= 9  # the section's lines in the file, however long the code is
