@@ -277,7 +277,7 @@ def _links(index: CandidateIndex, pages: Sequence[int], tokens: Mapping[str, flo
         return None
     heading_counts = index.stem.heading_counts
     known = {page: (links.coverage(page, tokens, heading_counts), links.popularity(page)) for page in set(pages)}
-    return np.array([known[page] for page in pages], np.float64)
+    return np.array([known[page] for page in pages], np.float64).reshape(-1, 2)
 
 
 class TextCache:

@@ -113,6 +113,11 @@ def test_of_two_equal_pages_the_one_that_others_call_what_the_question_says_come
     assert named.links > other.links == 0 and named.words == other.words
 
 
+def test_words_that_no_page_has_find_nothing_among_pages_with_links(opened: Opener, local: EmbeddingProvider) -> None:
+    searcher = opened({"a.md": "# A\n\nSee [the other](b.md).\n", "b.md": "# B\n\nText.\n"}, local)
+    assert searcher.index.links and not ask(searcher, "zygomorphic", mode="keyword").hits
+
+
 # --- what is found -------------------------------------------------------------------------------------
 
 
