@@ -11,6 +11,7 @@ const PARTS = [
   ['words', 'keyword: text', 'The words of the question in the text'],
   ['heading', 'keyword: heading', 'The share of the words that are in title and breadcrumb'],
   ['vectors', 'semantic', 'How close the text is in meaning'],
+  ['links', 'links', 'What the links of other pages call this page, and how many pages link to it'],
   ['page', 'page', 'The bonus from the best section of the same page'],
 ];
 const DEFAULT_RESULTS = '10';
