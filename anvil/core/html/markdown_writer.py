@@ -19,7 +19,8 @@ _BEGINS_BLOCK = re.compile(
     r"#{1,6}(?= |$)|>|[-+*](?= |$)|~{3}|`{3}(?=[^`]*$)|(?:-+|=+|\*+|_+|\+{3,})$|\[[^\]]*\]:|:{3}|={3}"
 )
 _NUMBERED = re.compile(r"(\d{1,9})([.)](?: |$))")
-_TAG_LIKE = re.compile(r"(\\*)(<(?=[A-Za-z/!?])|\{(?=/\*)|`)")
+_MARK_LIKE = re.compile(r"(\\*)(<(?=[A-Za-z/!?])|\{(?=/\*)|`|\](?=\())")
+"""Text that Markdown reads as a tag, a comment of MDX, code or a link."""
 _HEADING_MARKS = re.compile(r"[\\*\[\]~`]|<(?=[A-Za-z/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _WORD_END = re.compile(r"[^\W_]\Z")
 _WORD_START = re.compile(r"[^\W_]")
@@ -78,8 +79,11 @@ class MarkdownWriter:
         self._unmarked = ""
         if self._lines and self._lines[-1].plain:
             text = _HEADING_MARKS.sub(lambda mark: f"\\{mark[0]}", text)
-        elif "<" in text or "`" in text or "{" in text:
-            text = _TAG_LIKE.sub(r"\1\1\\\2", text)
+        else:
+            if "<" in text or "`" in text or "{" in text or "](" in text:
+                text = _MARK_LIKE.sub(r"\1\1\\\2", text)
+            if text.startswith("(") and self._pieces and self._pieces[-1].endswith("]"):
+                text = f"\\{text}"
         self._pieces.append(text)
 
     def raw(self, markdown: str) -> None:

@@ -236,6 +236,19 @@ _HTML = st.recursive(
 )
 
 
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ("<p>an array[](1) of</p>", "an array[\\](1) of\n"),
+        ("<p>f[x]<b>(y)</b></p>", "f[x]**\\(y)**\n"),
+        ("<p><span>[x]</span><span>(y)</span></p>", "[x]\\(y)\n"),
+        ('<p><a href="x.html">x</a>(y)</p>', "[x](x.html)(y)\n"),
+    ],
+)
+def test_text_that_looks_like_a_link_is_none(html: str, markdown: str) -> None:
+    assert read_page(f"<main>{html}</main>").markdown == markdown
+
+
 @given(_HTML)
 def test_no_word_is_lost_in_any_html(html: str) -> None:
     """Read by another reader of Markdown than ours."""
