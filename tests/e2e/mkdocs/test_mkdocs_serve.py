@@ -44,7 +44,7 @@ def test_an_edit_is_in_the_index_with_the_rebuild(tmp_path: Path) -> None:
         served.until(lambda: served.digest() != before)
         address = f"http://127.0.0.1:{served.port}/guides/alerts/#walrus"
         assert search(served, tmp_path, "walrus")[0] == ("guides/alerts.md", address)
-        assert any("4 pages, 1 passage embedded" in line for line in served.said), served.said
+        served.until(lambda: any("4 pages, 1 passage embedded" in line for line in served.said))
         (site / "docs/new.md").write_text("# New\n\nNarwhal.\n", encoding="utf-8")
         served.until(lambda: search(served, tmp_path, "narwhal") != [])
         (site / "docs/new.md").unlink()
