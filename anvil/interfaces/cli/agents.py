@@ -41,8 +41,12 @@ def command(
         raise click.UsageError("--skill, --check, --remove and --print cannot be combined. Give one of them.")
     with given.open_index() as opened:
         files, source = agent_files(opened), documents(opened)
-        if only_print:
-            documentation = files.map(source)
+        documentation = None if remove or only_check else files.map(source)
+        if documentation is not None and not documentation.pages:
+            raise SourceError(
+                "There are no pages to make a map of in the documentation folder. Name another one with --docs."
+            )
+        if only_print and documentation is not None:
             if as_json:
                 output.print_json(documentation._asdict())
             else:
@@ -50,10 +54,6 @@ def command(
             return OK
         if only_check:
             return _compared(files.compare(source), write_command(given), as_json, quiet)
-        if not remove and not files.map(source).pages:
-            raise SourceError(
-                "There are no pages to make a map of in the documentation folder. Name another one with --docs."
-            )
         report = files.remove() if remove else files.write(source, skill_wanted=skill)
     _print(report, as_json, quiet)
     return ERROR if report.problems else OK

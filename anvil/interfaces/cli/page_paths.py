@@ -144,9 +144,15 @@ def folders(opened: Anvil | Collections) -> dict[str | None, str]:
     Collections without a folder are left out.
     """
     if not isinstance(opened, Collections):
-        return {None: os.path.relpath(opened.docs_root) if opened.docs_root else ""}
+        return {None: _from_here(opened.docs_root) if opened.docs_root else ""}
     roots = ((member.label, member.documents.docs_root) for member in opened.members)
-    return {label: os.path.relpath(root) for label, root in roots if root}
+    return {label: _from_here(root) for label, root in roots if root}
+
+
+def _from_here(root: Path) -> str:
+    """A folder from the working folder; "" for that one."""
+    here = os.path.relpath(root)
+    return "" if here == os.curdir else here
 
 
 def shown(folders: Mapping[str | None, str], path: str, collection: str | None, version: str | None) -> str:

@@ -51,6 +51,7 @@ def test_files_that_are_no_pages_are_named_and_a_folder_without_pages_has_no_map
         assert "lines for 1 of 1 page" in done.stdout and "skipped latin.md: " in done.stderr
     write(root / "empty/note.txt", "no page")
     assert "There are no pages to make a map of" in complaint("agents", "--docs", "empty", cwd=root)
+    assert "There are no pages to make a map of" in complaint("agents", "--print", "--docs", "empty", cwd=root)
 
 
 def test_removing_the_map_restores_the_file(root: Path) -> None:

@@ -39,6 +39,11 @@ def test_lines_are_printed_as_grep_prints_them(work: Path) -> None:
     assert grep("--", "--token", "docs/guides") == "docs/guides/serve.md:3:| `--token` | ANVIL_TOKEN |\n"
 
 
+def test_in_the_documentation_folder_paths_begin_with_no_dot(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(work / "docs")
+    assert grep("--docs", ".", "-l", "anvil_token") == "guides/serve.md\nindex.md\n"
+
+
 def test_context_is_printed_once_and_groups_are_separate(work: Path) -> None:
     assert grep("-C", "1", "-E", "start|Set|three", "index.md").splitlines() == [
         "docs/index.md-2-",
