@@ -110,7 +110,8 @@ def requested(text: str) -> tuple[Ecosystem | None, str, str | None]:
 
 
 def matching(dependencies: list[Dependency], text: str) -> Dependency:
-    """The dependency that ``text`` names (:func:`requested`). A version that nothing locks may be named.
+    """The dependency that ``text`` names (:func:`requested`). A version that nothing locks may be named; of a package
+    that nothing locks, ``==`` is for PyPI and ``@`` for npm.
 
     Raises :class:`ConfigError` for a name that no file has, and for one that means several packages.
     """
@@ -124,9 +125,9 @@ def matching(dependencies: list[Dependency], text: str) -> Dependency:
     if len(ecosystems) > 1:
         raise ConfigError(f"{name} is a package of {' and '.join(ecosystems)} here. Write {ecosystems[0]}:{name}.")
     if version is not None:
-        kind = ecosystems[0] if ecosystems else ecosystem
-        if kind is None:
-            raise ConfigError(f"No lockfile has {name}. Say where it is from: pypi:{name}=={version} or npm:{name}.")
+        kind = ecosystems[0] if ecosystems else ecosystem or ("pypi" if "==" in text else "npm")  # as pip and npm write
+        if not is_name(kind, name):
+            raise ConfigError(f"{name[:100]!r} is not the name of a package of {kind}.")
         is_direct = any(each.direct for each in named)
         return Dependency(kind, normalized(kind, name), version, is_direct, "the command line")
     if not named:

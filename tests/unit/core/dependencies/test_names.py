@@ -29,6 +29,9 @@ KNOWN = [
         ("@acme/ui@1.0.0", Dependency("npm", "@acme/ui", "1.0.0", True, "the command line")),
         ("semver@6.3.1", Dependency("npm", "semver", "6.3.1", False, "the command line")),
         ("pypi:unknown==1.0", Dependency("pypi", "unknown", "1.0", False, "the command line")),
+        ("Un_known==1.0", Dependency("pypi", "un-known", "1.0", False, "the command line")),
+        ("unknown@1.0.0", Dependency("npm", "unknown", "1.0.0", False, "the command line")),
+        ("npm:unknown==1.0.0", Dependency("npm", "unknown", "1.0.0", False, "the command line")),
     ],
 )
 def test_what_a_name_means(text: str, expected: Dependency) -> None:
@@ -42,7 +45,7 @@ def test_what_a_name_means(text: str, expected: Dependency) -> None:
         ("semver", "is locked at several versions: 6.3.1, 7.0.0"),
         ("fastap", "Did you mean fastapi?"),
         ("zzz", "write pypi:zzz==VERSION"),
-        ("zzz==1", "Say where it is from: pypi:zzz==1"),
+        ("@acme/other==1", "'@acme/other' is not the name of a package of pypi."),
         ("bare", "No lockfile has the version of bare"),
         ("../etc", "is not the name of a package"),
         ("fastapi==\x1b[31m", "does not end in a version"),
