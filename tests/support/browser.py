@@ -23,7 +23,7 @@ FLAGS = (
     "--disable-sync",
     "--disable-background-networking",
     "--disable-component-update",
-    "--disable-features=PreloadTopChromeWebUI",
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",  # pages of the address bar, each with a process
     "--disable-dev-shm-usage",
     "--force-prefers-reduced-motion",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
