@@ -53,6 +53,7 @@ class Visitor:
         options = webdriver.ChromeOptions()
         options.binary_location = str(BROWSER)
         options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+        options.add_experimental_option("perfLoggingPrefs", {"enableNetwork": True, "enablePage": False})
         for flag in (*FLAGS, f"--user-data-dir={profile}"):
             options.add_argument(flag)
         self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
