@@ -189,6 +189,8 @@ def _nearest_root(start: Path) -> Path:
 
 def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Anvil's keys of an ``mcp.config.json``, and a note on the others."""
+    if path.exists() and not path.is_file():  # reading a pipe would wait for a writer
+        raise ConfigError(f"{path} is not a regular file. Remove it, and try again.")
     try:
         table = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:

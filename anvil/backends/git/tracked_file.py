@@ -149,6 +149,8 @@ class TrackedIndex:
 
 def is_pointer(file: Path) -> bool:
     """Whether a file is a pointer file of Git LFS."""
+    if not file.is_file():
+        return False
     try:
         with file.open("rb") as opened:
             return _POINTER.match(opened.read(_MAX_POINTER_BYTES)) is not None

@@ -119,6 +119,8 @@ def open_artifact(path: Path) -> apsw.Connection:
     Raises :class:`ArtifactMissing` or :class:`ArtifactRejected`.
     """
     try:
+        if not (path.is_file() or path.is_dir()) and os.path.exists(path):  # opening a pipe would wait for a writer
+            raise ArtifactRejected(f"{path} is a pipe or a device, not an Anvil index. {NAME_ANOTHER}")
         with path.open("rb") as file:
             magic = file.read(16)
     except FileNotFoundError:

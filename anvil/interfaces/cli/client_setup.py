@@ -95,6 +95,8 @@ class Setup:
         if inside and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(project)):
             raise ConfigError(f"{path} is a link to a place outside the project. Remove it, and try again.")
         shown = os.path.relpath(path) if inside else str(path)
+        if path.exists() and not path.is_file():  # reading a pipe would wait for a writer
+            raise ConfigError(f"{shown} is not a regular file. Remove it, and try again.")
         try:
             old = path.read_bytes().decode("utf-8") if path.exists() else None
             new = mcp_clients.merged(old, file, name, server, project)

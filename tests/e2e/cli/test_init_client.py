@@ -81,6 +81,14 @@ def test_a_link_out_of_the_project_is_not_followed(
     assert (away / "mcp.json").read_text() == "{}\n" and [each.name for each in away.iterdir()] == ["mcp.json"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_a_pipe_is_refused_and_not_waited_for(project: Path) -> None:
+    os.mkfifo(project / ".mcp.json")
+    assert ".mcp.json is not a regular file" in complaint("init", "--client", "claude-code", cwd=project)
+    os.mkfifo(project / "mcp.config.json")
+    assert "mcp.config.json is not a regular file" in complaint("context", "ingest", cwd=project)
+
+
 def test_the_folder_of_a_configuration_is_named_instead_of_the_docs(project: Path) -> None:
     """Not the file: whoever runs this has not thereby said that its author may name servers and lift guards."""
     (project / "anvil.toml").write_text('docs = "docs"\n')

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
 import apsw
 import pytest
 
 import anvil
+from anvil.backends.git.tracked_file import is_pointer
 from anvil.backends.store import connection
 from anvil.errors import ArtifactRejected
 from tests.conftest import write
@@ -73,3 +75,11 @@ def test_what_sqlite_does_not_understand_is_told(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(connection, "uri", lambda path: "file://server/share/index.db")
     with pytest.raises(ArtifactRejected, match=r"index\.db cannot be opened \(.*authority"):
         connection.open_artifact(file)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_a_pipe_is_no_index_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "index.db")
+    with pytest.raises(ArtifactRejected, match="is a pipe or a device"):
+        connection.open_artifact(tmp_path / "index.db")
+    assert not is_pointer(tmp_path / "index.db")
