@@ -71,7 +71,10 @@ class AttemptLog:
             return f"The documentation of {dependency.shown} cannot be searched for now. {sentence(last.outcome)}"
         why = f" {sentence(last.outcome)}" if last else ""
         why += "".join(f" Its {each.source} could not be asked: {each.outcome}" for each in self.unreachable)
-        advice = f" Name its repository: anvil deps add {dependency.name} --repository URL"
+        named = dependency.name
+        if dependency.origin == "the command line":  # no lockfile has the version
+            named += f"{'==' if dependency.ecosystem == 'pypi' else '@'}{dependency.version}"
+        advice = f" Name its repository: anvil deps add {named} --repository URL"
         is_of_repository = (
             last is not None and last.source == "repository" and not last.outcome.startswith(NAMES_NO_REPOSITORY)
         )
