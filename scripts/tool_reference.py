@@ -69,7 +69,7 @@ def described(tool: Tool) -> str:
         lines.append(parameters(tool.parameters).rstrip())
     else:
         lines.append("It takes no parameters.")
-    schema = output_schema(tool.result, whole=True)
+    schema = output_schema(tool.result_type, whole=True)
     array = schema["properties"].get(ARRAY_KEY, {}) if list(schema["properties"]) == [ARRAY_KEY] else {}
     rows = fields(array["items"], "[].") if array.get("type") == "array" else fields(schema)
     lines += ["", "| result field | type |", "|---|---|"]

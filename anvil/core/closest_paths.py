@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
 MAX_TYPED = 500
@@ -16,6 +15,8 @@ def file_name(path: str) -> str:
 
 def closest_paths(typed: str, paths: Iterable[str], first: Sequence[str] = (), *, limit: int = 3) -> list[str]:
     """``first``, then paths with the same file name, then those spelled alike. Case does not count."""
+    import difflib  # most starts need no such message
+
     typed = typed[:MAX_TYPED].casefold()
     folded: dict[str, list[str]] = {}
     for path in paths:

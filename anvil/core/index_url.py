@@ -11,6 +11,7 @@ import urllib.parse
 from dataclasses import dataclass, field
 from typing import Literal
 
+from anvil.core.lazy_pattern import lazy_pattern
 from anvil.errors import ConfigError
 
 FORMS = "a path, https://HOST/..., or github:OWNER/REPO with artifact:NAME or release:TAG"
@@ -19,12 +20,12 @@ FILES = (".db", ".sqlite", ".sqlite3")
 PLACES = ("index.json", "anvil/index.json", "index.db", "anvil/index.db")
 """Paths below a folder or a site where an index is searched, in this order."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_REMOTE = re.compile(r"(https?://|github:|milvus(\+https|\+lite)?:)", re.IGNORECASE)
-_MILVUS = re.compile(r"milvus(?P<kind>\+https|\+lite)?:(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
-_COLLECTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+_REMOTE = lazy_pattern(r"(https?://|github:|milvus(\+https|\+lite)?:)", re.IGNORECASE)
+_MILVUS = lazy_pattern(r"milvus(?P<kind>\+https|\+lite)?:(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_COLLECTION = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 MILVUS_FORMS = "milvus://HOST:19530/COLLECTION, milvus+https://HOST/COLLECTION, or milvus+lite:FILE.db/COLLECTION"
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_GITHUB = re.compile(
+_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_GITHUB = lazy_pattern(
     r"github:(?P<owner>[A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/(?P<repository>[A-Za-z0-9._-]{1,100})"
     r"(?:@(?P<ref>[^\s#~^:?*\[\\]+))?(?:[#\s]+(?P<kind>artifact|release):(?P<name>[^\x00-\x1f]+))?",
     re.IGNORECASE,

@@ -12,7 +12,6 @@ import os
 import shutil
 from array import array
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from anvil.backends import safe_write
@@ -183,6 +182,8 @@ class Publication:
             )
 
     def _put_in_place(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # most builds write nothing
+
         path = self.path
         overwrite_guard.ensure_overwritable(path)  # again: another program may have written a file since
         try:

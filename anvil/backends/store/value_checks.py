@@ -17,6 +17,7 @@ from anvil.backends.store import connection as connections
 from anvil.backends.store import row_ids
 from anvil.core.canonical_json import canonical
 from anvil.core.config.schema import ChunkingOptions, FixedChunks
+from anvil.core.lazy_pattern import lazy_pattern
 from anvil.core.shards import Shard
 from anvil.errors import ConfigError
 
@@ -30,11 +31,11 @@ MAX_DEPTH = 64
 """Nested levels of metadata. Front matter and sites stay below 40."""
 _MAX_INTEGER = 1 << 53
 """JSON readers round larger numbers, and no count is as large."""
-_HASH = re.compile(r"[0-9a-f]{64}")
-_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,14}")
-_INCLUDED = re.compile(r"\+[0-9]{1,9}(\{.*\})")
-_PATH_HASH = re.compile(r"[0-9a-f]{20}")
+_HASH = lazy_pattern(r"[0-9a-f]{64}")
+_COMMIT = lazy_pattern(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,14}")
+_INCLUDED = lazy_pattern(r"\+[0-9]{1,9}(\{.*\})")
+_PATH_HASH = lazy_pattern(r"[0-9a-f]{20}")
 
 
 def _text(column: str) -> str:

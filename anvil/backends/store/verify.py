@@ -10,10 +10,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import apsw
 
@@ -23,6 +22,9 @@ from anvil.backends.store.digest import checksum, document_digests, index_digest
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import SETTINGS
 from anvil.errors import AnvilError, ArtifactRejected, FormatTooNew
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 REBUILD = "Build it again with 'anvil build --force', or fetch it again."
 REBUILD_SITE = "Build its site again with 'mkdocs build', or fetch it again."
@@ -132,6 +134,8 @@ def begin_text_check(path: Path) -> Future[None]:
 
     The check reads a copy in memory, so the file may grow meanwhile. It takes longer than all other checks together.
     """
+    from concurrent.futures import ThreadPoolExecutor  # no file is checked in most starts
+
     text = connections.open_scratch()
     with _damage(path), contextlib.closing(connections.open_artifact(path)) as handle:
         connections.fill(text, handle)
@@ -218,6 +222,8 @@ def _expect(wrong: str | None, refuse: Callable[[str], NoReturn]) -> None:
 
 
 def _check_text(handle: apsw.Connection, chunking: str | None, refuse: Callable[[str], NoReturn]) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
     _expect(value_checks.keyword_settings(handle), refuse)
     with (
         contextlib.closing(connections.open_scratch()) as copy,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import posixpath
-import re
+
+from anvil.core.lazy_pattern import lazy_pattern
 
 MAX_QUOTED_CHARS = 2000
 """Characters of a text that is quoted. A quote shows a tenth of them at most."""
-_UNSEEN = re.compile(
+_UNSEEN = lazy_pattern(
     "[\0-\x08\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
     "\ud800-\uf8ff\U000e0000-\U0010ffff]"
 )
 """Invisible characters, and characters that change the order of others."""
-_COMMENT_MARK = re.compile(r"<!-+|-+-!?>")
-_FENCE_MARK = re.compile(r"`{3,}|~{3,}")
+_COMMENT_MARK = lazy_pattern(r"<!-+|-+-!?>")
+_FENCE_MARK = lazy_pattern(r"`{3,}|~{3,}")
 
 
 def is_index(path: str) -> bool:

@@ -14,12 +14,13 @@ from collections.abc import Mapping
 from datetime import date, time
 from typing import Any
 
-from anvil.core import yaml_values
 from anvil.core.file_selection import is_unicode
 
 MAX_CHARS = 65_536
 """Longer front matter is text. Real pages stay under 4,000 characters."""
 MAX_NODES = 10_000
+MAX_DEPTH = 32
+"""Levels of nested values; :mod:`anvil.core.yaml_values` has the same limit."""
 MAX_DOTS = 1000
 """Of a line of TOML. A dotted key of 15,000 parts takes seconds to parse."""
 MAX_BITS = 2048
@@ -38,18 +39,14 @@ def split(text: str) -> tuple[Mapping[str, Any], int]:
 
     ``text`` has no byte order mark. Keys are strings; dates and times are ISO 8601 strings.
     """
-    first = _line(text, 0)
-    fence = text[:first].rstrip()
-    if fence not in _CLOSERS:
-        return {}, 0
-    start = position = first
-    while position < len(text) and position - start <= MAX_CHARS:
-        following = _line(text, position)
-        if text[position:following].rstrip() in _CLOSERS[fence]:
-            metadata = _parse(text[start:position], fence)
-            return ({}, 0) if metadata is None else (metadata, following)
-        position = following
-    return {}, 0
+    fence, start, end, following = _block(text)
+    metadata = _parse(text[start:end], fence) if following else None
+    return ({}, 0) if metadata is None else (metadata, following)
+
+
+def end(text: str) -> int:
+    """The offset at which the text begins if the block at its start is front matter, valid or not; 0 without one."""
+    return _block(text)[-1]
 
 
 def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
@@ -59,6 +56,18 @@ def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
         with contextlib.suppress(Refused):
             values[_key(key)] = _plain(value, 0, [MAX_NODES])
     return values
+
+
+def _block(text: str) -> tuple[str, int, int, int]:
+    """The fence of the block at the start, the span of its content, and the offset after it; 0 without a block."""
+    start = position = _line(text, 0)
+    fence = text[:start].rstrip()
+    while fence in _CLOSERS and position < len(text) and position - start <= MAX_CHARS:
+        following = _line(text, position)
+        if text[position:following].rstrip() in _CLOSERS[fence]:
+            return fence, start, position, following
+        position = following
+    return fence, 0, 0, 0
 
 
 def _line(text: str, position: int) -> int:
@@ -76,6 +85,8 @@ def _parse(source: str, fence: str) -> dict[str, Any] | None:
 
             loaded: Any = toml_values.loads(re.sub(r"\r\n?", "\n", source))
         else:
+            from anvil.core import yaml_values  # PyYAML takes long to import
+
             loaded = yaml_values.loads(source)
         if loaded is None:
             return {}
@@ -90,7 +101,7 @@ def _parse(source: str, fence: str) -> dict[str, Any] | None:
 def _plain(value: Any, depth: int, budget: list[int]) -> Any:
     """``value`` as a JSON value. ``budget``: number of nodes that are still allowed."""
     budget[0] -= 1
-    if depth > yaml_values.MAX_DEPTH or budget[0] < 0:
+    if depth > MAX_DEPTH or budget[0] < 0:
         raise Refused
     if value is None or isinstance(value, bool):
         return value

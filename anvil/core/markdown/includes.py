@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from anvil.core.file_selection import is_private
+from anvil.core.lazy_pattern import lazy_pattern
+from anvil.core.markdown import front_matter
 from anvil.core.markdown.lines import backticks
 
 VERSION = "1"
@@ -37,21 +39,23 @@ MAX_PARENT_FOLDERS = 4
 """Folders above the documentation folder that a path can start from."""
 
 _MARKS = (b"{*", b"{!", b"8<-", b"<<<", b"readfile", b"literalinclude")
-_HINT = re.compile(r"\{[*!]|8<-|<<<|readfile|literalinclude|```|~~~|:::")
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,}|:{3,})(.*)")
-_VARIANT = re.compile(r"([ \t]*)\{\*\s*(\S+)((?:\s+\w+\[[^\]\n]*\])*)\s*\*\}\s*")
-_BRACED = re.compile(r"([ \t]*)\{!>?\s*([^\s!]+)((?:\s+\[?\w+[:\[][^\]\n]*\])*)\s*!\}\s*")
-_SNIPPET = re.compile(r"""([ \t]*)-+8<-+[ \t]+(?:"([^"\n]+)"|'([^'\n]+)')\s*""")
-_BLOCK = re.compile(r"([ \t]*)-+8<-+\s*")
-_VITEPRESS = re.compile(r"([ \t]*)<<<[ \t]+([^\s#{\[]+)(?:#([\w*-]+))?[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\[[^\]\n]*\])?\s*")
-_READFILE = re.compile(r"([ \t]*)\{\{[<%]\s*readfile\s+([^\n]*?)\s*/?[>%]\}\}\s*")
-_MYST = re.compile(r"\{literalinclude\}\s+(\S+)\s*")
-_RST = re.compile(r"([ \t]*)\.\. literalinclude::\s+(\S+)\s*")
-_OPTION = re.compile(r"[ \t]*:([\w-]+):[ \t]*(.*?)\s*")
-_ARGUMENT = re.compile(r"""(?:(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)""")
-_LINES = re.compile(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
-_SECTION_MARK = re.compile(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
-_REGION = re.compile(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)
+_HINT = lazy_pattern(r"\{[*!]|8<-|<<<|readfile|literalinclude|```|~~~|:::")
+_FENCE = lazy_pattern(r"[ \t>]*(`{3,}|~{3,}|:{3,})(.*)")
+_VARIANT = lazy_pattern(r"([ \t]*)\{\*\s*(\S+)((?:\s+\w+\[[^\]\n]*\])*)\s*\*\}\s*")
+_BRACED = lazy_pattern(r"([ \t]*)\{!>?\s*([^\s!]+)((?:\s+\[?\w+[:\[][^\]\n]*\])*)\s*!\}\s*")
+_SNIPPET = lazy_pattern(r"""([ \t]*)-+8<-+[ \t]+(?:"([^"\n]+)"|'([^'\n]+)')\s*""")
+_BLOCK = lazy_pattern(r"([ \t]*)-+8<-+\s*")
+_VITEPRESS = lazy_pattern(
+    r"([ \t]*)<<<[ \t]+([^\s#{\[]+)(?:#([\w*-]+))?[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\[[^\]\n]*\])?\s*"
+)
+_READFILE = lazy_pattern(r"([ \t]*)\{\{[<%]\s*readfile\s+([^\n]*?)\s*/?[>%]\}\}\s*")
+_MYST = lazy_pattern(r"\{literalinclude\}\s+(\S+)\s*")
+_RST = lazy_pattern(r"([ \t]*)\.\. literalinclude::\s+(\S+)\s*")
+_OPTION = lazy_pattern(r"[ \t]*:([\w-]+):[ \t]*(.*?)\s*")
+_ARGUMENT = lazy_pattern(r"""(?:(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)""")
+_LINES = lazy_pattern(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
+_SECTION_MARK = lazy_pattern(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
+_REGION = lazy_pattern(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)
 _MARKDOWN = (".md", ".mdx", ".markdown")
 _LITERAL = frozenset({"lines", "start-line", "end-line", "start-after", "end-before", "start-at", "end-at"})
 _LOOKS = frozenset(
@@ -102,7 +106,16 @@ def may_include(data: bytes) -> bool:
 def expand(text: str, page: str, root: str, look: Look) -> Expanded:
     """``text`` with what it includes. ``page`` is its path in the folder ``root``, which starts from the repository's
     root (``.`` when it is that)."""
-    return _Expansion(page, "" if root == "." else root, look).whole(text)
+
+    def from_(begin: int) -> Expanded:
+        return _Expansion(page, "" if root == "." else root, look).body(text, begin)
+
+    block = front_matter.end(text)
+    expanded = from_(block)
+    if not block or not (expanded.files or expanded.missing or (all_ := from_(0)).files or all_.missing):
+        return expanded  # nothing is included, whether the block is valid front matter or text: PyYAML is not imported
+    _, begin = front_matter.split(text)
+    return expanded if begin == block else from_(begin)
 
 
 def fingerprint(files: Mapping[str, str]) -> str:
@@ -147,12 +160,8 @@ class _Expansion:
     missing: list[Missing] = field(default_factory=list)
     _absent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
-    def whole(self, text: str) -> Expanded:
-        begin = 0
-        if text.startswith(("---", "+++")):
-            from anvil.core.markdown import front_matter  # and with it PyYAML, which is slow to import
-
-            _, begin = front_matter.split(text)
+    def body(self, text: str, begin: int) -> Expanded:
+        """``text`` with what it includes after ``begin``."""
         head, body = text[:begin], text[begin:]
         before = head.count("\n")
         parts, inserted = self._lines(body.split("\n"), 0)

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
+from anvil.core.lazy_pattern import lazy_pattern
 from anvil.core.markdown.lines import LINE_END
 from anvil.models.documents import Block, ParsedPage
 
@@ -20,36 +21,36 @@ MASK = "\x7f"
 GAP = "\x1f"
 """In place of a hidden character where readers see a space or a line break, as between two cells of a table."""
 
-_MASKS = re.compile(f"[{MASK}{GAP}]")
-_HIDDEN_LINE = re.compile(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
-_NOT_LINE_END = re.compile(r"[^\r\n]")
-_SUSPECT = re.compile(r"<[!/A-Za-z]|\]:|\{/\*")
+_MASKS = lazy_pattern(f"[{MASK}{GAP}]")
+_HIDDEN_LINE = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
+_NOT_LINE_END = lazy_pattern(r"[^\r\n]")
+_SUSPECT = lazy_pattern(r"<[!/A-Za-z]|\]:|\{/\*")
 """Without one of these, nothing is hidden."""
-_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
-_FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
-_MARKER = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+|[ \t]*(?:!!!|\?\?\?|===|:[ \t]|\[\^[^\]\s]+\]:)")
+_FENCE = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
+_FENCE_END = lazy_pattern(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
+_MARKER = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+|[ \t]*(?:!!!|\?\?\?|===|:[ \t]|\[\^[^\]\s]+\]:)")
 _TITLE = r"""(?:"[^"\r\n]*"|'[^'\r\n]*'|\([^()\r\n]*\))"""
-_ABBREVIATION = re.compile(r"[ \t>]*\*\[[^\]\r\n]+\]:[^\r\n]*")
-_DEFINITION = re.compile(
+_ABBREVIATION = lazy_pattern(r"[ \t>]*\*\[[^\]\r\n]+\]:[^\r\n]*")
+_DEFINITION = lazy_pattern(
     r"[ \t>]*\[(?!\^)(?:[^\[\]\\\r\n]|\\.)+\]:[ \t]*(?:(?:\r\n?|\n)[ \t]*)?(?:<[^<>\r\n]*>|[^\s<]\S*)"
     rf"(?:[ \t]+{_TITLE}|[ \t]*(?:\r\n?|\n)[ \t]*{_TITLE})?[ \t]*(?=[\r\n]|\Z)"
 )
-_INLINE = re.compile(r"\\.|`+|<!--|</?[A-Za-z]|\{\{?/\*|[\r\n]")
+_INLINE = lazy_pattern(r"\\.|`+|<!--|</?[A-Za-z]|\{\{?/\*|[\r\n]")
 _ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
 _ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
 _ICON = r":(?:fontawesome|material|octicons|simple)-[a-z0-9-]+:"
 _SPACE = r"&(?:nbsp|ensp|emsp|thinsp);"
-_SITE_INLINE = re.compile(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}|{_SPACE}")
-_SITE_BLOCK = re.compile(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
-_OPTION = re.compile(r"[\w-]+=(?=[\"'])")
-_TICKS = re.compile("`+")
-_PARAGRAPH_END = re.compile(r"\n[ \t>]*(?:[\r\n]|~{3})|\r(?!\n)[ \t>]*(?:[\r\n]|~{3})")
+_SITE_INLINE = lazy_pattern(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}|{_SPACE}")
+_SITE_BLOCK = lazy_pattern(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
+_OPTION = lazy_pattern(r"[\w-]+=(?=[\"'])")
+_TICKS = lazy_pattern("`+")
+_PARAGRAPH_END = lazy_pattern(r"\n[ \t>]*(?:[\r\n]|~{3})|\r(?!\n)[ \t>]*(?:[\r\n]|~{3})")
 """Between two runs of backticks. Each alternative begins with a character, which makes the search fast."""
 _MARKERS = frozenset("-*+!?=:[")
 """How the marks of :data:`_MARKER` begin that do not begin with a digit."""
-_TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
+_TAG = lazy_pattern(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
 
-_UNSEEN = {name: re.compile(rf"</{name}[ \t\r\n]*>", re.I) for name in ("script", "style", "svg", "template")}
+_UNSEEN = {name: lazy_pattern(rf"</{name}[ \t\r\n]*>", re.I) for name in ("script", "style", "svg", "template")}
 """Elements that are hidden with their content -> how they end."""
 APART = frozenset(
     """

@@ -15,6 +15,8 @@ from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from anvil.core.lazy_pattern import lazy_pattern
+
 MANY_PAGES = 20
 """A page that so many others link to is as popular as can be."""
 MAX_LINKS = 2000
@@ -24,19 +26,19 @@ MAX_TEXTS = 200
 MAX_ENDS = 6
 """Folders and name at the end of a path, by which links without a known start find a page."""
 
-_INLINE = re.compile(
+_INLINE = lazy_pattern(
     r"\[(?<!!\[)([^\[\]]{1,100})\]\([ \t]*"
     r"(?:\{\{[<%][ \t]*(?:rel)?ref[ \t]+\"([^\"{}\r\n]{1,300})\"|<?([^\s()<>]{1,300}))"
 )
 """``[text](target)``, also with Hugo's ``{{< ref "target" >}}``. All repetitions are bounded, so time is linear.
 The check for an image is behind the bracket: a pattern that begins with a plain character is faster."""
-_DEFINITION = re.compile(r"\[([^\[\]\r\n]{1,100})\]:[ \t]{0,9}<?([^\s<>\[\]]{1,300})")
+_DEFINITION = lazy_pattern(r"\[([^\[\]\r\n]{1,100})\]:[ \t]{0,9}<?([^\s<>\[\]]{1,300})")
 """In hidden text, which has no line ends: a target ends where the next definition begins."""
-_BY_LABEL = re.compile(r"\[(?<!!\[)([^\[\]]{1,100})\](?:\[([^\[\]]{0,100})\])?(?![(\[:])")
-_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.I)
-_ENDING = re.compile(r"\.(?:md|mdx|markdown|html?|ipynb|rst|txt)$", re.I)
-_ORDER = re.compile(r"(^|/)\d{1,3}[-._](?=[^\W\d])")
-_INDEX = re.compile(r"(^|/)(?:index|_index|readme)$")
+_BY_LABEL = lazy_pattern(r"\[(?<!!\[)([^\[\]]{1,100})\](?:\[([^\[\]]{0,100})\])?(?![(\[:])")
+_ELSEWHERE = lazy_pattern(r"[a-z][a-z0-9+.-]*:|//", re.I)
+_ENDING = lazy_pattern(r"\.(?:md|mdx|markdown|html?|ipynb|rst|txt)$", re.I)
+_ORDER = lazy_pattern(r"(^|/)\d{1,3}[-._](?=[^\W\d])")
+_INDEX = lazy_pattern(r"(^|/)(?:index|_index|readme)$")
 
 
 class Page(NamedTuple):

@@ -7,11 +7,12 @@ text and to the query.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+
+from anvil.core.lazy_pattern import lazy_pattern
 
 STOP = frozenset(
     """
@@ -33,13 +34,13 @@ MAX_QUERY_CHARACTERS = 32_000
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Ranges of Chinese, Japanese and Korean characters, for a character class."""
-_WORD = re.compile(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # combining marks belong to their letter
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")  # the same for ASCII, twice as fast
-_RUN = re.compile(f"[{CJK}]+")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
-_QUALIFIED = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?")
-_ENDING = re.compile(r"\.\w+$")
+_WORD = lazy_pattern(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # combining marks belong to their letter
+_ASCII_WORD = lazy_pattern(r"[A-Za-z0-9]+")  # the same for ASCII, twice as fast
+_RUN = lazy_pattern(f"[{CJK}]+")
+_CAMEL = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_QUOTED = lazy_pattern(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
+_QUALIFIED = lazy_pattern(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?")
+_ENDING = lazy_pattern(r"\.\w+$")
 _AROUND = "`'\",;:!?()[]{}<>*."
 
 Stem = Callable[[str], Sequence[str]]

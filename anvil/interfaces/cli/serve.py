@@ -150,8 +150,6 @@ def command(
             if sys.stdin.isatty():
                 output.say("anvil: waiting for an MCP client on stdin. For help, run: anvil --help", err=True)
             pipe = StdioPipe.take_over_stdio()
-            for toolset in running:
-                toolset.target.start(reporter)
             stdio.serve(running, reporter, pipe, shutdown)
         else:
             from anvil.interfaces.mcp_server import http

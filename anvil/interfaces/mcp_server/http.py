@@ -31,7 +31,7 @@ from anvil.interfaces.mcp_server.logs import event
 from anvil.interfaces.mcp_server.oauth import METADATA_CACHE
 from anvil.interfaces.mcp_server.progress import ProgressReporter
 from anvil.interfaces.mcp_server.security import Access, AccessMiddleware
-from anvil.interfaces.mcp_server.signals import StopRequest, stop_on_signal
+from anvil.interfaces.mcp_server.stop_request import StopRequest, stop_on_signal
 from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset, Toolset
 

@@ -6,7 +6,6 @@ protected resource), RFC 8707 (audience) and RFC 6750 (challenges).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -95,6 +94,8 @@ class TokenGuard:
 
     async def refusal(self, token: str | None) -> Refusal | None:
         """Why a request with this token is refused; None if it is accepted."""
+        import asyncio  # the settings above are also read by servers over stdio, which need it later
+
         from anvil.backends.identity_provider import InvalidToken
 
         settings = self.settings

@@ -1,17 +1,21 @@
 """Progress of long work, such as the first build: to the log and to clients.
 
-Any thread may report. Messages to clients are sent in the event loop.
+Any thread may report. Messages to clients are sent in the event loop. A server begins without one, so asyncio is
+imported when it is used.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from anvil.interfaces.mcp_server.logs import event
+
+if TYPE_CHECKING:
+    import asyncio
 
 Watcher = Callable[[float, float, str], Awaitable[None]]
 """Called with (done, total, message). ``done`` never decreases."""
@@ -36,6 +40,8 @@ class ProgressReporter:
 
     def attach(self) -> None:
         """Send to clients too from now on, in the running event loop."""
+        import asyncio
+
         self._loop = asyncio.get_running_loop()
 
     def detach(self) -> None:
@@ -73,6 +79,8 @@ class ProgressReporter:
 
     def start(self, work: Awaitable[None]) -> None:
         """Run ``work`` as a task of the event loop. Its exceptions are logged."""
+
+        import asyncio
 
         async def run() -> None:
             try:

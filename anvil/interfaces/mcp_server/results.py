@@ -18,7 +18,7 @@ def described(tool: Tool) -> dict[str, Any]:
         "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.input_schema(),
-        "outputSchema": output_schema(tool.result),
+        "outputSchema": output_schema(tool.result_type),
         "annotations": hints(tool),
     }
 

@@ -6,14 +6,13 @@ want to wait: it ends the process at once.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -27,44 +26,23 @@ everything that it writes survives being killed at any moment."""
 _exit_requested = threading.Event()
 
 
-class StopRequest:
-    """The request to stop, as an event of the running loop."""
-
-    def __init__(self) -> None:
-        self.requested = asyncio.Event()
-
-    async def run_until(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run ``work`` to its end, or cancel it when the process is asked to stop."""
-        task, requested = asyncio.ensure_future(work), asyncio.ensure_future(self.requested.wait())
-        try:
-            await asyncio.wait([task, requested], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            task.cancel()
-            requested.cancel()
-        await asyncio.gather(requested, return_exceptions=True)
-        try:
-            await task
-        except asyncio.CancelledError:
-            event(logging.DEBUG, "stopped")
-
-
 @contextmanager
 def exit_on_signal() -> Iterator[None]:
     """A context in which a signal raises SystemExit(0), also during a blocking call. So files are closed."""
     _exit_requested.clear()
 
     def on_signal(number: int, _: FrameType | None) -> None:
-        if not _is_repeated(number):
+        if not is_repeated(number):
             raise SystemExit(0)
 
-    with _handling(on_signal):
+    with handling(on_signal):
         yield
     if _exit_requested.is_set():  # a second SIGTERM must not interrupt the short rest
         with contextlib.suppress(ValueError):  # not the main thread
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
-def _is_repeated(number: int) -> bool:
+def is_repeated(number: int) -> bool:
     """Whether an earlier signal asked for the end. A repeated SIGINT ends the process here."""
     if not _exit_requested.is_set():
         _exit_requested.set()
@@ -97,21 +75,8 @@ class ShutdownDeadline:
         self._timer.cancel()
 
 
-@asynccontextmanager
-async def stop_on_signal() -> AsyncIterator[StopRequest]:
-    """A context in which a signal sets :attr:`StopRequest.requested`."""
-    stop, loop = StopRequest(), asyncio.get_running_loop()
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        if not _is_repeated(number):
-            loop.call_soon_threadsafe(stop.requested.set)
-
-    with _handling(on_signal):
-        yield stop
-
-
 @contextmanager
-def _handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     previous: dict[signal.Signals, Any] = {}
     try:
         for number in SIGNALS:

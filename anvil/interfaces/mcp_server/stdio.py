@@ -3,41 +3,59 @@ signal."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib
 import json
 import logging
-import re
+import threading
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from anvil.core.lazy_pattern import lazy_pattern
 from anvil.interfaces.mcp_server.early_answers import EarlyAnswers
 from anvil.interfaces.mcp_server.initialize import InitializeReply
 from anvil.interfaces.mcp_server.logs import event
 from anvil.interfaces.mcp_server.progress import ProgressReporter
-from anvil.interfaces.mcp_server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline, stop_on_signal
+from anvil.interfaces.mcp_server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline
 from anvil.interfaces.mcp_server.stdio_pipe import END_OF_INPUT, MAX_LINE_BYTES, OVERLONG_LINE, StdioPipe
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
 
-_ANSWER = re.compile(r'\{"jsonrpc":"2\.0",("id":(?:-?\d+|"(?:[^"\\]|\\.)*")),"(?:result|error)":')
+if TYPE_CHECKING:
+    import asyncio
+
+_ANSWER = lazy_pattern(r'\{"jsonrpc":"2\.0",("id":(?:-?\d+|"(?:[^"\\]|\\.)*")),"(?:result|error)":')
 """The start of an answer, as the SDK writes it."""
 ANSWER_GRACE_S = SHUTDOWN_TIMEOUT_S - 0.3
 """Time for open requests after the client closed stdin. The client may still read the answers."""
+FIRST_LINE_S = 0.1
+"""How long the first line is waited for before the index is opened. Most clients have sent it by then."""
+WRITTEN_S = 1.0
+"""How long the answer to it may take to be written: a client that does not read must not hold up the start."""
 
 
 def serve(
     running: Sequence[RunningToolset], reporter: ProgressReporter, pipe: StdioPipe, shutdown: ShutdownDeadline
 ) -> None:
-    """Serve until the client goes away. ``initialize`` and first calls are answered before the SDK is loaded."""
+    """Serve until the client goes away. ``initialize`` and first calls are answered before the SDK is loaded.
+
+    The index is opened in the background after ``initialize`` is answered, so that this does not delay the answer. If
+    the client is slow to begin, the index is opened before.
+    """
+    began = pipe.begins_within(FIRST_LINE_S)
+    if not began:
+        _start(running, reporter)
     line = pipe.at(0)
     if line is END_OF_INPUT:
         shutdown.begin()
         return
     answered = InitializeReply.for_toolsets([served.toolset for served in running]).answer(line)
     if answered:
-        pipe.put(answered.line)
+        written = threading.Event()
+        pipe.put(answered.line, written.set)
+        written.wait(WRITTEN_S)
         event(logging.DEBUG, "answered initialize")
+    if began:
+        _start(running, reporter)
     streams = _Streams(pipe, shutdown, answered.request_id if answered else None)
     pipe.on_end_of_input(streams.on_end_of_input)
     try:
@@ -45,15 +63,23 @@ def serve(
             with EarlyAnswers(running, pipe, streams.opened, streams.closed) as early:
                 early.wait()
                 importlib.import_module("anvil.interfaces.mcp_server.lifespan")  # and with it the SDK
+        import asyncio
+
         asyncio.run(_serve(running, reporter, streams))
     finally:
         pipe.close()
+
+
+def _start(running: Sequence[RunningToolset], reporter: ProgressReporter) -> None:
+    for served in running:
+        served.target.start(reporter)
 
 
 async def _serve(running: Sequence[RunningToolset], reporter: ProgressReporter, streams: _Streams) -> None:
     from mcp.server.stdio import stdio_server
 
     from anvil.interfaces.mcp_server.lifespan import running_app
+    from anvil.interfaces.mcp_server.stop_request import stop_on_signal
 
     async with running_app(running, reporter) as app:
 
@@ -76,7 +102,7 @@ class _Streams:
     def __init__(self, pipe: StdioPipe, shutdown: ShutdownDeadline, initialize_id: int | str | None) -> None:
         self._pipe, self._shutdown, self._initialize_id = pipe, shutdown, initialize_id
         self._open_requests: set[int | str] = set()
-        self._answered = asyncio.Event()
+        self._answered: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def opened(self, request_id: int | str) -> None:
@@ -86,7 +112,7 @@ class _Streams:
     def closed(self, request_id: int | str) -> None:
         """Its answer is written. From any thread."""
         self._open_requests.discard(request_id)
-        if self._loop is not None:
+        if self._loop is not None and self._answered is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._answered.set)
 
@@ -103,21 +129,25 @@ class _Streams:
         return self
 
     async def __anext__(self) -> str:
+        import asyncio
+
+        if self._answered is None:
+            self._answered = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         while True:
             line = await self._pipe.next()
             if line is END_OF_INPUT or self._pipe.broken:
                 self._shutdown.begin()
                 with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._all_answered(), ANSWER_GRACE_S)
+                    await asyncio.wait_for(self._all_answered(self._answered), ANSWER_GRACE_S)
                 raise StopAsyncIteration
             if line.strip() and self._is_message(line):
                 return line.decode("utf-8", "replace")
 
-    async def _all_answered(self) -> None:
+    async def _all_answered(self, answered: asyncio.Event) -> None:
         while self._open_requests and not self._pipe.broken:
-            self._answered.clear()
-            await self._answered.wait()
+            answered.clear()
+            await answered.wait()
 
     def _is_message(self, line: bytes) -> bool:
         from mcp.types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
@@ -141,7 +171,8 @@ class _Streams:
         message = json.loads(f"{{{answer[1]}}}" if answer else text)
         if "method" not in message:
             self._open_requests.discard(message.get("id"))
-            self._answered.set()
+            if self._answered is not None:
+                self._answered.set()
             if self._initialize_id is not None and message.get("id") == self._initialize_id:
                 self._initialize_id = None
                 return

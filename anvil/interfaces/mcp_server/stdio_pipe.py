@@ -1,12 +1,11 @@
 """The process's stdin and stdout as lines of the protocol. Everything else that is printed goes to stderr.
 
 Daemon threads read and write with plain ``os.read`` and ``os.write``. So the process can end while one of them still
-waits for the client, and the first line can be read before the SDK is loaded.
+waits for the client, and the first lines can be read and answered before the SDK and asyncio are loaded.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import queue
 import sys
@@ -107,6 +106,11 @@ class StdioPipe:
                 self._arrived.wait(0.5)  # in steps: on Windows a signal does not end a wait
             return self._lines[position]
 
+    def begins_within(self, seconds: float) -> bool:
+        """Whether a first line, or the end of input, arrives within some time."""
+        with self._arrived:
+            return self._arrived.wait_for(lambda: bool(self._lines), seconds)
+
     def wake(self) -> None:
         """Let :meth:`at` look at its event."""
         with self._arrived:
@@ -119,6 +123,8 @@ class StdioPipe:
 
     async def next(self) -> bytes | None:
         """The next line; None at the end of input. For one reader in one event loop."""
+        import asyncio
+
         loop, arrived = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
@@ -140,6 +146,8 @@ class StdioPipe:
     async def write(self, line: bytes) -> None:
         """Write a line and wait until it is written. If the client does not read, the server waits and needs no memory
         for further lines."""
+        import asyncio
+
         loop, written = asyncio.get_running_loop(), asyncio.Event()
 
         def done() -> None:

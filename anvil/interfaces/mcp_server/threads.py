@@ -1,16 +1,21 @@
-"""Calls of synchronous code from the event loop, in a small pool of threads."""
+"""Calls of synchronous code from the event loop, in a small pool of threads.
+
+asyncio is imported by the first call: the first answers over stdio need no event loop, and it takes long to import.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anvil.core.cancellation import WANTED
 from anvil.interfaces.mcp_server.logs import timed
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 MAX_THREADS = 8
@@ -64,6 +69,8 @@ class ThreadBridge:
 
     async def call(self, name: str, call: Callable[[Any], T]) -> T:
         """What ``call`` returns or raises, run in a thread. ``name`` is for the log."""
+        import asyncio
+
         answer = asyncio.get_running_loop().create_future()
         pending = _Call(lambda: call(self.target), answer)
         self._enqueue(pending)

@@ -12,12 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from anvil.backends.sources.document_source import DocumentSource, SourceWrapper
-from anvil.backends.sources.site import hash_path
 from anvil.backends.store import verify
 from anvil.backends.store.reader_protocol import IndexReader
 from anvil.backends.store.rows import StoredDocument
 from anvil.core import staleness
-from anvil.core.site import sources
 from anvil.models.documents import Changes, Document, Scan, Skipped
 
 SITE_KEYS = ("aliases", "edit_url", "language", "version")
@@ -59,9 +57,6 @@ def compared(index: IndexReader, tree: DocumentSource) -> Changes:
     return staleness.compare(indexed, view_of(tree, index).scan(indexed).entries)
 
 
-_OTHER_FORMATS = frozenset(posixpath.splitext(pattern)[1] for pattern in sources.GLOBS)
-
-
 class SiteView(SourceWrapper):
     """See :func:`view_of`."""
 
@@ -78,6 +73,8 @@ class SiteView(SourceWrapper):
         """The tree's scan without excluded files. It is the same object as long as the tree's scan is."""
         seen = super().scan(indexed)
         if seen is not self._seen:
+            from anvil.backends.sources.site import hash_path  # few indexes are of a site
+
             entries = {path: blob for path, blob in seen.entries.items() if hash_path(path) not in self.excluded_hashes}
             entries |= self._of_other_formats(seen.entries)
             self._seen, self._shown = seen, Scan(entries, seen.skipped)
@@ -85,12 +82,15 @@ class SiteView(SourceWrapper):
 
     def _of_other_formats(self, entries: Mapping[str, str]) -> dict[str, str]:
         """Sources in formats of which the tree lists no file. They are not compared, so they stay as they are."""
+        from anvil.core.site import sources
+
+        other_formats = {posixpath.splitext(pattern)[1] for pattern in sources.GLOBS}
         listed = {posixpath.splitext(path)[1] for path in entries}
         indexed = self._index.blob_ids().items()
         return {
             path: blob
             for path, blob in indexed
-            if posixpath.splitext(path)[1] in _OTHER_FORMATS - listed and path not in entries
+            if posixpath.splitext(path)[1] in other_formats - listed and path not in entries
         }
 
     def read(self, path: str) -> Document | Skipped:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from anvil.core.config.schema import Collection, Config
-from anvil.core.versions import newest
 from anvil.errors import ConfigError
 from anvil.services.collections.locked import locked_collections
 
@@ -60,6 +58,8 @@ def chosen(collections: Sequence[Collection], labels: Iterable[str] | None) -> t
 
 def unknown(label: str, collections: Sequence[Collection]) -> str:
     """A message for a collection that does not exist, with the closest one, or all."""
+    import difflib  # for this message only
+
     labels = list(dict.fromkeys([*(c.name for c in collections), *(c.label for c in collections)]))
     near = difflib.get_close_matches(label, labels, n=1, cutoff=0.5)
     names = list(dict.fromkeys(collection.name for collection in collections))
@@ -72,5 +72,7 @@ def answering_version(versions: Sequence[Collection]) -> Collection:
     defaults = [collection for collection in versions if collection.default]
     if defaults:
         return defaults[0]
+    from anvil.core.versions import newest
+
     best = newest([collection.version or "" for collection in versions])
     return next(collection for collection in versions if (collection.version or "") == best)

@@ -16,6 +16,7 @@ from anvil.models.documents import BuildReport, Progress, silent
 from anvil.services.live.location import IndexLocation
 
 if TYPE_CHECKING:
+    from anvil.backends.embedding.executor import Executor
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.sources.document_source import DocumentSource
     from anvil.backends.sources.site_folder import SiteFolder
@@ -180,7 +181,6 @@ class DocsCorpus:
         version: str | None = None,
     ) -> BuildReport:
         """Bring the index file in line with ``source`` (default: the folder); see :meth:`anvil.Anvil.index`."""
-        from anvil.backends.embedding import ray_cluster
         from anvil.backends.embedding.cached import uncached
         from anvil.backends.store import publish
         from anvil.core import pluralize
@@ -204,9 +204,7 @@ class DocsCorpus:
             force=force,
             shard=Shard.parse(shard) if shard is not None else None,
             progress=progress,
-            executor=ray_cluster.executor(executor, uncached(self.provider), self.config.embedding)
-            if executor
-            else None,
+            executor=self._cluster(executor) if executor else None,
             lock_timeout_s=lock_timeout_s,
             version=version,
         )
@@ -217,6 +215,13 @@ class DocsCorpus:
             publish.keep_out_of_git(self.location.path.parent)
         pageless = pluralize.no_page(self.folder or "the source", self.config.source.include)
         return build(previous=previous, pages=self.config.site, pageless=pageless)
+
+    def _cluster(self, address: str) -> Executor:
+        """The cluster that embeds. Raises :class:`ConfigError` for another address."""
+        from anvil.backends.embedding import ray_cluster
+        from anvil.backends.embedding.cached import uncached
+
+        return ray_cluster.executor(address, uncached(self.provider), self.config.embedding)
 
     def _build_site(self, build: Callable[..., BuildReport], previous: Sequence[Path]) -> BuildReport:
         """Build the index of a site, with its manifest; again if a generator empties the folder meanwhile."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from anvil.core import staleness
 from anvil.core.cancellation import still_wanted
-from anvil.core.chunking.chunker import Chunking
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound
 from anvil.models.documents import Changes, Freshness, Progress, SearchRequest, silent
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.sources.document_source import DocumentSource
+    from anvil.core.chunking.chunker import Chunking
     from anvil.services.live.location import IndexLocation
     from anvil.services.live.working_copy import WorkingCopy
     from anvil.services.search.searcher import Question

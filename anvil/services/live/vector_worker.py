@@ -11,10 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from anvil.backends.store.row_ids import window_key
-from anvil.backends.store.writer import quantized
 from anvil.errors import AnvilError
-from anvil.services.build.indexer import cut
 
 if TYPE_CHECKING:
     from anvil.backends.store.rows import ChunkText
@@ -171,6 +168,9 @@ class VectorWorker:
 
     def _embed(self, copy: WorkingCopy, rows: list[ChunkText]) -> tuple[list[ChunkVectors], str | None]:
         """The windows and vectors of each chunk, and the reason of a failure."""
+        from anvil.backends.store.row_ids import window_key
+        from anvil.backends.store.writer import quantized
+        from anvil.services.build.indexer import cut
         from anvil.services.live.working_copy import ChunkVectors
 
         windows_of_rows = cut(rows, copy.provider)

@@ -562,3 +562,53 @@ def test_silence(docs: Path) -> None:
     assert pipe.process.wait(20) == 0
     pipe.stdout.close()
     assert pipe.log.read_text() == ""
+
+
+LATE = {
+    "anvil.models.status",
+    "anvil.several",
+    "anyio",
+    "asyncio",
+    "difflib",
+    "mcp",
+    "numpy",
+    "pygit2",
+    "ssl",
+    "watchfiles",
+    "yaml",
+}
+"""Modules that nobody needs until ``initialize`` is answered."""
+MOST_MODULES = 90
+"""Of Anvil, until then."""
+
+
+def test_initialize_is_answered_before_the_rest_is_imported(docs: Path) -> None:
+    index = docs.parent / "index.db"
+    place = ["--docs", str(docs), "--index", str(index)]
+    build = [sys.executable, "-m", "anvil", "build", *place, "--provider", "none", "--quiet"]
+    subprocess.run(build, check=True, env=mcp_servers.environment())
+    code = """
+import os, sys
+from anvil.interfaces.cli.app import main
+write, answered = os.write, []
+def spy(target, data):
+    if not answered:  # in the thread that writes, before the server goes on
+        answered.append(sorted(sys.modules))
+    return write(target, data)
+os.write = spy
+try:
+    main()
+finally:
+    print("\\n".join(answered[0]), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, "serve", *place, "--log-level", "silent"],
+        input=json.dumps(INITIALIZE).encode() + b"\n",
+        capture_output=True,
+        env=mcp_servers.environment(),
+        timeout=60,
+    )
+    assert "These documents are about" in json.loads(done.stdout.splitlines()[0])["result"]["instructions"]
+    modules = done.stderr.decode().splitlines()
+    assert not LATE & set(modules)
+    assert sum(name.startswith("anvil") for name in modules) <= MOST_MODULES

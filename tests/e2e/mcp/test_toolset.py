@@ -154,7 +154,7 @@ def test_routes_and_health_over_http(shelf: Shelf) -> None:
     from anvil.interfaces.mcp_server.app import App
     from anvil.interfaces.mcp_server.http import application
     from anvil.interfaces.mcp_server.security import Access
-    from anvil.interfaces.mcp_server.signals import StopRequest
+    from anvil.interfaces.mcp_server.stop_request import StopRequest
 
     shelf.put("jug", None)
 

@@ -6,17 +6,20 @@ Names, parameters, defaults and result fields are a contract: clients depend on 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import anvil
 from anvil._version import __version__
 from anvil.api import Anvil
 from anvil.core.pluralize import counted
 from anvil.interfaces.mcp_server.arguments import Parameter
 from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, Tool, Toolset
-from anvil.models.documents import GrepResult, Page, PageList, Progress, SearchResult, SectionText, address
-from anvil.models.status import Status
+from anvil.models.documents import address
 from anvil.opening import open_project
-from anvil.several import Collections
+
+if TYPE_CHECKING:
+    from anvil.models.documents import PageList, Progress, SearchResult
+    from anvil.several import Collections
 
 INSTRUCTIONS = (
     "Search and read a folder of Markdown documentation. Start with search_docs; fetch more of a result with "
@@ -60,10 +63,12 @@ TOOLS: tuple[Tool, ...] = (
             ),
             Parameter("mode", "", default="hybrid", choices=("hybrid", "semantic", "keyword")),
         ),
-        SearchResult,
-        lambda anvil, given: _search(anvil, given),
+        lambda: anvil.SearchResult,
+        lambda opened, given: _search(opened, given),
     ),
-    Tool("get_page", "Read a page", "A whole page: its chunks, joined, are its text.", (_FILE_PATH,), Page),
+    Tool(
+        "get_page", "Read a page", "A whole page: its chunks, joined, are its text.", (_FILE_PATH,), lambda: anvil.Page
+    ),
     Tool(
         "get_section",
         "Read a section",
@@ -73,7 +78,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("heading_path", "As in any result: A > B > C; or an anchor.", required=True),
             Parameter("include_children", "Include the headings below it.", "boolean", False),
         ),
-        SectionText,
+        lambda: anvil.SectionText,
     ),
     Tool(
         "grep_docs",
@@ -88,18 +93,20 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("max_matches", "", "integer", 50, minimum=1, maximum=500),
             Parameter("offset", "next_offset of the answer before.", "integer", 0, minimum=0),
         ),
-        GrepResult,
-        lambda anvil, given: anvil.grep(**given),
+        lambda: anvil.GrepResult,
+        lambda opened, given: opened.grep(**given),
     ),
     Tool(
         "list_pages",
         "List pages",
         "The pages, with titles and top headings.",
         (Parameter("prefix", "Only pages in this folder."),),
-        PageList,
-        lambda anvil, given: _list(anvil, given),
+        lambda: anvil.PageList,
+        lambda opened, given: _list(opened, given),
     ),
-    Tool("get_status", "Status", "What the index holds, how fresh it is, model and git state.", (), Status),
+    Tool(
+        "get_status", "Status", "What the index holds, how fresh it is, model and git state.", (), lambda: anvil.Status
+    ),
 )
 
 
@@ -126,7 +133,7 @@ REPORT_PAGE = Tool(
         Parameter("comment", "What is wrong, in a sentence or two.", default=""),
     ),
     Reported,
-    lambda anvil, given: _report(anvil, **given),
+    lambda opened, given: _report(opened, **given),
     writes=True,
 )
 
@@ -139,7 +146,7 @@ def configured(opened: Anvil | Collections) -> tuple[Tool, ...]:
         tools[0] = replace(tools[0], description=tools[0].description + LOGGED)
     if opened.config.serve.report_page:
         tools.append(REPORT_PAGE)
-    if isinstance(opened, Collections):
+    if not isinstance(opened, Anvil):
         plain = tuple(replace(each, description="") for each in COLLECTION_PARAMETERS)  # said once, in search_docs
         tools = [
             replace(tool, parameters=(*tool.parameters, *(plain if number else COLLECTION_PARAMETERS)))
@@ -152,7 +159,7 @@ def configured(opened: Anvil | Collections) -> tuple[Tool, ...]:
 
 def instructions_for(opened: Anvil | Collections) -> str:
     """The instructions; with the names of the collections where there are several."""
-    if not isinstance(opened, Collections):
+    if isinstance(opened, Anvil):
         return INSTRUCTIONS
     shown = [_described(opened, name) for name in opened.names[:MAX_NAMED_COLLECTIONS]]
     more = len(opened.names) - len(shown)
@@ -173,7 +180,7 @@ def _described(opened: Collections, name: str) -> str:
 
 def _list(opened: Anvil | Collections, given: dict[str, Any]) -> PageList:
     listed = opened.list_pages(**given)
-    if len(listed.pages) <= MAX_LISTED_PAGES or not isinstance(opened, Collections) or given["collection"] is not None:
+    if len(listed.pages) <= MAX_LISTED_PAGES or isinstance(opened, Anvil) or given["collection"] is not None:
         return listed
     counts: dict[str, int] = {}
     for page in listed.pages:
@@ -188,7 +195,7 @@ def _list(opened: Anvil | Collections, given: dict[str, Any]) -> PageList:
     pages = tuple(page for page in listed.pages if page.collection not in left_out)
     names = ", ".join(f"{name} ({counted(count, 'page')})" for name, count in left_out.items())
     notes = [f"Left out: {names}. Name one with collection."] if left_out else []
-    return PageList(pages, listed.total_pages, tuple([*(listed.notes or ()), *notes]) or None)
+    return replace(listed, pages=pages, notes=tuple([*(listed.notes or ()), *notes]) or None)
 
 
 def _search(opened: Anvil | Collections, given: dict[str, Any]) -> SearchResult:

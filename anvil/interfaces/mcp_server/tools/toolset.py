@@ -10,15 +10,16 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from anvil.interfaces.mcp_server.arguments import Parameter, validated
-from anvil.models.documents import Progress
 
 if TYPE_CHECKING:
     from starlette.routing import Route
 
     from anvil.interfaces.mcp_server.threads import ThreadBridge
+    from anvil.models.documents import Progress
 
 TOOLSET_NAMES = ("docs", "library", "context")
 """The names of all toolsets. Each is a module of this package. The first is the default."""
@@ -54,7 +55,8 @@ class ServeOptions:
 class Tool:
     """One tool: its texts, parameters, result type, function and annotations.
 
-    ``result`` is a dataclass ``D``, or ``tuple[D, ...]`` for a tool that returns an array. ``call`` gets the toolset's
+    ``result`` is a dataclass ``D``, or ``tuple[D, ...]`` for a tool that returns an array; or a function that returns
+    it, so that it is imported when the tool is described. ``call`` gets the toolset's
     object and the validated arguments by name; None for the object's method of the tool's name. ``writes``: it changes
     something. ``destructive``: it may delete or replace. ``idempotent``: repeating the call changes nothing more.
     ``open_world``: it uses the network.
@@ -70,6 +72,11 @@ class Tool:
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
+
+    @property
+    def result_type(self) -> Any:
+        """The type of the result."""
+        return self.result() if isinstance(self.result, FunctionType) else self.result
 
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments."""

@@ -120,6 +120,20 @@ def test_what_is_not_plain_or_not_allowed_stays_as_it_is(text: str) -> None:
     assert (made.text, made.inserted) == (text, ())
 
 
+@pytest.mark.parametrize("head", ["---\ntitle: A\nx: |\n  {!b.md!}\n---\n", "+++\ntitle = 'A'\n+++\n"])
+def test_what_front_matter_names_is_not_included(head: str) -> None:
+    assert not expanded(head + "Text.\n", docs__bDOTmd="Included.").files
+    made = expanded(head + "{!b.md!}\n", docs__bDOTmd="Included.")
+    assert made.text == head + "{!b.md!}\nIncluded.\n" and made.inserted == ((head.count("\n") + 1, 1),)
+
+
+def test_a_block_that_is_no_front_matter_is_text() -> None:
+    text = "---\n- a: [\n{!b.md!}\n---\nText.\n"  # not YAML
+    assert expanded(text, docs__bDOTmd="Included.").text == text.replace("!}\n", "!}\nIncluded.\n")
+    fence = "---\n[\n```\n---\n{* b.md *}\n"  # the fence is open: what follows is code
+    assert expanded(fence, docs__bDOTmd="Included.").text == fence
+
+
 def test_markdown_that_is_included_may_include_once_more() -> None:
     files = {"partsDOTmd": '--8<-- "deep.md"\n', "deepDOTmd": 'deep\n--8<-- "parts.md"\n'}
     text = '--8<-- "parts.md"\n'
