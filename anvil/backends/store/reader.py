@@ -283,16 +283,20 @@ class Reader:
 
     def addresses(self) -> list[Page]:
         """The pages, by path, as links name them."""
-        return list(
-            starmap(Page, self.connection.execute("SELECT id, file_path, url FROM documents ORDER BY file_path"))
-        )
+        rows = self.connection.execute("SELECT id, file_path, url, digest FROM documents ORDER BY file_path")
+        return list(starmap(Page, rows))
 
     def page_texts(self) -> Iterator[PageText]:
         """The texts of all pages, in the order of their ids, with what readers do not see apart."""
-        rows = self.connection.execute("SELECT document_id, content, hidden FROM chunks ORDER BY id")
-        for document, chunks in groupby(rows, key=itemgetter(0)):
-            _, contents, hidden = zip(*chunks, strict=True)
-            yield PageText(document, "\n".join(contents), "\n".join(hidden))
+        return _page_texts(self.connection.execute("SELECT document_id, content, hidden FROM chunks ORDER BY id"))
+
+    def page_text(self, document_id: int) -> PageText:
+        """The text of one page; without any, for an unknown page."""
+        rows = self.connection.execute(
+            "SELECT document_id, content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id",
+            row_ids.chunk_range(document_id),
+        )
+        return next(_page_texts(rows), PageText(document_id, "", ""))
 
     def vocabulary(self) -> Iterator[tuple[str, int]]:
         """(token, number of chunks with it) of the keyword index, ascending."""
@@ -425,6 +429,13 @@ def bm25(weights: Sequence[float]) -> str:
     """FTS5's ranking, for weights of title, breadcrumb, content and derived terms."""
     title, heading, content, terms = weights
     return f"bm25({content:g}, {heading:g}, {title:g}, {terms:g})"  # in the order of the keyword index's columns
+
+
+def _page_texts(rows: Iterable[tuple[Any, ...]]) -> Iterator[PageText]:
+    """Pages of rows (document, content, hidden), in the order of documents."""
+    for document, chunks in groupby(rows, key=itemgetter(0)):
+        _, contents, hidden = zip(*chunks, strict=True)
+        yield PageText(document, "\n".join(contents), "\n".join(hidden))
 
 
 def _json_list(rows: Iterable[int]) -> str:

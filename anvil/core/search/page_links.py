@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -41,12 +42,20 @@ _ORDER = lazy_pattern(r"(^|/)\d{1,3}[-._](?=[^\W\d])")
 _INDEX = lazy_pattern(r"(^|/)(?:index|_index|readme)$")
 
 
+class Link(NamedTuple):
+    """The text of a link, and the keys of the pages that it may lead to, the likeliest first."""
+
+    text: str
+    targets: tuple[str, ...]
+
+
 class Page(NamedTuple):
-    """A page that links can lead to."""
+    """A page that links can lead to. ``digest``: of the page with its text."""
 
     id: int
     path: str
     url: str | None
+    digest: bytes
 
 
 class PageText(NamedTuple):
@@ -60,18 +69,18 @@ class PageText(NamedTuple):
 class PageLinks:
     """The links between the pages of an index, by the page that they lead to."""
 
-    def __init__(self, pages: Collection[Page], texts: Iterable[PageText]) -> None:
-        self._by_end = _by_end((page.id, _key(page.path)) for page in pages)
-        self._by_url = {_key(page.url): page.id for page in pages if page.url}
+    def __init__(self, pages: Collection[Page], links: Mapping[int, Iterable[Link]]) -> None:
+        """``links``: page -> the links in it."""
+        by_key = _by_end((page.id, _key(page.path)) for page in pages)
+        by_key.update((_url_key(page.url), page.id) for page in pages if page.url)
         self._linking: dict[int, set[int]] = defaultdict(set)
         self._texts: dict[int, dict[str, None]] = defaultdict(dict)
         self._words: dict[int, frozenset[str]] = {}
-        paths = {page.id: page.path for page in pages}
-        for page, content, hidden in texts:
-            for text, target in dict.fromkeys(islice(_links(content, hidden), MAX_LINKS)):
-                to = self._page(paths.get(page, ""), target)
-                if to is not None and to != page:
-                    self._linking[to].add(page)
+        for page in sorted(pages, key=lambda page: page.id):
+            for text, targets in links.get(page.id, ()):
+                to = next((by_key[key] for key in targets if key in by_key), None)
+                if to is not None and to != page.id:
+                    self._linking[to].add(page.id)
                     if len(self._texts[to]) < MAX_TEXTS:
                         self._texts[to][text] = None
 
@@ -89,28 +98,30 @@ class PageLinks:
         held = self._words[page]
         return sum(weight for token, weight in weights.items() if token in held) / (sum(weights.values()) or 1.0)
 
-    def _page(self, path: str, target: str) -> int | None:
-        """The page that a link in the page at ``path`` leads to."""
-        target = unquote(target.split("#")[0].split("?")[0])
-        if not target:
-            return None
-        if _ELSEWHERE.match(target):
-            return self._by_url.get(_key(target))
-        if target.startswith("/"):
-            parts = _key(target).split("/")
-            found = (self._by_end.get("/".join(parts[first:])) for first in range(len(parts)))
-            return next((page for page in found if page is not None), None)
-        folder = posixpath.dirname(path)
-        own = _ENDING.sub("", path)  # sites serve a page as a folder, and links are relative to that
-        for start in (folder, own):
-            page = self._by_end.get("/" + _key(posixpath.join(start, target)))
-            if page is not None:
-                return page
-        return self._by_end.get(_key(target).lstrip("./"))
+
+def links_in(path: str, page: PageText) -> tuple[Link, ...]:
+    """The different links in the page at ``path``, at most ``MAX_LINKS``."""
+    folder = _bare(posixpath.dirname(path))
+    own = _bare(path)  # sites serve a page as a folder, and links are relative to that
+    pairs = dict.fromkeys(islice(_links(page.text, page.hidden), MAX_LINKS))
+    return tuple(Link(text, keys) for text, target in pairs if (keys := _keys(folder, own, target)))
+
+
+def _keys(folder: str, own: str, target: str) -> tuple[str, ...]:
+    """The keys that a link may mean in the page ``own``, which is in ``folder``."""
+    target = unquote(target.split("#")[0].split("?")[0])
+    if not target:
+        return ()
+    if _ELSEWHERE.match(target):
+        return (_url_key(target),)
+    bare = _bare(target)
+    if target.startswith("/"):
+        parts = _normal(bare).split("/")
+        return tuple("/".join(parts[first:]) for first in range(len(parts)))
+    return (f"/{_normal(f'{folder}/{bare}')}", f"/{_normal(f'{own}/{bare}')}", _normal(bare))
 
 
 def _links(text: str, hidden: str) -> Iterator[tuple[str, str]]:
-    """(text, target) of the links in a page."""
     for link in _INLINE.finditer(text) if "](" in text else ():
         yield link[1], link[2] or link[3]
     if "]:" in hidden:
@@ -125,11 +136,25 @@ def _label(text: str) -> str:
 
 
 def _key(path: str) -> str:
-    """A path as links spell it: without ending, order numbers, index, slashes at its ends, and steps up."""
-    path = posixpath.normpath(path.strip("/")).casefold()
+    return _normal(_bare(path))
+
+
+@lru_cache(4096)  # many links lead to the same pages
+def _bare(path: str) -> str:
+    """A path as links spell it: without ending, order numbers, index, and slashes at its ends."""
+    return _INDEX.sub("", _ORDER.sub(r"\1", _ENDING.sub("", path.strip("/").casefold())))
+
+
+def _normal(path: str) -> str:
+    """A path without steps: those up beyond its start are left out."""
+    path = posixpath.normpath(path).lstrip("/")
     while path.startswith("../"):
         path = path[3:]
-    return _INDEX.sub("", _ORDER.sub(r"\1", _ENDING.sub("", path)))
+    return "" if path in (".", "..") else path
+
+
+def _url_key(url: str) -> str:
+    return f"url {_key(url)}"
 
 
 def _by_end(pages: Iterable[tuple[int, str]]) -> dict[str, int]:

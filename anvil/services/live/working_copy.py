@@ -25,7 +25,7 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.models.documents import Changes, Progress, SearchRequest, Window, silent
 from anvil.services.build import site_view
 from anvil.services.build.indexer import Cache, Indexer, settings, without
-from anvil.services.search.file_index import FileIndex
+from anvil.services.search.file_index import FileIndex, LinkCache
 from anvil.services.search.searcher import Searcher
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class WorkingCopy:
         self._same: Mapping[str, str] | None = None
         self._unfit: dict[str, str] = {}
         self._searcher: Searcher | None = None
+        self._link_cache: LinkCache = {}
         self._pending: int | None = None
         self._keys: dict[bytes, int] | None = None
 
@@ -117,7 +118,7 @@ class WorkingCopy:
     def searcher(self) -> Searcher:
         """Search over :attr:`reader`; its tables in memory stay until the text changes."""
         if self._searcher is None:
-            self._searcher = Searcher(FileIndex(self.reader), self.provider)
+            self._searcher = Searcher(FileIndex(self.reader, self._link_cache), self.provider)
         return self._searcher
 
     @property

@@ -18,7 +18,7 @@ from anvil.backends.store.tokenizer import Stemmer
 from anvil.core import globs
 from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
-from anvil.core.search.page_links import PageLinks
+from anvil.core.search.page_links import Link, PageLinks, links_in
 from anvil.core.search.vector_index import VectorIndex
 from anvil.services.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache, best_places, nearness
 
@@ -31,6 +31,10 @@ MAX_FILTERS = 8
 """Globs whose selection is cached."""
 MAX_PHRASE_ROWS = 1000
 """Chunks that are counted for a phrase."""
+
+
+LinkCache = dict[tuple[str, bytes], tuple[Link, ...]]
+"""Path and digest of a page -> the links in it."""
 
 
 class KeywordTables:
@@ -75,9 +79,11 @@ class KeywordTables:
 class FileIndex(KeywordTables):
     """An index file, or a copy of one in memory. A selection is a mask over :attr:`rows`."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, link_cache: LinkCache | None = None) -> None:
+        """``link_cache``: the links of pages as they were before an edit. It gets those of all pages of this index."""
         super().__init__(reader)
         self.reader = reader
+        self._link_cache: LinkCache = {} if link_cache is None else link_cache
         self.stem = Stemmer(reader.connection)
         self.average_length = reader.average_length()
         flat = np.fromiter(chain.from_iterable(reader.places()), np.int64)  # without an object for each chunk
@@ -100,7 +106,15 @@ class FileIndex(KeywordTables):
 
     @cached_property
     def _links(self) -> PageLinks:
-        return PageLinks(self.reader.addresses(), self.reader.page_texts())
+        cache, pages = self._link_cache, self.reader.addresses()
+        by_id = {page.id: page for page in pages}
+        new = [page.id for page in pages if (page.path, page.digest) not in cache]
+        texts = map(self.reader.page_text, new) if len(new) < len(pages) else self.reader.page_texts()
+        found = {text.id: links_in(by_id[text.id].path, text) for text in texts}
+        links = {page.id: found.get(page.id) or cache.get((page.path, page.digest), ()) for page in pages}
+        cache.clear()
+        cache.update(((page.path, page.digest), links[page.id]) for page in pages)
+        return PageLinks(pages, links)
 
     @property
     def links(self) -> PageLinks | None:
