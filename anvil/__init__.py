@@ -14,16 +14,13 @@ if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.core.config.schema import Config
     from anvil.errors import AnvilError
-    from anvil.models.documents import (
-        BuildReport,
-        Changes,
-        ChunkMetadata,
+    from anvil.models.documents import BuildReport, Changes, ChunkMetadata, PageChunk
+    from anvil.models.results import (
         Freshness,
         GrepMatch,
         GrepResult,
         Hit,
         Page,
-        PageChunk,
         PageList,
         PageSection,
         PageSummary,
@@ -39,16 +36,13 @@ _HOMES = {
     "anvil.core.config.schema": ("Config",),
     "anvil.errors": ("AnvilError",),
     "anvil.services.library.library": ("Library", "open_library"),
-    "anvil.models.documents": (
-        "BuildReport",
-        "Changes",
-        "ChunkMetadata",
+    "anvil.models.documents": ("BuildReport", "Changes", "ChunkMetadata", "PageChunk"),
+    "anvil.models.results": (
         "Freshness",
         "GrepMatch",
         "GrepResult",
         "Hit",
         "Page",
-        "PageChunk",
         "PageList",
         "PageSection",
         "PageSummary",

@@ -19,19 +19,7 @@ from anvil.backends.config_files import index_file
 from anvil.core import index_url
 from anvil.core.config.schema import Config
 from anvil.errors import ArtifactError, ConfigError, NotFound, SourceError
-from anvil.models.documents import (
-    BuildReport,
-    Changes,
-    GrepResult,
-    Mode,
-    Page,
-    PageList,
-    Progress,
-    SearchRequest,
-    SearchResult,
-    SectionText,
-    silent,
-)
+from anvil.models.documents import BuildReport, Changes, Progress, silent
 from anvil.services.live import status
 from anvil.services.live.docs_corpus import DocsCorpus
 from anvil.services.live.live_index import LiveIndex
@@ -44,6 +32,7 @@ if TYPE_CHECKING:
     from anvil.models.agents import Skill
     from anvil.models.doc_tests import Suite, TestReport
     from anvil.models.lint import LintReport
+    from anvil.models.results import GrepResult, Mode, Page, PageList, SearchResult, SectionText
     from anvil.models.status import Status
     from anvil.services.doc_tests.gaps import QuestionGroup
     from anvil.services.doc_tests.question_log import LoggedQuestion
@@ -170,6 +159,8 @@ class Anvil:
     ) -> Explained:
         """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
         each confidence."""
+        from anvil.models.results import SearchRequest, SearchResult  # no command but a search needs these
+
         started_at = time.perf_counter()
         query_vector = self._live.embed_query(query, mode)
         limit = confidence_limit(self.config, min_confidence)
@@ -364,6 +355,7 @@ class Anvil:
         questions say. Raises :class:`AnvilError`.
         """
         from anvil.models.doc_tests import Suite
+        from anvil.models.results import SearchRequest
         from anvil.services.doc_tests import testing
 
         questions = suite if isinstance(suite, Suite) else self.test_suite(suite)
@@ -412,6 +404,7 @@ class Anvil:
 
     def question_groups(self, asked: Sequence[LoggedQuestion]) -> list[QuestionGroup]:
         """Groups of similar logged questions, each asked again; unanswered groups come first."""
+        from anvil.models.results import SearchRequest
         from anvil.services.doc_tests import gaps
 
         with self._live.query(SearchRequest("", "hybrid")) as copy:

@@ -16,8 +16,8 @@ from anvil.core.config.schema import Collection, Config
 from anvil.core.pluralize import counted, first_of
 from anvil.errors import AnvilError, ArtifactMissing, ConfigError, NotFound
 from anvil.models.agents import Skill
-from anvil.models.documents import (
-    Changes,
+from anvil.models.documents import Changes, Progress
+from anvil.models.results import (
     Freshness,
     GrepMatch,
     GrepResult,
@@ -26,7 +26,6 @@ from anvil.models.documents import (
     Page,
     PageList,
     PageSummary,
-    Progress,
     SearchRequest,
     SearchResult,
     SectionText,

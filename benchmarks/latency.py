@@ -42,7 +42,8 @@ from anvil.backends.store import connection, publish, row_ids, verify
 from anvil.backends.store.connection import fill
 from anvil.backends.store.writer import Writer, quantized
 from anvil.core.config.schema import ChunkingOptions, Config, EmbeddingSettings
-from anvil.models.documents import Chunk, Document, Mode, Page, ParsedPage, Section, Window
+from anvil.models.documents import Chunk, Document, ParsedPage, Section, Window
+from anvil.models.results import Mode, Page
 from anvil.services.build import indexer
 
 BASE = 1000

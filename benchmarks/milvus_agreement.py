@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 import anvil
 from anvil.core.config.schema import Config
-from anvil.models.documents import Mode, SearchResult
+from anvil.models.results import Mode, SearchResult
 from anvil.services.milvus import export
 from anvil.services.milvus.working_copy import MilvusCollection
 

@@ -31,7 +31,7 @@ import anvil
 from anvil.api import Anvil
 from anvil.core.markdown.headings import attributes, plain
 from anvil.core.search.query import STOP
-from anvil.models.documents import Hit, Mode
+from anvil.models.results import Hit, Mode
 
 Question = dict[str, object]
 

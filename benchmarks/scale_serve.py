@@ -39,7 +39,8 @@ from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import Writer, quantized
 from anvil.core import index_url
 from anvil.core.config.schema import ChunkingOptions, Config, EmbeddingSettings
-from anvil.models.documents import Chunk, Document, Mode, ParsedPage, Section, Window
+from anvil.models.documents import Chunk, Document, ParsedPage, Section, Window
+from anvil.models.results import Mode
 from anvil.services.build import indexer
 
 SECTIONS = 10

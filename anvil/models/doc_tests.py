@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from anvil.models.documents import Mode
+from anvil.models.results import Mode
 
 Status = Literal["pass", "fail", "new", "unjudged"]
 """``new``: the question expects nothing in particular yet. ``unjudged``: there is no confidence to judge it by."""

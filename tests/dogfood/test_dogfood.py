@@ -11,7 +11,7 @@ import pytest
 
 import anvil
 from anvil.core.search.confidence import UNLIKELY
-from anvil.models.documents import Mode
+from anvil.models.results import Mode
 from tests.support.programs import printed
 
 PAGES = Path(__file__).with_name("pages")

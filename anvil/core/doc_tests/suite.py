@@ -16,7 +16,7 @@ from anvil.core import toml_values
 from anvil.core.toml_values import quoted
 from anvil.errors import ConfigError
 from anvil.models.doc_tests import Expectation, Question, Suite
-from anvil.models.documents import Mode
+from anvil.models.results import Mode
 
 FILE_NAME = "anvil-tests.toml"
 NOTHING = "nothing"

@@ -11,7 +11,7 @@ from anvil.core.pluralize import counted
 from anvil.core.search import line_matcher
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
-from anvil.models.documents import GrepMatch
+from anvil.models.results import GrepMatch
 
 ALL = 1_000_000_000
 """More matches than any index has."""

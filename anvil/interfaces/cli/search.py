@@ -13,7 +13,8 @@ from anvil.core.search import snippets
 from anvil.errors import BuildError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
-from anvil.models.documents import Hit, SearchResult, labelled
+from anvil.models.documents import labelled
+from anvil.models.results import Hit, SearchResult
 
 if TYPE_CHECKING:
     from anvil.services.search.section_match import Span

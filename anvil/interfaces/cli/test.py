@@ -16,7 +16,7 @@ from anvil.interfaces.cli.exit_codes import NO, OK
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.models.doc_tests import TestReport
-    from anvil.models.documents import Mode
+    from anvil.models.results import Mode
 
 
 @click.command("test", epilog="Example: anvil test --baseline main")

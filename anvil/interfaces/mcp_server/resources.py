@@ -21,7 +21,8 @@ from anvil.errors import AnvilError
 from anvil.interfaces.mcp_server import skills
 from anvil.interfaces.mcp_server.subscriptions import Connections, RequestContext
 from anvil.interfaces.mcp_server.threads import ThreadBridge
-from anvil.models.documents import Page, PageList, PageSummary, address, labelled
+from anvil.models.documents import address, labelled
+from anvil.models.results import Page, PageList, PageSummary
 from anvil.several import Collections
 
 PREFIX, COLLECTION_PREFIX = "anvil://page/", "anvil://collection/"

@@ -22,7 +22,8 @@ from anvil.core.config.schema import Config
 from anvil.core.search import snippets
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.models.context import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
-from anvil.models.documents import Progress, SearchRequest, Skipped, silent
+from anvil.models.documents import Progress, Skipped, silent
+from anvil.models.results import SearchRequest
 from anvil.services.context import context_json
 from anvil.services.context.classify import KINDS
 from anvil.services.context.corpus import LOCK_TIMEOUT_S, ContextCorpus

@@ -14,7 +14,8 @@ from anvil.core.doc_tests.suite import shown
 from anvil.core.pluralize import full_heading
 from anvil.errors import ConfigError
 from anvil.models.doc_tests import Answer, Expectation, Outcome, Question, Suite
-from anvil.models.documents import Hit, Progress, Section, silent
+from anvil.models.documents import Progress, Section, silent
+from anvil.models.results import Hit
 from anvil.services.doc_tests.question_vectors import QuestionVectors
 from anvil.services.search import pages
 from anvil.services.search.searcher import Searcher

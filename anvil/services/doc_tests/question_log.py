@@ -13,7 +13,8 @@ from anvil.core.doc_tests.secret_masking import masked
 from anvil.core.doc_tests.suite import MAX_ASK_CHARS
 from anvil.core.timestamps import timestamp
 from anvil.errors import AnvilError, ConfigError
-from anvil.models.documents import SearchResult, address
+from anvil.models.documents import address
+from anvil.models.results import SearchResult
 
 Problem = Literal["outdated", "wrong", "missing"]
 MAX_PAGES = 5

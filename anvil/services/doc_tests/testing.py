@@ -13,7 +13,8 @@ from anvil.core.config.schema import SourceOptions
 from anvil.core.doc_tests import judging
 from anvil.core.pluralize import counted
 from anvil.models.doc_tests import Comparison, Outcome, Suite, TestReport
-from anvil.models.documents import Mode, Progress, silent
+from anvil.models.documents import Progress, silent
+from anvil.models.results import Mode
 from anvil.services.doc_tests import baseline as baselines
 from anvil.services.doc_tests import comparing, renames
 from anvil.services.doc_tests.asking import Asker, Targets, ensure_resolved

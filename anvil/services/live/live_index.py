@@ -17,7 +17,7 @@ from anvil.core import staleness
 from anvil.core.cancellation import still_wanted
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound
-from anvil.models.documents import Changes, Freshness, Progress, SearchRequest, silent
+from anvil.models.documents import Changes, Progress, silent
 from anvil.services.live import status
 from anvil.services.live.index_saver import IndexSaver
 from anvil.services.live.initial_build import InitialBuild
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.sources.document_source import DocumentSource
     from anvil.core.chunking.chunker import Chunking
+    from anvil.models.results import Freshness, SearchRequest
     from anvil.services.live.location import IndexLocation
     from anvil.services.live.working_copy import WorkingCopy
     from anvil.services.search.searcher import Question

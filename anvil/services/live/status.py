@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from anvil._version import __version__
 from anvil.core.pluralize import counted, first_of
-from anvil.models.documents import Changes, Freshness
+from anvil.models.documents import Changes
 
 if TYPE_CHECKING:
+    from anvil.models.results import Freshness
     from anvil.models.status import Status
     from anvil.services.live.location import IndexLocation
     from anvil.services.live.working_copy import WorkingCopy
@@ -22,6 +23,8 @@ MAX_NAMED_PAGES = 20
 
 def freshness(copy: WorkingCopy, notes: Sequence[str] = ()) -> Freshness:
     """The note on a search answer."""
+    from anvil.models.results import Freshness
+
     return Freshness(
         "working tree" if copy.source else None,
         (copy.artifact_meta or {}).get("commit"),

@@ -22,7 +22,8 @@ from anvil.core import staleness
 from anvil.core.chunking.chunker import Chunking, recorded
 from anvil.core.timestamps import timestamp
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
-from anvil.models.documents import Changes, Progress, SearchRequest, Window, silent
+from anvil.models.documents import Changes, Progress, Window, silent
+from anvil.models.results import SearchRequest
 from anvil.services.build import site_view
 from anvil.services.build.indexer import Cache, Indexer, settings, without
 from anvil.services.search.file_index import FileIndex, LinkCache

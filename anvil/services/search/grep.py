@@ -18,7 +18,8 @@ from anvil.core.file_selection import is_unicode
 from anvil.core.pluralize import counted
 from anvil.core.search import line_matcher
 from anvil.core.search.line_matcher import LineMatcher
-from anvil.models.documents import GrepMatch, GrepResult, Section
+from anvil.models.documents import Section
+from anvil.models.results import GrepMatch, GrepResult
 from anvil.services.search import pages
 
 MAX_LINE_CHARS = 500

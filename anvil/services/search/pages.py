@@ -18,18 +18,8 @@ from anvil.core.pluralize import full_heading
 from anvil.core.search import snippets
 from anvil.core.site import editions
 from anvil.errors import NotFound
-from anvil.models.documents import (
-    ROOT,
-    SEPARATOR,
-    ChunkMetadata,
-    Page,
-    PageChunk,
-    PageList,
-    PageSection,
-    PageSummary,
-    Section,
-    SectionText,
-)
+from anvil.models.documents import ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
+from anvil.models.results import Page, PageList, PageSection, PageSummary, SectionText
 
 MAX_PATH_CHARS = 4096
 """Characters of a path or breadcrumb that is looked up; operating systems have no longer paths."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from anvil.core.search import snippets
-from anvil.models.documents import Hit
+from anvil.models.results import Hit
 from anvil.services.search.section_match import Span
 
 DEFAULT_MAX_CHARS = 12_000

@@ -20,7 +20,7 @@ from anvil.core.search import query as lexicon
 from anvil.core.search.confidence import Evidence
 from anvil.core.search.scoring import ScoreParts
 from anvil.errors import AnvilError, ConfigError
-from anvil.models.documents import Hit, Mode, SearchResult
+from anvil.models.results import Hit, Mode, SearchResult
 from anvil.services.search import calibration, ranking, result_length, section_match
 from anvil.services.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked
 from anvil.services.search.section_match import QueryWeights, SectionChooser, Span

@@ -14,7 +14,8 @@ from anvil.backends.store.tokenizer import Stemmer
 from anvil.core.markdown import visible_text
 from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
-from anvil.models.documents import SEPARATOR, Hit
+from anvil.models.documents import SEPARATOR
+from anvil.models.results import Hit
 
 DIGITS = 6
 """Scores of sections are rounded before they are compared."""

@@ -15,7 +15,7 @@ from anvil.core.search import query as lexicon
 from anvil.core.search.merging import Vocabulary
 from anvil.core.search.scoring import ScoreParts
 from anvil.errors import ConfigError
-from anvil.models.documents import Hit, Mode
+from anvil.models.results import Hit, Mode
 from anvil.services.search import result_length
 from anvil.services.search.ranking import ENOUGH, SCORE_DIGITS, Ranked
 from anvil.services.search.searcher import Candidates, Found, Question, embed_query, ensure_valid, parts_of

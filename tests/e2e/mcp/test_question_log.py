@@ -12,7 +12,7 @@ import anvil
 from anvil.backends.question_log import QuestionLog
 from anvil.errors import AnvilError
 from anvil.interfaces.mcp_server.tools import docs as docs_tools
-from anvil.models.documents import Freshness, SearchResult
+from anvil.models.results import Freshness, SearchResult
 from anvil.services.doc_tests import question_log
 from tests.support import in_process
 from tests.support.mcp_servers import Speaker, in_memory

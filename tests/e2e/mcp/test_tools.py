@@ -19,7 +19,8 @@ from anvil.interfaces.mcp_server.progress import ProgressReporter
 from anvil.interfaces.mcp_server.schemas import plain
 from anvil.interfaces.mcp_server.tools.docs import TOOLSET
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
-from anvil.models.documents import ChunkMetadata, GrepResult, Page, PageList, SearchResult, SectionText
+from anvil.models.documents import ChunkMetadata
+from anvil.models.results import GrepResult, Page, PageList, SearchResult, SectionText
 from anvil.models.status import Status
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers

@@ -9,7 +9,8 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError, FetchError, NotFound, SourceError
-from anvil.models.documents import Changes, GrepMatch
+from anvil.models.documents import Changes
+from anvil.models.results import GrepMatch
 from anvil.several import Collections
 from tests.conftest import write
 from tests.support.collections_of_pages import project_with

@@ -18,7 +18,8 @@ from anvil.models.documents import address
 from anvil.opening import open_project
 
 if TYPE_CHECKING:
-    from anvil.models.documents import PageList, Progress, SearchResult
+    from anvil.models.documents import Progress
+    from anvil.models.results import PageList, SearchResult
     from anvil.several import Collections
 
 INSTRUCTIONS = (

@@ -22,7 +22,8 @@ from anvil.backends.store import lock
 from anvil.backends.store.rows import ChunkText
 from anvil.core.config.schema import Config, EmbeddingSettings
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
-from anvil.models.documents import Changes, Mode
+from anvil.models.documents import Changes
+from anvil.models.results import Mode
 from anvil.services.live.live_index import MAX_CANDIDATES
 from anvil.services.live.vector_worker import VectorWorker
 from anvil.services.live.working_copy import WorkingCopy

@@ -12,7 +12,7 @@ import pytest
 from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.backends.store import verify
 from anvil.errors import ConfigError
-from anvil.models.documents import Mode
+from anvil.models.results import Mode
 from anvil.services.milvus import export
 from anvil.services.milvus.milvus_index import MilvusIndex
 from anvil.services.milvus.overlay import LayeredReader

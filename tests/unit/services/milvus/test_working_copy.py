@@ -18,7 +18,7 @@ from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import quantized
 from anvil.core import index_url
 from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, SourceError, Unreachable
-from anvil.models.documents import Mode
+from anvil.models.results import Mode
 from anvil.services.build import site_view
 from anvil.services.build.indexer import cut
 from anvil.services.live.working_copy import ChunkVectors, WorkingCopy

@@ -10,7 +10,7 @@ import pytest
 import anvil
 from anvil.api import Anvil
 from anvil.errors import NotFound
-from anvil.models.documents import GrepMatch
+from anvil.models.results import GrepMatch
 from anvil.services.search import grep
 from tests.conftest import write
 

@@ -22,7 +22,7 @@ from anvil.core.config.schema import ChunkingOptions
 from anvil.core.search import snippets
 from anvil.core.search.confidence import UNLIKELY
 from anvil.errors import ConfigError, ModelError
-from anvil.models.documents import Mode
+from anvil.models.results import Mode
 from anvil.services.build.builder import build
 from anvil.services.search.file_index import FileIndex
 from anvil.services.search.searcher import Found, Searcher

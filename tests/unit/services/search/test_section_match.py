@@ -12,7 +12,7 @@ import pytest
 import anvil
 from anvil.core.config.schema import ChunkingOptions
 from anvil.core.pluralize import full_heading
-from anvil.models.documents import Hit, Mode
+from anvil.models.results import Hit, Mode
 from benchmarks import section_hits
 from tests.conftest import PAGES, write
 
