@@ -37,13 +37,18 @@ QUICK = Limits(connect=2, answer=1, pause=1, grace=0.5, rate=1000)
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     """Two indexes that differ by a page, large enough that a download has several reads."""
+    long = "\n".join(f"Line {number} of a long page." for number in range(2_000))
     made = []
     for number in range(2):
         folder = tmp_path_factory.mktemp("made")
-        write(folder / "docs", {**PAGES, f"new{number}.md": f"# New {number}\n\nSomething about number {number}.\n"})
+        write(
+            folder / "docs",
+            {**PAGES, f"new{number}.md": f"# New {number}\n\nSomething about number {number}.\n{long}\n"},
+        )
         with anvil.open(folder / "docs", folder / "index.db", "none") as opened:
             opened.index()
         made.append((folder / "index.db").read_bytes())
+    assert min(map(len, made)) > 2 * 65_536, "httpx reads up to 65,536 bytes at once"
     return made
 
 
@@ -264,6 +269,11 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "RETRY_DELAY_S", 0.0)
 
 
+def cuts_in_each_attempt(data: bytes) -> list[int]:
+    """Numbers of bytes after which each attempt breaks off, so that a rest stays for the next download."""
+    return [len(data) // (download.MAX_ATTEMPTS + 1)] * download.MAX_ATTEMPTS
+
+
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("place", ["/anvil/", "/plain/index.db"])
 def test_a_download_that_breaks_off_goes_on_where_it_was(
@@ -271,22 +281,24 @@ def test_a_download_that_breaks_off_goes_on_where_it_was(
 ) -> None:
     server.publish(index)
     server.answers["/plain/index.db"] = server.answers["/anvil/index.db"]
-    server.answers["/anvil/index.db"].cuts = [30_000, 20_000]
+    first, second = index.stat().st_size // 2, index.stat().st_size // 3
+    server.answers["/anvil/index.db"].cuts = [first, second]
     assert get(server.url + place).path.read_bytes() == index.read_bytes()
     path = "/anvil/index.db" if place == "/anvil/" else place
     ranges = [each.headers["Range"] for each in server.asked(path)]
-    assert ranges == [None, "bytes=30000-", "bytes=50000-"]
+    assert ranges == [None, f"bytes={first}-", f"bytes={first + second}-"]
     assert all(each.headers["If-Range"] for each in server.asked(path)[1:])
 
 
 @pytest.mark.usefixtures("hasty")
 def test_what_came_is_kept_for_the_next_attempt(server: Server, index: Path, get: Callable[..., FetchResult]) -> None:
     server.publish(index)
-    server.answers["/anvil/index.db"].cuts = [10_000] * download.MAX_ATTEMPTS
+    cuts = cuts_in_each_attempt(index.read_bytes())
+    server.answers["/anvil/index.db"].cuts = list(cuts)
     assert "What came is kept" in refused(get, server.url, Unreachable)
     server.requests.clear()
     assert get(server.url).path.read_bytes() == index.read_bytes()
-    assert server.asked("/anvil/index.db")[0].headers["Range"] == f"bytes={10_000 * download.MAX_ATTEMPTS}-"
+    assert server.asked("/anvil/index.db")[0].headers["Range"] == f"bytes={sum(cuts)}-"
 
 
 @pytest.mark.usefixtures("hasty")
@@ -295,9 +307,10 @@ def test_a_server_without_ranges_or_with_another_file_meanwhile_starts_anew(
 ) -> None:
     server.publish(index)
     answer = server.answers["/anvil/index.db"]
-    answer.ranges, answer.cuts = False, [30_000]
+    answer.ranges, answer.cuts = False, [len(indexes[0]) // 2]
     assert get(server.url).path.read_bytes() == indexes[0]
-    server.answers["/other.db"] = Answer(indexes[0], cuts=[10_000] * download.MAX_ATTEMPTS)
+    assert len(server.asked("/anvil/index.db")) == 2
+    server.answers["/other.db"] = Answer(indexes[0], cuts=cuts_in_each_attempt(indexes[0]))
     refused(get, f"{server.url}/other.db", Unreachable)
     server.answers["/other.db"] = Answer(indexes[1])  # If-Range no longer fits
     assert get(f"{server.url}/other.db").path.read_bytes() == indexes[1]
@@ -408,11 +421,12 @@ def test_a_manifest_that_names_a_path_is_no_manifest(
 def test_files_beyond_the_limit_are_refused_declared_or_not(
     server: Server, index: Path, get: Callable[..., FetchResult]
 ) -> None:
-    small = replace(QUICK, size=50_000)
+    most = index.stat().st_size - 1
+    small = replace(QUICK, size=most)
     server.publish(index)
-    assert "50,000 are allowed" in refused(get, server.url, ArtifactRejected, limits=small)
+    assert f"{most:,} are allowed" in refused(get, server.url, ArtifactRejected, limits=small)
     server.answers["/plain.db"] = Answer(index.read_bytes(), headers={"Content-Length": ""})
-    assert "more than the 50,000 bytes" in refused(get, f"{server.url}/plain.db", ArtifactRejected, limits=small)
+    assert f"more than the {most:,} bytes" in refused(get, f"{server.url}/plain.db", ArtifactRejected, limits=small)
     server.answers["/anvil/index.db"].headers = {"Content-Length": ""}
     server.answers["/anvil/index.db"].body += b"more than its manifest says"
     assert "bytes it should" in refused(get, server.url, ArtifactRejected)
