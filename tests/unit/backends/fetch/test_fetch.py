@@ -37,7 +37,7 @@ QUICK = Limits(connect=2, answer=1, pause=1, grace=0.5, rate=1000)
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     """Two indexes that differ by a page, large enough that a download has several reads."""
-    long = "\n".join(f"Line {number} of a long page." for number in range(2_000))
+    long = "\n".join(f"Line {number} of a long page." for number in range(6_000))
     made = []
     for number in range(2):
         folder = tmp_path_factory.mktemp("made")
