@@ -787,6 +787,25 @@ def test_heavy_libraries_stay_out_of_light_commands(docs: Path, arguments: list[
     assert done.stdout.splitlines()[-1] == "[] 0", done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(("command", "most"), [("build", 118), ("check", 102)])
+def test_little_is_imported_where_nothing_changed(isolated: None, work: Path, command: str, most: int) -> None:
+    repository(work)
+    front_matter = "---\ntitle: A\n---\n# A\n\nA shortcode that is not `{!followed!}`.\n"  # may include a file
+    write(work / "docs", {**PAGES, "a.md": front_matter})
+    program("build", "--provider", "none", "--quiet", cwd=work)
+    code = (
+        "import sys; from anvil.interfaces.cli.app import run; code = run(sys.argv[1:]); names = set(sys.modules);"
+        "late = {'anvil.models.results', 'anvil.backends.embedding.ray_cluster', 'asyncio', 'yaml'};"
+        "print(sorted(late & names), sum(name.startswith('anvil') for name in names), code)"
+    )
+    (work / "anvil.toml").write_text('[embedding]\nprovider = "none"\n')
+    done = subprocess.run(
+        [sys.executable, "-c", code, command], cwd=work, env=environment(), capture_output=True, text=True
+    )
+    late, modules, exit_code = done.stdout.splitlines()[-1].rsplit(" ", 2)
+    assert late == "[]" and int(modules) <= most and exit_code == "0", done.stdout + done.stderr
+
+
 def test_a_strangers_configuration_is_sent_no_key(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own")
     url = "https://models.example.org/v1"
