@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from anvil.backends import installation
 from anvil.core import index_url
-from anvil.core.mcp_clients import clients, jsonc, toml_tables, yaml_mappings
+from anvil.core.mcp_clients import clients
 from anvil.core.mcp_clients.clients import CLIENTS, Client, Scope
 from anvil.errors import ConfigError
 
@@ -35,7 +35,19 @@ class Editor(Protocol):
     def put(self, text: str, key: str, name: str, value: dict[str, Any]) -> str: ...
 
 
-_EDITORS: Mapping[clients.Format, Editor] = {"json": jsonc, "toml": toml_tables, "yaml": yaml_mappings}
+def _editor(format: clients.Format) -> Editor:
+    """The editor of a format. It is imported here: PyYAML takes long, and few clients have YAML."""
+    if format == "json":
+        from anvil.core.mcp_clients import jsonc
+
+        return jsonc
+    if format == "toml":
+        from anvil.core.mcp_clients import toml_tables
+
+        return toml_tables
+    from anvil.core.mcp_clients import yaml_mappings
+
+    return yaml_mappings
 
 
 class ClientFile(NamedTuple):
@@ -197,7 +209,7 @@ def _replaceable(file: ClientFile, project: Path, old: Any, server: Mapping[str,
 
 def snippet(client: Client, name: str, server: dict[str, Any]) -> str:
     """The text of a file with this entry alone."""
-    return _EDITORS[client.format].dumps(client.key, name, server)
+    return _editor(client.format).dumps(client.key, name, server)
 
 
 def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any], project: Path) -> str:
@@ -206,7 +218,7 @@ def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any]
     ``text``: the file's text, None without a file. An entry of ``name`` for this project is replaced; its other keys,
     such as ``env``, are kept. Raises :class:`ConfigError` when the name is another server's, and for an invalid file.
     """
-    client, editor = file.client, _EDITORS[file.client.format]
+    client, editor = file.client, _editor(file.client.format)
     if text is None or not text.strip("\ufeff \t\r\n"):
         return snippet(client, name, server)
     body = text.removeprefix("\ufeff")
@@ -255,7 +267,7 @@ def difference(old: str | None, new: str, name: str) -> str:
 
 def _table(body: str, client: Client) -> dict[str, Any]:
     """The value of a file's text. Raises ValueError if it, or the value of the servers' key, is not an object."""
-    table = _EDITORS[client.format].loads(body)
+    table = _editor(client.format).loads(body)
     if not isinstance(table, dict):
         raise ValueError("the file is not an object")
     if table.get(client.key, {}) is None and client.format == "yaml":  # a key without entries yet

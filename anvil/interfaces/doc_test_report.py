@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from xml.sax.saxutils import escape, quoteattr
+from typing import TYPE_CHECKING
 
 from anvil.core.pluralize import counted
-from anvil.models.doc_tests import Answer, Comparison, Difference, Outcome, TestReport
+
+if TYPE_CHECKING:
+    from anvil.models.doc_tests import Answer, Comparison, Difference, Outcome, TestReport
 
 Style = Callable[..., str]
 """Text and names of colours -> the text in these colours."""
@@ -143,6 +145,8 @@ def junit(report: TestReport) -> str:
             f'file={_attribute(report.suite)} line="{outcome.line}">'
         )
         if outcome.status == "fail":
+            from xml.sax.saxutils import escape
+
             text = "\n".join(_details(outcome, lambda plain, *_: plain))
             message = f"expected {outcome.expected}{_where(outcome)}"
             lines.append(f"      <failure message={_attribute(message)}>{escape(_plain(text))}</failure>")
@@ -153,6 +157,8 @@ def junit(report: TestReport) -> str:
 
 
 def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr  # imports the HTTP client
+
     return quoteattr(_plain(text))
 
 

@@ -9,10 +9,10 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
-from anvil.models.documents import BuildReport
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
+    from anvil.models.documents import BuildReport
 
 MAX_FAILURES_SHOWN = 10
 """Passages without a vector that get a line each."""

@@ -11,10 +11,10 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
-from anvil.models.documents import Changes
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
+    from anvil.models.documents import Changes
 
 
 @click.command("check", epilog="Example: anvil check --staged --tracked && git commit")

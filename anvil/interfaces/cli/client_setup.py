@@ -6,10 +6,10 @@ import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anvil.backends import installation, mcp_clients, safe_write
 from anvil.backends.config_files import nearest_config
-from anvil.backends.mcp_clients import ClientFile
 from anvil.backends.sources import missing_folder
 from anvil.core import index_url
 from anvil.core.mcp_clients.clients import CLIENTS, Scope
@@ -17,6 +17,9 @@ from anvil.core.mcp_clients.links import install_links
 from anvil.core.pluralize import counted
 from anvil.errors import ConfigError
 from anvil.interfaces.cli import output
+
+if TYPE_CHECKING:
+    from anvil.backends.mcp_clients import ClientFile
 
 ALL = "all"
 """Instead of a name: each client that this project or this user has."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,9 @@ from anvil.core.pluralize import counted
 from anvil.core.search import line_matcher
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
-from anvil.models.results import GrepMatch
+
+if TYPE_CHECKING:
+    from anvil.models.results import GrepMatch
 
 ALL = 1_000_000_000
 """More matches than any index has."""

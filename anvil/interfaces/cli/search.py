@@ -14,9 +14,9 @@ from anvil.errors import BuildError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
 from anvil.models.documents import labelled
-from anvil.models.results import Hit, SearchResult
 
 if TYPE_CHECKING:
+    from anvil.models.results import Hit, SearchResult
     from anvil.services.search.section_match import Span
 
 MAX_SNIPPET_CHARS = 400

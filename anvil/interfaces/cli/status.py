@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.models.documents import labelled
-from anvil.models.status import CollectionStatus, EmbeddingStatus
+
+if TYPE_CHECKING:
+    from anvil.models.status import CollectionStatus, EmbeddingStatus
 
 
 @click.command("status", epilog="Example: anvil status --docs docs --json")
