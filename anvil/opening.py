@@ -80,7 +80,8 @@ def open(
 
     ``collections``: names of collections of the configuration and of ``anvil.lock``, each as ``NAME`` or
     ``NAME@VERSION``, or ``"all"``. One search then answers from all of them; see :class:`Collections`. Without it, and
-    without ``docs`` and ``index``, the project's own documentation is opened.
+    without ``docs`` and ``index``, the project's own documentation is opened. With ``docs`` alone, the keys of the
+    collection that has this folder count.
 
     ``background``, for servers: no answer waits for the first build or for the vectors of a large change; see
     :meth:`Anvil.start`. ``watch``, with ``background``: file events also start a refresh. So the next query is faster,
@@ -101,6 +102,9 @@ def open(
         return _several(settings, base, _chosen(settings, base, None if collections == "all" else collections), options)
     if not is_named and settings.collections:
         return _one(settings, base, _own(settings, base), options)
+    if index is None and site is None and (collection := _of_folder(settings, base)) is not None:
+        settings, base = _settings(None, None, provider, config, None, site_url)
+        return _one(settings, base, collection, options)
     index_only = docs is None and (index is not None or _has_index_elsewhere(settings))
     return Anvil(settings, base, index_only=index_only, **options)
 
@@ -128,6 +132,9 @@ def open_project(
         raise ConfigError("--collection cannot be combined with --docs, --index or --site. Leave one of them out.")
     settings, base = _settings(docs, index, provider, config, site, site_url)
     options = _Options(progress=progress, background=background, watch=watch, build_first=build_first)
+    if is_named and index is None and site is None and (collection := _of_folder(settings, base)) is not None:
+        settings, base = _settings(None, None, provider, config, None, site_url)
+        return _one(settings, base, collection, options)
     if is_named:
         return Anvil(settings, base, index_only=docs is None, **options)
     chosen = _chosen(settings, base, collections or None)
@@ -158,6 +165,13 @@ def _own(config: Config, base: Path) -> Collection:
         f"None of the {len(collections)} collections is a folder of this project. Open them with "
         'collections="all", or name some of them.'
     )
+
+
+def _of_folder(config: Config, base: Path) -> Collection | None:
+    """The collection of the folder ``docs``. Its own keys count there, as where all collections are opened."""
+    folder = (base / config.docs).resolve() if config.collections else None
+    own = (each for each in config.collections if each.docs is not None and (base / each.docs).resolve() == folder)
+    return next(own, None)
 
 
 def _one(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -14,6 +14,7 @@ from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
+    from anvil.models.agents import StaleFiles
     from anvil.models.documents import Changes
 
 
@@ -60,8 +61,8 @@ def command(
                 opened.origin or str(opened.index_path),
                 opened.origin or output.relative(opened.index_path),
                 advice,
-                stale_files.stale if stale_files else (),
-                tuple(stale_files.messages(agents.write_command(given))) if stale_files else (),
+                stale_files,
+                None if opened.folder is None else output.relative(opened.folder),
             )
 
     outcomes = list(options.for_each_own(check, given, site=site))
@@ -76,27 +77,35 @@ def command(
             if label and checked.advice.startswith("Run: "):
                 advice += f" --collection {label}"
             output.say(_rendered(checked.changes, checked.source, before + checked.shown, advice))
-        for line in checked.messages:
+        for line in checked.messages(given, several=label is not None):
             output.warn(line)
     return max(ERROR if checked is None else NO if checked.is_stale else OK for _, checked in outcomes)
 
 
 class Checked(NamedTuple):
     """The comparison of one index; ``source``: what it was compared with; ``place`` and ``shown``: where the index is,
-    whole and for people; ``agents`` and ``messages``: the stale files of 'anvil agents', and what to say about them."""
+    whole and for people; ``agents``: the stale files of 'anvil agents', None where none are compared; ``folder``: of
+    its documents."""
 
     changes: Changes
     source: str
     place: str
     shown: str
     advice: str
-    agents: Sequence[str]
-    messages: tuple[str, ...]
+    agents: StaleFiles | None
+    folder: str | None
 
     @property
     def is_stale(self) -> bool:
         """Whether something has to be built or written."""
-        return bool(self.changes or self.messages)
+        return bool(self.changes or self.agents)
+
+    def messages(self, given: options.Given, several: bool) -> tuple[str, ...]:
+        """What to say about the stale files of 'anvil agents'. ``several``: whether the command names the folder."""
+        from anvil.interfaces.cli import agents
+
+        command = agents.write_command(replace(given, docs=self.folder) if several else given)
+        return self.agents.messages(command) if self.agents else ()
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
@@ -107,7 +116,7 @@ class Checked(NamedTuple):
             "changed": self.changes.changed,
             "added": self.changes.added,
             "removed": self.changes.removed,
-            "agents": self.agents,
+            "agents": self.agents.stale if self.agents else (),
         }
 
 

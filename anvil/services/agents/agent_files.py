@@ -258,7 +258,8 @@ class AgentFiles:
         return AgentsReport(str(self.root), tuple(files), tuple(problems), documentation)
 
     def remove(self) -> AgentsReport:
-        """Remove the map from all files, and the files that have nothing else."""
+        """Remove the map from all files, the files that have nothing else, and folders of skills that are empty then:
+        an existing one gets a skill by the next :meth:`write`."""
         files: list[FileReport] = []
         problems: list[str] = []
         for path in self._candidates():
@@ -289,8 +290,10 @@ class AgentFiles:
         file = self.root / path
         try:
             file.unlink()
-            if path.endswith(f"/{SKILL}") and not os.listdir(file.parent):
-                file.parent.rmdir()
+            folder = file.parent
+            while path.endswith(f"/{SKILL}") and folder != self.root and _is_empty_folder(folder):
+                folder.rmdir()
+                folder = folder.parent
         except OSError as error:
             raise ConfigError(f"{path} cannot be removed: {error.strerror}. Change its permissions.") from None
 
@@ -368,6 +371,10 @@ def project_name(root: Path) -> str:
         if isinstance(package, dict) and isinstance(package.get("name"), str):
             return str(package["name"]).rpartition("/")[2]
     return root.name
+
+
+def _is_empty_folder(path: Path) -> bool:
+    return not path.is_symlink() and not os.listdir(path)
 
 
 def _is_front_matter(text: str) -> bool:

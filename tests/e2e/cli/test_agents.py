@@ -44,6 +44,33 @@ def test_the_map_is_written_checked_updated_by_builds_and_removed(root: Path) ->
     assert not agents.exists(), "a build writes to files that have the map, and makes none"
 
 
+@pytest.mark.parametrize("folder", ["docs", "other"])
+def test_the_map_of_a_collection_is_that_of_its_build(root: Path, folder: str) -> None:
+    tables = (
+        f'[collections.{name}]\ndocs = "{name}"\n[collections.{name}.source]\nexclude = ["draft*"]\n'
+        for name in ("docs", "other")
+    )
+    write(root / "anvil.toml", '[embedding]\nprovider = "none"\n' + "".join(tables))
+    write(root / "other/b.md", "# B\n")
+    write(root / folder / "draft.md", "# Draft\n")
+    program("agents", "-q", "--docs", folder, cwd=root)
+    written = (root / "AGENTS.md").read_bytes()
+    assert b"Draft" not in written and f"anvil agents: {folder}".encode() in written
+    for options in ((), ("--docs", folder)):
+        assert "The map for agents" not in program("build", *options, cwd=root).stdout
+        program("check", *options, cwd=root)
+    program("agents", "--check", "--docs", folder, cwd=root)
+    program("ci", "check", "--docs", folder, cwd=root)
+    assert (root / "AGENTS.md").read_bytes() == written
+
+    write(root / folder / "new.md", "# New\n")
+    done = program("check", cwd=root, code=1)
+    assert done.stderr == f"anvil: The map for agents is out of date in AGENTS.md. Run: anvil agents --docs {folder}\n"
+    program("agents", "-q", "--docs", folder, cwd=root)
+    assert "The map for agents" not in program("build", cwd=root).stdout
+    program("check", cwd=root)
+
+
 def test_files_that_are_no_pages_are_named_and_a_folder_without_pages_has_no_map(root: Path) -> None:
     (root / "docs/latin.md").write_bytes(b"# Caf\xe9\n")
     for _ in range(2):  # the second time from the cache

@@ -90,7 +90,17 @@ def test_skills_are_valid_by_the_published_format(root: Path) -> None:
     (root / "pyproject.toml").unlink()  # the name of the folder is decided once
     assert len(update(root).files) == 3
     AgentFiles(root / "docs", root).remove()
-    assert not list(root.glob(".*/skills/*"))
+    assert not list(root.glob(".*/skills")) and not (root / ".claude").exists() and not (root / ".agents").exists()
+    assert [file.path for file in update(root).files] == ["AGENTS.md"], "skills that were removed are not written again"
+
+
+def test_removing_the_map_keeps_folders_with_something_else(root: Path) -> None:
+    write(root / ".claude/skills/own/SKILL.md", "# Own\n")
+    write(root / ".agents/note.txt", "a note")
+    update(root, skill_wanted=True)
+    AgentFiles(root / "docs", root).remove()
+    assert [path.name for path in (root / ".claude/skills").iterdir()] == ["own"]
+    assert [path.name for path in (root / ".agents").iterdir()] == ["note.txt"]
 
 
 def test_a_link_to_another_of_the_files_or_an_import_of_it_needs_no_map(root: Path) -> None:
