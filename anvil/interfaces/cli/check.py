@@ -50,8 +50,7 @@ def command(
             advice = ""
             if changes and not opened.origin:
                 if source is None and opened.config.site.folder is not None:
-                    build = given.build_command(site=site)
-                    advice = f"Build the site, and run: {build}"
+                    advice = _site_advice(opened, given, site)
                 else:
                     build = _build_command(opened, given, staged, ref, tracked)
                     advice = options.update_advice(file or opened.index_path, build)
@@ -118,6 +117,26 @@ class Checked(NamedTuple):
             "removed": self.changes.removed,
             "agents": self.agents.stale if self.agents else (),
         }
+
+
+def _site_advice(opened: Anvil, given: options.Given, site: str | None) -> str:
+    """What to do about an index that differs from its site."""
+    from anvil.backends import installation
+    from anvil.services.build import site_view
+
+    if not site_view.is_of_plugin(opened.index_path):
+        return f"Build the site, and run: {given.build_command(site=site)}"
+    docs = given.docs or (output.relative(opened.folder) if opened.folder is not None else "FOLDER")
+    named = ["--docs", docs, "--index", output.relative(opened.index_path), *_config(given)]
+    command = installation.line([*installation.typed(), "check", *named])
+    return (
+        "The MkDocs plugin built this index from pages before they became HTML, so all of them differ from the HTML. "
+        f"To compare it with its documents, run: {command}"
+    )
+
+
+def _config(given: options.Given) -> list[str]:
+    return [] if given.config is None else ["--config", given.config]
 
 
 def _build_command(opened: Anvil, given: options.Given, staged: bool, ref: str | None, tracked: bool) -> str:

@@ -38,6 +38,13 @@ def is_of_site(index: Path) -> bool:
         return reader.excluded_hashes() is not None
 
 
+def is_of_plugin(index: Path) -> bool:
+    """Whether MkDocs' plugin built the index: it alone knows where a page is in the navigation. Raises
+    :class:`ArtifactError` when the index cannot be used."""
+    with verify.open_checked(index) as reader:
+        return reader.excluded_hashes() is not None and any(page.nav_path is not None for page in reader.documents())
+
+
 def differences(index: Path, tree: DocumentSource) -> Changes:
     """How the documents of ``tree`` differ from the index file, without files that its site excludes.
 

@@ -171,6 +171,22 @@ def test_a_plain_build_replaces_a_sites_index_with_force_only(site: Path) -> Non
     assert sites.documents(site)["index.md"].url == sites.SITE
 
 
+def test_a_check_of_the_html_names_the_check_of_the_documents(site: Path) -> None:
+    sites.build(site)
+    right = "anvil check --docs docs --index site/anvil/index.db"
+    for options in ((), ("--docs", "docs")):
+        stale = program("check", "--site", "site", *options, cwd=site, code=1).stdout
+        assert "The MkDocs plugin built this index" in stale and stale.endswith(f" run: {right}\n")
+    assert "is fresh" in program(*right.split()[1:], cwd=site).stdout
+    program("build", "-q", "--site", "site", cwd=site)
+    assert "is fresh" in program("check", "--site", "site", cwd=site).stdout
+    (site / "site/index.html").write_text("<html><body><h1>Other</h1><p>text</p></body></html>", encoding="utf-8")
+    assert (
+        "Build the site, and run: anvil build --site site"
+        in program("check", "--site", "site", cwd=site, code=1).stdout
+    )
+
+
 def test_advice_for_a_sites_index_is_to_build_the_site(tmp_path: Path) -> None:
     site = sites.make(tmp_path, {**PAGES, "draft.md": "# Draft\n"}, anvil={"exclude": ["draft.md"]})
     sites.build(site)
