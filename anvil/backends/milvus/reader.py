@@ -19,6 +19,7 @@ from anvil.backends.milvus.client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client
 from anvil.backends.store import row_ids
 from anvil.backends.store.rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
 from anvil.core.markdown import visible_text
+from anvil.core.search.page_links import Link, Page
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.models.documents import ChunkMetadata, PageChunk, Section
 
@@ -194,6 +195,18 @@ class MilvusReader:
     def paths(self) -> Mapping[int, str]:
         """Document id -> its path."""
         return {entry.id: path for path, entry in self.pages.items()}
+
+    @cached_property
+    def _links(self) -> str:
+        """Kept as text, which is smaller: it is read at each change of the overlay only."""
+        return self._texts(schema.LINKS, [0])[0]
+
+    def links(self) -> dict[Page, tuple[Link, ...]]:
+        """The pages, without digests, and the links in each."""
+        return {
+            Page(id_, self.paths[id_], url, b""): tuple(Link(text, tuple(targets)) for text, targets in links)
+            for id_, url, links in json.loads(self._links)
+        }
 
     def blob_ids(self) -> dict[str, str]:
         """POSIX path -> git blob id, of the documents that have a source file."""

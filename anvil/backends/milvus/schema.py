@@ -6,7 +6,7 @@ once.
 
 ``chunks``: a row for each chunk, with its row id in the file, its text, its position, and its words, from which Milvus
 makes the BM25 vector. ``windows``: a row for each vector. ``pages``: a row for each page, with the mean of its vectors.
-``parts``: texts of any length in pieces: the manifest, the page list, sections and the vocabulary.
+``parts``: texts of any length in pieces: the manifest, the page list, sections, the vocabulary and the links.
 
 A filter contains numbers only, never a string, so the name of a page cannot become syntax.
 """
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pymilvus import CollectionSchema
 
-LAYOUT = 2
+LAYOUT = 3
 """Increase it for a change that older versions cannot read."""
 KINDS = ("chunks", "windows", "pages", "parts")
 MAX_TEXT_BYTES = 65_535
@@ -46,8 +46,9 @@ INTEGER_FIELDS = (
 TEXT_FIELDS = ("path", "title", "heading_path", "url", "last_modified", "content", "hidden", "terms")
 """The fields of a chunk, without its id and its words."""
 
-ABOUT, CATALOGUE, PAGE, SECTIONS, WORDS, TEXT = range(6)
-"""Kinds of parts: the index, the list of pages, a page's record, its sections, some words, a long chunk's text."""
+ABOUT, CATALOGUE, PAGE, SECTIONS, WORDS, TEXT, LINKS = range(7)
+"""Kinds of parts: the index, the list of pages, a page's record, its sections, some words, a long chunk's text, and the
+links in all pages."""
 _PIECE_BITS = 16
 _NUMBER_BITS = 34
 _GENERATION = re.compile(r"(.+)_[0-9a-f]{12}")

@@ -99,6 +99,12 @@ class PageLinks:
         return sum(weight for token, weight in weights.items() if token in held) / (sum(weights.values()) or 1.0)
 
 
+def links_of(pages: Iterable[Page], texts: Iterable[PageText]) -> dict[int, tuple[Link, ...]]:
+    """Page -> the links in it, of the pages in ``texts``."""
+    paths = {page.id: page.path for page in pages}
+    return {text.id: links_in(paths[text.id], text) for text in texts}
+
+
 def links_in(path: str, page: PageText) -> tuple[Link, ...]:
     """The different links in the page at ``path``, at most ``MAX_LINKS``."""
     folder = _bare(posixpath.dirname(path))

@@ -21,6 +21,7 @@ from anvil.backends.store import row_ids, verify
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.rows import SearchedText, StoredChunk, StoredDocument
 from anvil.backends.store.tokenizer import Stemmer
+from anvil.core.search.page_links import links_of
 from anvil.core.search.query import path_words
 from anvil.core.search.vector_index import VectorIndex
 from anvil.models.documents import Progress, silent
@@ -98,6 +99,7 @@ class _Export:
     def run(self) -> None:
         windows, table = self._vectors()
         self._pages(windows)
+        self._links()
         self._vocabulary(table)
         self._target.finish()
 
@@ -171,6 +173,13 @@ class _Export:
         self._target.put_text(schema.PAGE, document.id, json.dumps(record, ensure_ascii=False))
         sections = self._reader.sections(document.id)
         self._target.put_text(schema.SECTIONS, document.id, json.dumps(sections, ensure_ascii=False))
+
+    def _links(self) -> None:
+        """Write the links in all pages, unresolved: a page of an overlay can change where they lead."""
+        pages = self._reader.addresses()
+        links = links_of(pages, self._reader.page_texts())
+        rows = [[page.id, page.url, links.get(page.id, ())] for page in pages]
+        self._target.put_text(schema.LINKS, 0, json.dumps(rows, separators=(",", ":")))
 
     def _vectors(self) -> tuple[dict[int, int], VectorIndex | None]:
         """Write windows and pages' means. Returns chunk row -> its number of windows."""

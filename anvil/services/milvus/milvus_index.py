@@ -1,13 +1,15 @@
 """The candidates of an index in Milvus. They get the same scores as the candidates of a file.
 
 Milvus' BM25 and its vector index return more rows than needed. Their words, vectors and the means of their pages are
-fetched. Then candidates are chosen, and exact scores computed, as for a file. Of all pages, only the list is in memory.
+fetched. Then candidates are chosen, and exact scores computed, as for a file. Of all pages, only the list and the links
+are in memory.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +22,7 @@ from anvil.backends.store.tokenizer import Stemmer
 from anvil.core import globs
 from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
+from anvil.core.search.page_links import PageLinks
 from anvil.core.search.vector_index import VectorIndex
 from anvil.services.milvus.overlay import LayeredReader
 from anvil.services.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache
@@ -68,12 +71,17 @@ class MilvusIndex:
         self._masked: Counter[str] = Counter()
         self._without_masked()
 
+    @cached_property
+    def _links(self) -> PageLinks:
+        return self.reader.links()
+
     @property
-    def links(self) -> None:
-        """Not known: the texts of all pages are on the server."""
+    def links(self) -> PageLinks | None:
+        return self._links or None
 
     def warm(self) -> None:
-        """Nothing to do: vectors stay on the server."""
+        """Read what the first query would wait for; vectors stay on the server."""
+        bool(self.links)
 
     def forget_vectors(self) -> None:
         """Read the vectors of the overlay again: they changed."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 
 from anvil.backends.milvus.reader import BATCH_PAGES, MilvusReader
 from anvil.backends.store import connection, row_ids
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
 from anvil.backends.store.writer import Writer
+from anvil.core.search.page_links import PageLinks, links_of
 from anvil.models.documents import PageChunk, Section
 
 
@@ -95,6 +97,17 @@ class LayeredReader:
     def average_length(self) -> float:
         """Mean number of words per chunk, of the export: a few pages do not change it much."""
         return self.below.average_length()
+
+    def links(self) -> PageLinks:
+        """The links between the pages of both, as if they were in one file."""
+        found = {page: links for page, links in self.below.links().items() if page.id not in self.masked}
+        links = {page.id: links for page, links in found.items()}
+        pages = list(found)
+        if self.above is not None:
+            new = self.above.addresses()
+            links |= links_of(new, self.above.page_texts())
+            pages += new
+        return PageLinks(sorted(pages, key=attrgetter("path")), links)
 
     # --- documents -------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from anvil.backends.store.tokenizer import Stemmer
 from anvil.core import globs
 from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
-from anvil.core.search.page_links import Link, PageLinks, links_in
+from anvil.core.search.page_links import Link, PageLinks, links_of
 from anvil.core.search.vector_index import VectorIndex
 from anvil.services.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache, best_places, nearness
 
@@ -107,10 +107,9 @@ class FileIndex(KeywordTables):
     @cached_property
     def _links(self) -> PageLinks:
         cache, pages = self._link_cache, self.reader.addresses()
-        by_id = {page.id: page for page in pages}
         new = [page.id for page in pages if (page.path, page.digest) not in cache]
         texts = map(self.reader.page_text, new) if len(new) < len(pages) else self.reader.page_texts()
-        found = {text.id: links_in(by_id[text.id].path, text) for text in texts}
+        found = links_of(pages, texts)
         links = {page.id: found.get(page.id) or cache.get((page.path, page.digest), ()) for page in pages}
         cache.clear()
         cache.update(((page.path, page.digest), links[page.id]) for page in pages)

@@ -19,6 +19,7 @@ from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store import verify
 from anvil.core import index_url
 from anvil.core.config.schema import ChunkingOptions
+from anvil.core.search.page_links import links_of
 from anvil.core.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, FetchError, FormatTooNew
 from anvil.services.build.builder import build
@@ -46,6 +47,7 @@ STRANGE = {
     "中文/文档.md": "# 配置\n\n服务器的配置文件在这里。\n",
     "long.md": "# Long\n\n" + "".join(f"ärmel-{n} " for n in range(9000)) + "\n",
     "empty.md": "",
+    "links.md": '# Links\n\nSee [the numbats](a%5Cb.md), [文档](中文/文档.md), [such][a]\n\n[a]: long.md "title"\n',
 }
 
 
@@ -79,6 +81,11 @@ def test_all_that_a_file_says_is_said_by_milvus(tmp_path: Path, client: Client) 
             assert there.top_headings([document.id]) == {document.id: headings}
         ids = [document.id for document in file.documents()]
         assert list(there.chunks_of_pages(ids)) == list(file.chunks_of_pages(ids))
+        links = there.links()
+        assert list(links) == [page._replace(digest=b"") for page in file.addresses()]
+        own = links_of(file.addresses(), file.page_texts())
+        assert {page.id: found for page, found in links.items() if found} == {id_: ls for id_, ls in own.items() if ls}
+        assert max(map(len, links.values())) == 3
         vocabulary = dict(file.vocabulary())
         assert there.frequencies(vocabulary) == vocabulary and there.frequencies(["nowhere"]) == {"nowhere": 0}
         owners, vectors = there.vectors(rows)

@@ -30,7 +30,13 @@ EXTRA = {
     "中文/文档.md": "# 配置\n\n服务器的配置文件在这里。\n",
 }
 PAGES = pages(76)
+EXTRA["guides/overview.md"] = "# Overview\n\n" + "\n".join(
+    f"- [the {['lighthouse', 'harbour'][number % 2]} of {number}](../{path})"
+    for number, path in enumerate(sorted(PAGES))
+)
 QUESTIONS = [
+    "lighthouse of 7",
+    "harbour",
     "wombat_burrow",
     "another page of numbats",
     "配置文件",
@@ -81,6 +87,7 @@ def same(there: Found, file: Found) -> bool:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_results_are_those_of_the_file(both: Both, mode: Mode) -> None:
+    assert both.there.index.links
     other = []
     for query in QUESTIONS:
         file, there = both.ask(query, mode)

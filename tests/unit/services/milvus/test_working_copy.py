@@ -37,7 +37,7 @@ MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with docs, their index, and a Milvus Lite file that holds it."""
     folder = tmp_path_factory.mktemp("exported")
-    export(folder, built(folder, {**PAGES, **pages(6)}))
+    export(folder, built(folder, {**PAGES, **pages(6), "links.md": "# Links\n\n[Installing](install.md)\n"}))
     return folder
 
 
@@ -115,6 +115,41 @@ def test_an_edit_an_addition_and_a_deletion_are_answered_from_the_files(
     write(docs, {"guides/alerts.md": PAGES["guides/alerts.md"]})  # as it was
     same(copies)
     assert search(copies[1], "zebra", "keyword").hits == ()
+
+
+def test_links_of_edited_pages_come_and_those_of_masked_ones_go(
+    exported: Path, copies: tuple[WorkingCopy, WorkingCopy]
+) -> None:
+    def links() -> dict[str, tuple[float, float]]:
+        """Page -> how popular it is, and how much of "walrus" links say of it, where both indexes agree."""
+        told = []
+        for copy in copies:
+            copy.refresh()
+            found = copy.searcher.index.links
+            ids = {page.file_path: page.id for page in copy.reader.documents()}
+            told.append(
+                {
+                    path: (found.popularity(id_), found.coverage(id_, {"walrus": 1.0}, str.split))
+                    for path, id_ in ids.items()
+                }
+                if found
+                else {}
+            )
+        assert told[0] == told[1]
+        return {path: of_page for path, of_page in told[1].items() if any(of_page)}
+
+    docs, before = exported / "docs", links()
+    assert "install.md" in before
+    write(
+        docs,
+        {"quokka.md": "# Quokka\n\nThe [walrus](guides/alerts.md) and [what](new/page.md) is [left](install.md).\n"},
+    )
+    edited = links()
+    assert edited["guides/alerts.md"][1] == 1 and edited["install.md"][0] > before["install.md"][0]
+    write(docs, {"new/page.md": "# New\n", "links.md": "# No links\n"})
+    assert links()["new/page.md"][0] > 0 and links()["install.md"] == before["install.md"]
+    (docs / "quokka.md").unlink()
+    assert "new/page.md" not in links()
 
 
 def test_a_model_that_fails_keeps_no_text_back(exported: Path) -> None:
@@ -204,7 +239,7 @@ def test_the_api_answers_from_milvus_alone(
         assert found.freshness.checked is None and found.results[0].metadata.file_path == "guides/checks.md"
         assert opened.get_page("install.md").title == "Installing"
         assert opened.get_section("guides/alerts.md", "Alerts > E-mail").content.startswith("## E-mail")
-        assert len(opened.list_pages().pages) == 10 and len(opened.list_pages("guides").pages) >= 2
+        assert len(opened.list_pages().pages) == 11 and len(opened.list_pages("guides").pages) >= 2
         status = opened.get_status()
         assert status.index.artifact is not None
         assert status.index.db_path == status.index.artifact.origin == opened.origin
