@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pymilvus import CollectionSchema
 
 LAYOUT = 3
-"""Increase it for a change that older versions cannot read."""
+"""Increase it for a change that older versions cannot read, or without which results would differ from the file's."""
 KINDS = ("chunks", "windows", "pages", "parts")
 MAX_TEXT_BYTES = 65_535
 """Bytes that a text field of Milvus holds."""
