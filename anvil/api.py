@@ -77,7 +77,7 @@ class Anvil:
             raise SourceError(f"{problem}. {missing_folder.advice(folder)}")
         self.folder: Path | None = folder if has_folder and folder.is_dir() else None
         """The documentation folder that a build and a check read."""
-        self._location = _location(config, base, self.folder)
+        self._location = _location(config, base, self.folder, has_folder=has_folder)
         self.index_path = self._location.path
         self.origin = self._location.origin
         """The address of a published index or of Milvus, without credentials; None for a local file."""
@@ -536,8 +536,9 @@ def confidence_limit(config: Config, given: float | None) -> float:
     return config.search.min_confidence if given is None else given
 
 
-def _location(config: Config, base: Path, folder: Path | None) -> IndexLocation:
-    """The configured index: a file, an address from which it is fetched, or Milvus."""
+def _location(config: Config, base: Path, folder: Path | None, *, has_folder: bool) -> IndexLocation:
+    """The configured index: a file, an address from which it is fetched, or Milvus. ``has_folder``: whether it is built
+    from ``folder``."""
     index = config.index or ""
     if index_url.is_milvus(index):
         from anvil.services.milvus.working_copy import MilvusCollection
@@ -548,4 +549,4 @@ def _location(config: Config, base: Path, folder: Path | None) -> IndexLocation:
         from anvil.services.live.auto_update import AutoUpdater
 
         return AutoUpdater(index, config.fetch, folder or base, rule_of(config.fetch, base))
-    return IndexLocation(index_file(config, base))
+    return IndexLocation(index_file(config, base), built_here=has_folder or config.site.folder is not None)

@@ -84,7 +84,13 @@ class DocumentTooLarge(DocumentRejected):
 
 
 class ArtifactError(AnvilError):
-    """An index file that cannot be used."""
+    """An index file that cannot be used. ``problem``: the message without ``advice``, the next step, where the two
+    are apart: another step may be right for whoever shows the message."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(f"{problem} {advice}".rstrip())
+        self.problem = problem
+        self.advice = advice
 
 
 class ArtifactMissing(ArtifactError):

@@ -259,7 +259,8 @@ def _described(file: Path, shown: str) -> Manifest:
     try:
         return manifest_file.describe(file)
     except ArtifactError as error:
-        raise type(error)(str(error).replace(str(file), f"The download from {shown}")) from None
+        problem = error.problem.replace(str(file), f"The download from {shown}")
+        raise type(error)(problem, error.advice and "It has to be built and published again.") from None
 
 
 def _moment(modified: str | None) -> str | None:

@@ -84,7 +84,7 @@ def translated(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[Non
     try:
         yield
     except (apsw.NotADBError, apsw.CorruptError, apsw.FormatError) as error:
-        raise ArtifactRejected(f"{path} is damaged or not {kind.name} ({error}). {kind.restore}") from error
+        raise ArtifactRejected(f"{path} is damaged or not {kind.name} ({error}).", kind.restore) from error
     except apsw.FullError as error:
         raise BuildError(f"The disk is full while writing {path}. Free some space and try again.") from error
     except (apsw.BusyError, apsw.LockedError) as error:
@@ -126,11 +126,11 @@ def open_artifact(path: Path) -> apsw.Connection:
     except FileNotFoundError:
         of_site = path.as_posix().endswith(f"/{SITE_INDEX}")
         command = f"anvil build --site {path.parent.parent}" if of_site else "anvil build"
-        raise ArtifactMissing(f"There is no index at {path}. Build it with '{command}'.") from None
+        raise ArtifactMissing(f"There is no index at {path}.", f"Build it with '{command}'.") from None
     except OSError as error:
         raise ArtifactRejected(f"{path} cannot be read ({error.strerror}). Check the path.") from error
     if not magic:
-        raise ArtifactRejected(f"{path} is not an Anvil index: it is empty. Build one with 'anvil build'.")
+        raise ArtifactRejected(f"{path} is not an Anvil index: it is empty.", "Build one with 'anvil build'.")
     if magic != MAGIC:
         raise ArtifactRejected(f"{path} is not an Anvil index. {NAME_ANOTHER}")
     with translated(path):

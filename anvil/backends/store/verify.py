@@ -21,12 +21,13 @@ from anvil.backends.store import keywords, value_checks, verified_cache
 from anvil.backends.store.digest import checksum, document_digests, index_digest
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import SETTINGS
-from anvil.errors import AnvilError, ArtifactRejected, FormatTooNew
+from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, FormatTooNew
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 REBUILD = "Build it again with 'anvil build --force', or fetch it again."
+ELSEWHERE = "Build it again where it was built, or fetch it again."
 REBUILD_SITE = "Build its site again with 'mkdocs build', or fetch it again."
 _MANIFEST = ("table", "anvil_meta")
 _VIRTUAL = ("chunks_fts", "vectors")
@@ -60,6 +61,16 @@ def open_checked(path: Path, thorough: bool = False) -> Reader:
     return reader
 
 
+def open_foreign(path: Path, thorough: bool = False) -> Reader:
+    """:func:`open_checked` for a file that need not be the index of this project: no message advises a build here."""
+    try:
+        return open_checked(path, thorough)
+    except ArtifactMissing as error:
+        raise ArtifactMissing(error.problem, "Check the path.") from error
+    except ArtifactRejected as error:
+        raise ArtifactRejected(error.problem, error.advice and ELSEWHERE) from error
+
+
 def open_known(path: Path, max_bytes: int) -> Reader | None:
     """Open an index file that passed its check before; None for another or a larger one. Takes a millisecond a MB.
 
@@ -84,7 +95,7 @@ def _damage(path: Path) -> Iterator[None]:
         raise
     except Exception as error:
         reason = str(error) or type(error).__name__
-        raise ArtifactRejected(f"{path} is damaged ({reason}). {rebuild_advice(path)}") from error
+        raise ArtifactRejected(f"{path} is damaged ({reason}).", rebuild_advice(path)) from error
 
 
 @contextlib.contextmanager
@@ -97,7 +108,7 @@ def answering(place: object) -> Iterator[None]:
         yield
     except (apsw.Error, UnicodeDecodeError) as error:
         advice = rebuild_advice(Path(str(place)))
-        raise ArtifactRejected(f"{place} was damaged since it was opened ({error}). {advice}") from error
+        raise ArtifactRejected(f"{place} was damaged since it was opened ({error}).", advice) from error
 
 
 def rebuild_advice(path: Path) -> str:
@@ -164,7 +175,7 @@ def check_written(path: Path, text_check: Future[None]) -> None:
 
 def _refusal(path: Path) -> Callable[[str], NoReturn]:
     def refuse(reason: str) -> NoReturn:
-        raise ArtifactRejected(f"{path} is refused: {reason}. {rebuild_advice(path)}")
+        raise ArtifactRejected(f"{path} is refused: {reason}.", rebuild_advice(path))
 
     return refuse
 

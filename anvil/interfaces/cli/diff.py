@@ -21,7 +21,7 @@ def command(a: str, b: str, as_json: bool) -> int:
     from anvil.services.reports import diff
 
     first, second = (Path(index_url.file(name)) for name in (a, b))
-    with verify.open_checked(first) as old, verify.open_checked(second) as new:
+    with verify.open_foreign(first) as old, verify.open_foreign(second) as new:
         difference = diff.difference(old, new)
     if as_json:
         output.print_json(difference)

@@ -225,7 +225,9 @@ def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[R
         if force:
             return None, []
         raise  # an index of a newer Anvil is replaced with --force only
-    except (ArtifactError, BuildError) as error:
+    except ArtifactError as error:
+        return None, [f"{error.problem} It was built again." if error.advice else str(error)]
+    except BuildError as error:
         return None, [str(error)]
     opened.callback(reader.close)
     return reader, []
@@ -248,7 +250,7 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
         try:
             reader = verify.open_checked(path)
         except ArtifactError as error:
-            reasons.append(f"The previous index is not used: {error}")
+            reasons.append(f"The previous index is not used: {error.problem}")
             continue
         opened.callback(reader.close)
         readers[path] = reader

@@ -182,6 +182,7 @@ class DocsCorpus:
     ) -> BuildReport:
         """Bring the index file in line with ``source`` (default: the folder); see :meth:`anvil.Anvil.index`."""
         from anvil.backends.embedding.cached import uncached
+        from anvil.backends.sources.git_tree import StagedTree
         from anvil.backends.store import publish
         from anvil.core import pluralize
         from anvil.core.shards import Shard
@@ -213,7 +214,8 @@ class DocsCorpus:
         self.ensure_folder(self.folder)
         if self.config.index is None:
             publish.keep_out_of_git(self.location.path.parent)
-        pageless = pluralize.no_page(self.folder or "the source", self.config.source.include)
+        staged = source.name == StagedTree.name
+        pageless = pluralize.no_page(self.folder or "the source", self.config.source.include, staged=staged)
         return build(previous=previous, pages=self.config.site, pageless=pageless)
 
     def _cluster(self, address: str) -> Executor:

@@ -25,7 +25,9 @@ class IndexLocation:
     published_at: str | None = None
     """When the index was published, from its server (ISO 8601, UTC); None when unknown."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, built_here: bool = True) -> None:
+        """``built_here``: whether there are documents or a site that it is built from."""
+        self._built_here = built_here
         self.path = path
         """The index file. For an index in Milvus: a path for messages and locks, at which there is no file."""
         self.on_replaced: Callable[[], None] = lambda: None
@@ -53,7 +55,7 @@ class IndexLocation:
         """A reader of the index. Raises :class:`ArtifactError` when it cannot be used."""
         from anvil.backends.store import verify
 
-        return verify.open_checked(self.path)
+        return verify.open_checked(self.path) if self._built_here else verify.open_foreign(self.path)
 
     def compare(self, source: DocumentSource) -> Changes:
         """How the documents differ from the index. Raises :class:`ArtifactError` when it cannot be used."""
@@ -67,7 +69,9 @@ class IndexLocation:
         """The copy of this index for queries; see :class:`anvil.services.live.working_copy.WorkingCopy`."""
         from anvil.services.live.working_copy import WorkingCopy
 
-        return WorkingCopy(self.path, source, provider, progress, defer_vectors=defer_vectors)
+        return WorkingCopy(
+            self.path, source, provider, progress, defer_vectors=defer_vectors, built_here=self._built_here
+        )
 
     def stop(self) -> None:
         """End the thread; queries still work. A second call does nothing."""

@@ -62,7 +62,10 @@ class WorkingCopy:
         *,
         defer_vectors: bool = False,
         caches: Sequence[Cache] = (),
+        built_here: bool = True,
     ) -> None:
+        """``built_here``: whether the index is built from documents that are here, for messages."""
+        self._built_here = built_here
         self.index = index
         self.source = self._tree = source
         self.provider = provider
@@ -256,7 +259,7 @@ class WorkingCopy:
         if was_open and current in (None, self._signature, self._refused):
             return
         try:
-            artifact = _held(verify.open_checked(self.index))
+            artifact = _held((verify.open_checked if self._built_here else verify.open_foreign)(self.index))
         except ArtifactMissing:
             if was_open:  # removed since the signature was read
                 return

@@ -27,6 +27,14 @@ def work(isolated: None, tmp_path: Path) -> Path:
     return work
 
 
+def test_a_staged_tree_without_pages_is_not_the_folder(tmp_path: Path) -> None:
+    run(tmp_path, "init", "-q")
+    write(tmp_path / "docs", {"index.md": "# Not staged\n"})
+    told = program("build", "--staged", "--provider", "none", cwd=tmp_path).stderr
+    assert "Nothing staged in " in told and " is a page: none fits " in told
+    assert "is a page" not in program("build", "--provider", "none", cwd=tmp_path).stderr
+
+
 def test_what_is_staged_is_built_and_nothing_else(work: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     write(work / "docs", {"index.md": "# Staged\n", "new.md": "# New\n"})
     run(work, "add", "docs")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.errors import ConfigError, FetchError, NotFound, SourceError
+from anvil.errors import ArtifactError, ConfigError, FetchError, NotFound, SourceError
 from anvil.models.documents import Changes
 from anvil.models.results import GrepMatch
 from anvil.several import Collections
@@ -219,6 +219,23 @@ def test_a_publisher_that_is_away_costs_a_note(project: Path) -> None:
         assert any(note.startswith("x cannot answer: ") for note in result.freshness.notes)
         with pytest.raises(FetchError):
             opened.search("knives", collection="x")
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_no_build_is_advised_for_an_index_without_a_folder(project: Path, damage: str) -> None:
+    file = project / "bakery-2.db"
+    data = file.read_bytes()
+    file.unlink()
+    if damage == "cut":
+        file.write_bytes(data[:3000])
+    with anvil.open(collections="all") as opened:
+        notes = [each.note or "" for each in opened.get_status().collections or ()]
+        told = next(note for note in notes if "bakery-2.db" in note)
+        assert "anvil build" not in told
+        assert told.endswith("Check the path." if damage == "missing" else "built, or fetch it again.")
+        with pytest.raises(ArtifactError) as caught:
+            opened.search("knives", collection="bakery", version="1.10")
+        assert str(caught.value) == told
 
 
 def test_of_many_collections_the_most_promising_are_searched(tmp_path: Path) -> None:
