@@ -107,8 +107,10 @@ class StatCache:
         try:
             if any(signature(os.stat(real)) != seen for real, seen in self._folders):
                 return False
-            if any(signature(os.stat(real, follow_symlinks=linked)) != seen for real, seen, linked in self._files):
-                return False
+            for real, seen, linked in self._files:  # without a call more for each: every search waits for this loop
+                state = os.stat(real) if linked else os.lstat(real)
+                if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != seen:
+                    return False
             for real, names in self._listed:
                 with os.scandir(real) as items:
                     if _names(items) != names:

@@ -77,7 +77,7 @@ class Stemmer:
 
     def _counted(self, occurrences: Sequence[str]) -> dict[str, int]:
         token_of = self._token_of
-        new = list({word: None for word in occurrences if word not in token_of})
+        new = list(set(occurrences).difference(token_of))
         if new:
             tokens = self._tokens("\n".join(new))  # one call, because a call costs as much as many words
             if len(tokens) != len(new):

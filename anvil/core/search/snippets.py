@@ -6,9 +6,12 @@ Used to shorten replies of tools, and for results on a terminal.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
+from operator import attrgetter
+from typing import NamedTuple
 
 from anvil.core.search.query import CJK, STOP, bounded, pairs
 
@@ -17,6 +20,7 @@ MAX_WORD_CHARACTERS = 100
 _END = re.compile(r"\r\n?|\n")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _WORD = re.compile(rf"[^\W{CJK}]+|[{CJK}]+")
+_ASCII_WORD = re.compile("[A-Za-z0-9_]+")  # the same for ASCII, twice as fast
 _UNSPACED = re.compile(f"[{CJK}]")
 _ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")
 
@@ -89,15 +93,42 @@ def best_snippet(text: str, stems: Collection[str], size: int) -> tuple[int, int
 
     Of equal spans it is the one with most matches, then the first. A line longer than ``size`` is cut.
     """
-    if len(text) <= size:
-        return 0, len(text)
-    lines: list[tuple[int, int, frozenset[str], int]] = []
-    start = 0
-    for line in _LINE.findall(text):
-        matched = [key for word in _WORD.findall(line) for key in _keys(word) if key in stems]
-        lines.append((start, start + len(line), frozenset(matched), len(matched)))
-        start += len(line)
-    best, best_rank, last = (0, min(size, len(text))), (-1, -1), 0
+    return (0, len(text)) if len(text) <= size else _best_span(_matched_lines(text, stems), size)
+
+
+class _MatchedLine(NamedTuple):
+    """Where a line is in its text, the different stems in it, and the number of all of them."""
+
+    start: int
+    end: int
+    stems: frozenset[str]
+    matches: int
+
+
+_NO_STEMS: frozenset[str] = frozenset()
+
+
+def _matched_lines(text: str, stems: Collection[str]) -> list[_MatchedLine]:
+    """The lines of a text. The stems of each word are looked up once."""
+    lines = _LINE.findall(text)
+    words = list(map((_ASCII_WORD if text.isascii() else _WORD).findall, lines))
+    wanted = frozenset(stems)
+    found = {word for word in set(chain.from_iterable(words)) if not wanted.isdisjoint(_keys(word))}
+    matched, start = [], 0
+    for line, line_words in zip(lines, words, strict=True):
+        end = start + len(line)
+        if found.isdisjoint(line_words):  # nearly all lines
+            matched.append(_MatchedLine(start, end, _NO_STEMS, 0))
+        else:
+            keys = [key for word in line_words if word in found for key in _keys(word) if key in wanted]
+            matched.append(_MatchedLine(start, end, frozenset(keys), len(keys)))
+        start = end
+    return matched
+
+
+def _best_span(lines: Sequence[_MatchedLine], size: int) -> tuple[int, int]:
+    """See :func:`best_snippet`; of lines that are longer than ``size`` together."""
+    best, best_rank, last = (0, size), (-1, -1), 0
     counts: dict[str, int] = {}
     matches = 0
     for first, (begin, _, _, _) in enumerate(lines):
@@ -126,15 +157,18 @@ def best_snippet(text: str, stems: Collection[str], size: int) -> tuple[int, int
 def section_snippet(text: str, stems: Collection[str], size: int) -> tuple[int, int]:
     """The span of whole lines, at most ``size`` characters, that stands for a section: its beginning, which says what
     it is about, if it has two thirds of the different ``stems`` of :func:`best_snippet`; else that."""
-    start, end = best_snippet(text, stems, size)
-    beginning = 0
-    for line in _LINE.finditer(text):
-        if line.end() > size:
-            break
-        beginning = line.end()
-    found, best = _count_stems(text[:beginning], stems), _count_stems(text[start:end], stems)
+    if len(text) <= size:
+        return 0, len(text)
+    lines = _matched_lines(text, stems)
+    start, end = _best_span(lines, size)
+    first = bisect_right(lines, size, key=attrgetter("end"))
+    beginning = lines[first - 1].end if first else 0
+    inside = [line for line in lines if start <= line.start < end]
+    if inside[-1].end > end:  # one line, cut
+        inside = _matched_lines(text[start:end], stems)
+    found, best = _count_stems(lines[:first]), _count_stems(inside)
     return (0, beginning) if beginning and 3 * found >= 2 * best else (start, end)
 
 
-def _count_stems(text: str, stems: Collection[str]) -> int:
-    return len({key for word in _WORD.findall(text) for key in _keys(word) if key in stems})
+def _count_stems(lines: Iterable[_MatchedLine]) -> int:
+    return len(frozenset().union(*(line.stems for line in lines)))

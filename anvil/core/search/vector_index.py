@@ -169,10 +169,10 @@ def _dots(rows: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]
     products = np.empty(end, np.float32)
 
     def part(first: int, last: int) -> None:
-        block = np.zeros((BLOCK_ROWS, rows.shape[1]), np.float32)
+        block = np.empty((BLOCK_ROWS, rows.shape[1]), np.float32)
         for start in range(first, last, BLOCK_ROWS):  # whole blocks: shorter ones are summed in another order
             block_rows = rows[start : start + BLOCK_ROWS]
-            np.copyto(block[: len(block_rows)], block_rows)
+            block[: len(block_rows)], block[len(block_rows) :] = block_rows, 0
             np.dot(block, query, out=products[start : start + BLOCK_ROWS])
 
     if count < TWO_THREADS_FROM_ROWS:

@@ -211,7 +211,8 @@ class LibrarySearcher:
             return Passages((), tuple(notes))
         if vector is not None and not len(self.index.vectors.rows):
             vector = None
-        results = ranking.rank(self.index, query, vector, selection, max(top_k, CANDIDATES))[:top_k]
+        weights = ranking.weights(self.index, query)
+        results = ranking.rank(self.index, weights, vector, selection, max(top_k, CANDIDATES))[:top_k]
         confidences = [self._fits.confidence(result.evidence) for result in results]
         if unlikely := confidence.note(confidences):
             notes.append(unlikely)

@@ -143,10 +143,9 @@ def weights(index: CandidateIndex, text: str) -> Weights:
 
 
 def rank(
-    index: CandidateIndex, text: str, vector: NDArray[np.float32] | None, selection: Any, count: int
+    index: CandidateIndex, query_weights: Weights, vector: NDArray[np.float32] | None, selection: Any, count: int
 ) -> list[Ranked]:
     """The candidates for a query, best first: at least ``count`` by words and by ``vector``, where so many exist."""
-    query_weights = weights(index, text)
     phrases = _phrases(index, query_weights)
     named = _keyword_candidates(index, query_weights, phrases, selection, count)
     dense = None
@@ -180,10 +179,9 @@ def rank(
     return sorted(results, key=lambda result: -result.score)  # stable: of equal scores the first in the index
 
 
-def by_cosine(index: CandidateIndex, text: str, chunks: Iterable[Near], count: int) -> list[Ranked]:
+def by_cosine(index: CandidateIndex, query_weights: Weights, chunks: Iterable[Near], count: int) -> list[Ranked]:
     """The ``count`` nearest of ``chunks``, nearest first; their words are evidence only."""
     nearest = sorted(chunks, key=lambda near: -near.cosine)[:count]  # stable
-    query_weights = weights(index, text)
     phrases = _phrases(index, query_weights)
     lexical, _ = _keyword_scores(index, [near.row for near in nearest], query_weights.tokens, list(phrases.values()))
     perfect = _perfect_score(index, query_weights, phrases)

@@ -22,7 +22,7 @@ from anvil.core.search.scoring import ScoreParts
 from anvil.errors import AnvilError, ConfigError
 from anvil.models.results import Hit, Mode, SearchResult
 from anvil.services.search import calibration, ranking, result_length, section_match
-from anvil.services.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked
+from anvil.services.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
 from anvil.services.search.section_match import QueryWeights, SectionChooser, Span
 
 if TYPE_CHECKING:
@@ -74,11 +74,12 @@ class Found:
 
 
 class Candidates(NamedTuple):
-    """The candidates for a query, best first, the number of chunks that pass the filter, the vector of the query, and
-    why there is none although vectors could be compared."""
+    """The candidates for a query, best first, the number of chunks that pass the filter, the weights of the query's
+    words, its vector, and why there is none although vectors could be compared."""
 
     results: list[Ranked]
     total: int
+    weights: Weights
     vector: NDArray[np.float32] | None
     failure: str | None = None
 
@@ -188,7 +189,7 @@ class Searcher:
         confidences = [self.fits.confidence(result.evidence) for result in shown or results]
         if warning := confidence.note(confidences, min_confidence):
             notes.append(warning)
-        hits, spans = result_length.within_budget(self.hits(shown, query, found.vector), query, max_chars)
+        hits, spans = result_length.within_budget(self.hits(shown, query, found), query, max_chars)
         return Found(
             hits,
             total_chunks=found.total,
@@ -214,6 +215,7 @@ class Searcher:
             raise ConfigError(self._obstacle)
         selection = self.index.select(file_filter, paths)
         total = self.index.count(selection)
+        weights = ranking.weights(self.index, query)
         vector, failure = None, None
         if mode != "keyword" and not self._obstacle and total:
             question = question or embed_query(query, self.provider)
@@ -224,20 +226,20 @@ class Searcher:
                 failure = f"Semantic search is off: {question.error}"
         results: list[Ranked] = []
         if total and mode == "semantic" and vector is not None:
-            results = ranking.by_cosine(self.index, query, self.index.nearest(vector, top_k, selection), top_k)
+            results = ranking.by_cosine(self.index, weights, self.index.nearest(vector, top_k, selection), top_k)
         elif total:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # no vector exists yet: all chunks would be equal
-            results = ranking.rank(self.index, query, vector, selection, CANDIDATES)
+            results = ranking.rank(self.index, weights, vector, selection, CANDIDATES)
             name = lexicon.qualified_name(query)
             if name is not None and results:
                 results, is_found = self._named_first(results, name)
                 anchor = name if is_found else self._anchor_of(name, results)
                 if anchor != name:
-                    again = ranking.rank(self.index, anchor, vector, selection, CANDIDATES)
+                    again = ranking.rank(self.index, ranking.weights(self.index, anchor), vector, selection, CANDIDATES)
                     again, is_found = self._named_first(again, anchor)
                     results = again if is_found else results
-        return Candidates(results, total, vector, failure)
+        return Candidates(results, total, weights, vector, failure)
 
     def _named_first(self, results: list[Ranked], name: str) -> tuple[list[Ranked], bool]:
         """The results, with the section first whose anchor is ``name``, and whether there is one. In the documentation
@@ -266,13 +268,13 @@ class Searcher:
                 return str(aliases[name])
         return name
 
-    def hits(self, results: Sequence[Ranked], query: str, vector: NDArray[np.float32] | None) -> list[tuple[Hit, Span]]:
-        """The results with their whole chunks, each with the section that fits best."""
+    def hits(self, results: Sequence[Ranked], query: str, found: Candidates) -> list[tuple[Hit, Span]]:
+        """Some results of ``found`` with their whole chunks, each with the section that fits best."""
         reader = self.index.reader
         stored = reader.chunks([result.row for result in results])
         chunks = [stored[result.row] for result in results]
         places = reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
-        chooser = self._section_chooser(query) if any(len(sections) > 1 for sections in places) else None
+        chooser = self._section_chooser(found.weights) if any(len(sections) > 1 for sections in places) else None
         name = lexicon.qualified_name(query)
         if name is not None and not any(section.anchor == name for sections in places for section in sections):
             name = self._anchor_of(name, results)
@@ -283,14 +285,14 @@ class Searcher:
             if named is not None:
                 section = named
             elif chooser is not None and sections:
-                section = chooser.choose(chunk, sections, partial(self._nearest_span, chunk.row, vector))
+                section = chooser.choose(chunk, sections, partial(self._nearest_span, chunk.row, found.vector))
             page_anchor = sections[0].anchor if sections else ""
             likely = self.fits.confidence(result.evidence)
             hits.append(section_match.hit(chunk, result.score, likely, section, page_anchor))
         return hits
 
-    def _section_chooser(self, text: str) -> SectionChooser:
-        query, _, tokens = ranking.weights(self.index, text)
+    def _section_chooser(self, weights: Weights) -> SectionChooser:
+        query, _, tokens = weights
         rarest = scoring.idf(1, self.index.count())
         phrases = {phrase: weight * rarest for phrase, weight in query.phrases.items()}
         return SectionChooser(QueryWeights(tokens, phrases, self.index.average_length), self.index.stem)

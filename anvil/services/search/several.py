@@ -163,7 +163,7 @@ def _hits(
     hits: dict[tuple[int, int], tuple[Hit, Span]] = {}
     for place in dict.fromkeys(result.place for result in results):
         own = [result for result in results if result.place == place]
-        texts = searchers[place].hits([result.ranked for result in own], query, candidates[place].vector)
+        texts = searchers[place].hits([result.ranked for result in own], query, candidates[place])
         for result, (hit, span) in zip(own, texts, strict=True):
             hits[place, result.ranked.row] = replace(hit, score=result.score), span
     return [hits[result.place, result.ranked.row] for result in results]
