@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import groupby, starmap, takewhile
+from itertools import groupby, starmap
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,15 @@ _CHUNK = """
             ORDER BY ordinal DESC LIMIT 1), d.metadata
     FROM chunks c JOIN documents d ON d.id = c.document_id
 """
+
+_SECTIONS_IN = """
+    SELECT span.key, s.heading_path, s.heading_level, s.anchor, s.start, s."end", s.start_line, s.end_line
+    FROM json_each(?) span CROSS JOIN sections s ON s.document_id = span.value ->> 0 AND s.start < span.value ->> 2
+    AND s.ordinal >= (SELECT ordinal FROM sections WHERE document_id = span.value ->> 0 AND start <= span.value ->> 1
+                      ORDER BY ordinal DESC LIMIT 1)
+    ORDER BY span.key, s.ordinal
+"""
+"""The sections in spans (document id, start, end). The starts of a page's sections ascend."""
 
 
 def _section(row: Sequence[Any], title: str) -> Section:
@@ -209,16 +218,11 @@ class Reader:
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
         """For each span (document id, start, end) of a page's text: the sections that overlap it, in order."""
-        return [tuple(self._sections_in(*span)) for span in spans]
-
-    def _sections_in(self, document_id: int, start: int, end: int) -> Iterator[SectionPlace]:
-        rows = self.connection.execute(
-            'SELECT heading_path, heading_level, anchor, start, "end", start_line, end_line FROM sections '
-            "WHERE document_id = ?1 AND ordinal >= (SELECT ordinal FROM sections "
-            "WHERE document_id = ?1 AND start <= ?2 ORDER BY ordinal DESC LIMIT 1) ORDER BY ordinal",
-            (document_id, start),
-        )
-        return takewhile(lambda section: section.start < end, (SectionPlace(*row) for row in rows))
+        wanted = list(spans)
+        found: list[list[SectionPlace]] = [[] for _ in wanted]
+        for place, *section in self.connection.execute(_SECTIONS_IN, (json.dumps(wanted),)):
+            found[place].append(SectionPlace(*section))
+        return list(map(tuple, found))
 
     def page_sizes(self) -> dict[int, tuple[int, int]]:
         """Document id -> (number of chunks, characters)."""
