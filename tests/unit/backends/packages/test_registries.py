@@ -113,10 +113,12 @@ def test_a_version_in_the_registry(server: Server, http: HttpClient) -> None:
     publish_npm(server, package, data)
     release = npm.release(http, Registry(f"{server.url}/npm/", True), "@acme/ui", "1.0.0")
     assert release.urls.repository == "https://github.com/acme/ui"
+    assert release.archive is not None
     assert release.archive.digest == f"sha512:{hashlib.sha512(data).hexdigest()}"
     whole = {"versions": {"1.0.0": {"dist": {"tarball": f"{server.url}/x.tgz", "shasum": "ab"}}}}
     server.json("/npm/whole", whole)  # as registries answer that have no address for a version
-    assert npm.release(http, Registry(f"{server.url}/npm/", True), "whole", "1.0.0").archive.digest == "sha1:ab"
+    whole_release = npm.release(http, Registry(f"{server.url}/npm/", True), "whole", "1.0.0")
+    assert whole_release.archive is not None and whole_release.archive.digest == "sha1:ab"
     with pytest.raises(NotFound, match=r"no version 2\.0\.0 of whole"):
         npm.release(http, Registry(f"{server.url}/npm/", True), "whole", "2.0.0")
     server.json("/npm/bad/1.0.0", {"dist": {"tarball": 1}})

@@ -13,7 +13,7 @@ import pytest
 from anvil.backends.child_process import ChildProcess
 from anvil.backends.sources import site_readers
 from anvil.core.html.content import PageRules
-from anvil.core.site.pages import PageFacts
+from anvil.core.html.facts import PageFacts
 from tests.support.html_sites import page, write
 
 RULES = PageRules(ignore=("h2",))

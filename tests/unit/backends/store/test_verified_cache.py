@@ -49,8 +49,9 @@ def test_a_known_file_is_not_checked_again(index: Path, monkeypatch: pytest.Monk
 def test_a_file_is_checked_again_by_an_anvil_of_the_same_version_that_reads_another_format(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verified_cache, "FORMAT_VERSION", verified_cache.FORMAT_VERSION + 1)
-    monkeypatch.setattr(connection, "FORMAT_VERSION", connection.FORMAT_VERSION + 1)
+    other_format = connection.FORMAT_VERSION + 1
+    for module in (verified_cache, connection):
+        monkeypatch.setattr(module, "FORMAT_VERSION", other_format)
     with pytest.raises(ArtifactRejected, match="it has the old format"):
         verify.check(index)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from anvil.core.html.facts import PageFacts
 from anvil.core.site import sources
-from anvil.core.site.pages import PageFacts, SitePage
+from anvil.core.site.pages import SitePage
 
 
 def made(

@@ -83,8 +83,10 @@ def test_all_that_a_file_says_is_said_by_milvus(tmp_path: Path, client: Client) 
         assert list(there.chunks_of_pages(ids)) == list(file.chunks_of_pages(ids))
         links = there.links()
         assert list(links) == [page._replace(digest=b"") for page in file.addresses()]
-        own = links_of(file.addresses(), file.page_texts())
-        assert {page.id: found for page, found in links.items() if found} == {id_: ls for id_, ls in own.items() if ls}
+        links_of_file = links_of(file.addresses(), file.page_texts())
+        assert {page.id: found for page, found in links.items() if found} == {
+            id_: ls for id_, ls in links_of_file.items() if ls
+        }
         assert max(map(len, links.values())) == 3
         vocabulary = dict(file.vocabulary())
         assert there.frequencies(vocabulary) == vocabulary and there.frequencies(["nowhere"]) == {"nowhere": 0}
