@@ -403,7 +403,8 @@ def _settle_libgit2(environment: dict[str, str]) -> None:
 
         home = environment.get("HOME", "")
         own = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
-        pygit2.settings.homedir = home
+        if hasattr(pygit2.settings, "homedir"):  # newer than the lowest version; it is for paths that begin with ~
+            pygit2.settings.homedir = home
         pygit2.settings.search_path[ConfigLevel.GLOBAL] = home
         pygit2.settings.search_path[ConfigLevel.XDG] = f"{own}/git" if own else ""
 
