@@ -117,8 +117,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """For ``-n auto``: one more than there are processors, for many tests wait for a server, a watcher or a browser."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
+    """For ``-n auto``: two more than there are processors, for many tests wait for a server, a watcher or a browser."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(wrapper=True)
