@@ -85,7 +85,7 @@ class DocumentTooLarge(DocumentRejected):
 
 class ArtifactError(AnvilError):
     """An index file that cannot be used. ``problem``: the message without ``advice``, the next step, where the two
-    are apart: another step may be right for whoever shows the message."""
+    are apart: another step may be right where the message is shown."""
 
     def __init__(self, problem: str, advice: str = "") -> None:
         super().__init__(f"{problem} {advice}".rstrip())

@@ -303,7 +303,7 @@ def _serve(name: str, connection: socket.socket, listener: socket.socket) -> dic
             if os.fork():
                 os._exit(0)
             if request["session"]:
-                os.setsid()  # before its pid is known: whoever has that may kill the session
+                os.setsid()  # before its pid is known: a process that has it may kill the session
             os.write(writing, os.getpid().to_bytes(4, "big"))
             connection.close()
             listener.close()

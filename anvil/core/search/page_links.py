@@ -123,7 +123,7 @@ def _keys(folder: str, own: str, target: str) -> tuple[str, ...]:
     bare = _bare(target)
     if target.startswith("/"):
         parts = _normal(bare).split("/")
-        return tuple("/".join(parts[first:]) for first in range(len(parts)))
+        return tuple("/".join(parts[first:]) for first in range(max(len(parts) - MAX_ENDS, 0), len(parts)))
     return (f"/{_normal(f'{folder}/{bare}')}", f"/{_normal(f'{own}/{bare}')}", _normal(bare))
 
 

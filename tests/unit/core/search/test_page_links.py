@@ -7,7 +7,7 @@ import time
 import pytest
 
 from anvil.core.markdown import visible_text
-from anvil.core.search.page_links import MANY_PAGES, MAX_LINKS, MAX_TEXTS, Page, PageLinks, PageText, links_in
+from anvil.core.search.page_links import MANY_PAGES, MAX_ENDS, MAX_LINKS, MAX_TEXTS, Page, PageLinks, PageText, links_in
 from anvil.core.search.query import words
 
 
@@ -136,3 +136,10 @@ def test_a_page_keeps_a_bounded_number_of_link_texts() -> None:
     links, ids = linked({"a.md": text, "b.md": ""})
     first, last = {"word0": 1.0}, {f"word{MAX_TEXTS + 4}": 1.0}
     assert links.coverage(ids["b.md"], first, tokens) == 1 and links.coverage(ids["b.md"], last, tokens) == 0
+
+
+def test_a_target_of_very_many_folders_has_few_keys() -> None:
+    [link] = links_in("a.md", PageText(1, f"[x](/{'d/' * 140}b.md)", ""))
+    assert len(link.targets) == MAX_ENDS
+    links, ids = linked({"a.md": f"[x](/docs/{'d/' * 9}b.md)", f"{'d/' * 9}b.md": ""})
+    assert links.popularity(ids[f"{'d/' * 9}b.md"]) > 0
