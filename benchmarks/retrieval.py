@@ -86,7 +86,8 @@ def main() -> None:
     print(heading())
     print("| set | method | n | hit@1 | hit@5 | hit@10 | MRR@10 | section hit@5 (n) |")
     print("|---|---|---|---|---|---|---|---|")
-    for label, kinds in {"all": ("answer", "task-link"), "answer": ("answer",), "task-link": ("task-link",)}.items():
+    every_kind = sorted({str(question["kind"]) for question in questions})
+    for label, kinds in {"all": every_kind, **{kind: [kind] for kind in every_kind}}.items():
         for name, rows in scores.items():
             print(row(label, name, [found for question, found in rows if question["kind"] in kinds]))
     for file in sorted({str(question["file"]) for question in questions}):

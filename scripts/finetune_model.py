@@ -10,8 +10,9 @@ safetensors and scikit-learn, which nothing else in this repository uses.
 The loss is InfoNCE in both directions (arXiv 1807.03748) with the other passages of a batch as negatives. A batch is
 from one project, because to tell the sections of one manual apart is the task. Half of it are random pairs, half are
 groups of pairs whose passages share their rare words (TF-IDF), which makes hard negatives without further passages.
-Passages that are nearly equal are never negatives of each other. The word table is not trained. The same pairs, seed,
-number of threads and processor give the same weights.
+Passages that are nearly equal are never negatives of each other. In most batches the likeness of a query and a passage
+is a cosine and the words that they share, so that vectors learn what words do not find (arXiv 2004.13969). The word
+table is not trained. The same pairs, seed, number of threads and processor give the same weights.
 """
 
 from __future__ import annotations
@@ -33,19 +34,28 @@ from tokenizers import Tokenizer
 from torch.nn import functional
 from transformers import BertConfig, BertModel
 
-BATCH_PAIRS = 32
+BATCH_PAIRS = 64
 GROUP_PAIRS = 8
 """A seed pair and its nearest pairs."""
 MAX_QUERY_TOKENS = 32
-MAX_PASSAGE_TOKENS = 112
+MAX_PASSAGE_TOKENS = 128
 TEMPERATURE = 0.05
-LEARNING_RATE = 2.5e-5
 WARM_UP_STEPS = 30
 NEAR_DUPLICATE = 0.6
 """TF-IDF cosine from which two passages say the same."""
 PROJECT_WEIGHT_POWER = 0.6
 """A project is drawn by its number of pairs to this power, so that large ones do not fill the training."""
-KIND_WEIGHT = {"heading": 1.0, "link": 1.0, "sentence": 0.5, "commit": 2.0}
+KIND_WEIGHT = {
+    "heading": 1.0,
+    "link": 1.0,
+    "sentence": 0.5,
+    "commit": 2.0,
+    "task": 6.0,
+    "problem": 6.0,
+    "other words": 6.0,
+}
+WITH_WORDS = 0.7
+"""Share of the batches whose likeness counts words, see ``--words``."""
 QUESTIONS = ("how to ", "how do I ", "how can I ", "what is ", "where is ", "")
 
 Pair = dict[str, str]
@@ -59,6 +69,11 @@ def main() -> None:
     arguments.add_argument("--steps", type=int, default=800)
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--threads", type=int, default=2)
+    arguments.add_argument("--rate", type=float, default=3e-5, help="of learning, at its highest")
+    arguments.add_argument(
+        "--words", type=float, default=0.5, help="weight of the words beside a cosine, as in a search"
+    )
+    arguments.add_argument("--kinds", nargs="*", choices=KIND_WEIGHT, default=list(KIND_WEIGHT), help="of pairs")
     arguments.add_argument("--save-every", type=int, default=200)
     options = arguments.parse_args()
     first, second, out = options.given
@@ -90,7 +105,9 @@ class Project:
         self.pairs = pairs
         self.weights = [KIND_WEIGHT[pair["kind"]] for pair in pairs]
         texts = [f"{pair['header']} {pair['body']}" for pair in pairs]
-        self.vectors = TfidfVectorizer(sublinear_tf=True, max_df=0.3, dtype=numpy.float32).fit_transform(texts)
+        terms = TfidfVectorizer(sublinear_tf=True, max_df=0.3, dtype=numpy.float32)
+        self.vectors = terms.fit_transform(texts)
+        self.queries = terms.transform([pair["query"] for pair in pairs])
 
     def batch(self, chance: random.Random) -> list[int]:
         """Numbers of the pairs of a batch, with different passages."""
@@ -121,6 +138,11 @@ class Project:
                     add(int(other))
         return list(chosen)
 
+    def words(self, numbers: list[int]) -> torch.Tensor:
+        """How well the words of each query match each passage (n, n); 1 for its best one."""
+        found = torch.from_numpy((self.queries[numbers] @ self.vectors[numbers].T).toarray())
+        return found / found.amax(1, keepdim=True).clamp_min(1e-6)
+
     def duplicates(self, numbers: list[int]) -> torch.Tensor:
         """Which two passages of a batch say the same, as a matrix without its diagonal."""
         rows = self.vectors[numbers]
@@ -139,7 +161,7 @@ def query_text(pair: Pair, chance: random.Random) -> str:
 def load(folder: Path) -> tuple[Any, Tokenizer]:
     """The original model without its pooler, and its tokenizer."""
     size = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
-    model: Any = BertModel(BertConfig(vocab_size=30522, attn_implementation="sdpa", **size), add_pooling_layer=False)
+    model: Any = BertModel(BertConfig(vocab_size=30522, attn_implementation="eager", **size), add_pooling_layer=False)
     weights = {name.removeprefix("bert."): weight for name, weight in load_file(folder / "model.safetensors").items()}
     missing = model.load_state_dict(weights, strict=False).missing_keys
     assert not [name for name in missing if "position_ids" not in name], missing
@@ -169,26 +191,31 @@ def train(file: Path, folder: Path, out: Path, options: argparse.Namespace) -> N
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             pair = json.loads(line)
-            by_project[pair["project"]].append(pair)
+            if pair["kind"] in options.kinds:
+                by_project[pair["project"]].append(pair)
     projects = [Project(pairs) for pairs in by_project.values() if len(pairs) >= 2 * BATCH_PAIRS]
     shares = [len(project.pairs) ** PROJECT_WEIGHT_POWER for project in projects]
     model, tokenizer = load(folder)
     trained = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=LEARNING_RATE, weight_decay=0.01)
+    optimizer = torch.optim.AdamW(trained, lr=options.rate, weight_decay=0.01, fused=True)
     original_names = load_file(folder / "model.safetensors").keys()
     prefix = "bert." if any(name.startswith("bert.") for name in original_names) else ""
     out.mkdir(parents=True, exist_ok=True)
     began, mean_loss = time.monotonic(), None
     for step in range(1, options.steps + 1):
-        rate = LEARNING_RATE * min(1, step / WARM_UP_STEPS) * 0.5 * (1 + math.cos(math.pi * (step - 1) / options.steps))
+        rate = options.rate * min(1, step / WARM_UP_STEPS) * 0.5 * (1 + math.cos(math.pi * (step - 1) / options.steps))
         for group in optimizer.param_groups:
             group["lr"] = rate
         project = chance.choices(projects, shares)[0]
         numbers = project.batch(chance)
         pairs = [project.pairs[number] for number in numbers]
-        queries = embed(model, tokenizer, [query_text(pair, chance) for pair in pairs], MAX_QUERY_TOKENS)
-        passages = embed(model, tokenizer, [f"{p['header']}\n{p['body']}" for p in pairs], MAX_PASSAGE_TOKENS)
-        likeness = (queries @ passages.T / TEMPERATURE).masked_fill(project.duplicates(numbers), -1e4)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            queries = embed(model, tokenizer, [query_text(pair, chance) for pair in pairs], MAX_QUERY_TOKENS)
+            passages = embed(model, tokenizer, [f"{p['header']}\n{p['body']}" for p in pairs], MAX_PASSAGE_TOKENS)
+        words = options.words * project.words(numbers) if chance.random() < WITH_WORDS else 0.0
+        likeness = ((queries.float() @ passages.float().T + words) / TEMPERATURE).masked_fill(
+            project.duplicates(numbers), -1e4
+        )
         right = torch.arange(len(pairs))
         loss = functional.cross_entropy(likeness, right) + 0.5 * functional.cross_entropy(likeness.T, right)
         optimizer.zero_grad()

@@ -3,12 +3,15 @@
     python scripts/mine_pairs.py CLONES OUT.jsonl [--split train]
 
 CLONES has a git folder ``<owner>+<name>/repo`` for each project of ``model_projects.toml``, which gives the commit, the
-documentation folders and the licence. Four kinds of pairs are taken from what a documentation says about itself:
+documentation folders and the licence. Pairs of these kinds, the first four from what a documentation says about itself:
 
 - ``heading``: the heading of a section, and the section's text under the headings above it;
 - ``link``: the sentence around a link inside the documentation, or the link's text, and the section it leads to;
 - ``sentence``: a sentence of a section, and the section without its paragraph;
-- ``commit``: the subject of a commit, and the section that got most of the lines that it added.
+- ``commit``: the subject of a commit, and the section that got most of the lines that it added;
+- ``task``, ``problem``, ``other words``: questions of ``model_questions.tsv``, and the passage each was written for. A
+  language model wrote them for 3,848 passages: a task as an issue's title says it, a problem, a question in words that
+  the passage does not use.
 
 A passage is a chunk as Anvil embeds it: title and headings, then text. The same commits give the same pairs.
 """
@@ -16,6 +19,7 @@ A passage is a chunk as Anvil embeds it: title and headings, then text. The same
 from __future__ import annotations
 
 import argparse
+import csv
 import hashlib
 import json
 import posixpath
@@ -42,6 +46,8 @@ from anvil.core.markdown import parser, visible_text  # noqa: E402
 from anvil.errors import AnvilError  # noqa: E402
 
 PROJECTS = ROOT / "scripts" / "model_projects.toml"
+QUESTIONS = ROOT / "scripts" / "model_questions.tsv"
+STYLES = ("task", "problem", "other words")
 ENDINGS = (".md", ".mdx", ".markdown")
 MAX_PAGES = 700
 """Of a larger project a sample of this many pages is read."""
@@ -94,30 +100,27 @@ def main() -> None:
     arguments.add_argument("out", type=Path)
     arguments.add_argument("--split", default="train", help="train, held-out or other")
     given = arguments.parse_args()
-    projects = tomllib.loads(PROJECTS.read_text(encoding="utf-8"))["project"]
     seen: set[str] = set()
     with given.out.open("w", encoding="utf-8", newline="\n") as out:
-        for project in projects:
-            if project["split"] != given.split:
-                continue
+        for project in projects(given.split):
             pairs = list(mine(given.clones, project, seen))
             kinds = Counter(pair.kind for pair in pairs)
             print(project["name"], len(pairs), dict(sorted(kinds.items())), flush=True)
             out.writelines(json.dumps(pair._asdict(), ensure_ascii=False) + "\n" for pair in pairs)
 
 
+def projects(split: str) -> list[dict[str, object]]:
+    """The projects of ``train``, ``held-out`` or ``other``."""
+    listed = tomllib.loads(PROJECTS.read_text(encoding="utf-8"))["project"]
+    return [project for project in listed if project["split"] == split]
+
+
 def mine(clones: Path, project: dict[str, object], seen: set[str]) -> Iterator[Pair]:
     """The pairs of one project. ``seen``: digests of passages of earlier ones, which are left out."""
     name = str(project["name"])
     chance = random.Random(name)
-    repository = clones / name.replace("/", "+") / "repo"
-    folders = [str(folder) for folder in project["folders"]]  # type: ignore[attr-defined]
-    leave_out = re.compile(str(project.get("except", "$^")))
-    paths = [
-        path
-        for path in git(repository, "ls-tree", "-r", "--name-only", str(project["commit"]), "--", *folders).splitlines()
-        if path.endswith(ENDINGS) and not leave_out.search(path)
-    ]
+    repository = repository_of(clones, project)
+    paths = pages(repository, project)
     if len(paths) > MAX_PAGES:
         paths = sorted(chance.sample(paths, MAX_PAGES))
     passages: list[Passage] = []
@@ -134,7 +137,25 @@ def mine(clones: Path, project: dict[str, object], seen: set[str]) -> Iterator[P
         yield from heading_pairs(name, passage, chance)
         yield from sentence_pairs(name, passage, chance)
         yield from link_pairs(name, passage, by_page, chance)
-    yield from commit_pairs(name, repository, str(project["commit"]), folders, passages)
+    yield from commit_pairs(name, repository, project, passages)
+    yield from question_pairs(name, passages)
+
+
+def repository_of(clones: Path, project: dict[str, object]) -> Path:
+    """The git folder of a project."""
+    return clones / str(project["name"]).replace("/", "+") / "repo"
+
+
+def folders(project: dict[str, object]) -> list[str]:
+    """The documentation folders of a project."""
+    return [str(folder) for folder in project["folders"]]  # type: ignore[attr-defined]
+
+
+def pages(repository: Path, project: dict[str, object]) -> list[str]:
+    """Paths of the pages of a project at its commit."""
+    leave_out = re.compile(str(project.get("except", "$^")))
+    listed = git(repository, "ls-tree", "-r", "--name-only", str(project["commit"]), "--", *folders(project))
+    return [path for path in listed.splitlines() if path.endswith(ENDINGS) and not leave_out.search(path)]
 
 
 def git(repository: Path, *command: str) -> str:
@@ -262,9 +283,7 @@ def bare(path: str) -> str:
     return re.sub(r"^(\.\.?/)+", "", path)
 
 
-def commit_pairs(
-    name: str, repository: Path, commit: str, folders: list[str], passages: list[Passage]
-) -> Iterator[Pair]:
+def commit_pairs(name: str, repository: Path, project: dict[str, object], passages: list[Passage]) -> Iterator[Pair]:
     """The subject of each commit that changed few pages, and the passage with most of its added lines."""
     places: dict[str, list[int]] = defaultdict(list)
     for number, passage in enumerate(passages):
@@ -272,8 +291,8 @@ def commit_pairs(
             if len(line.strip()) >= MIN_ADDED_CHARS:
                 places[line.strip()].append(number)
     options = ["-p", "-U0", "--no-merges", "--no-color", "--no-ext-diff", "--no-renames", f"-n{MAX_COMMITS}"]
-    pages = [f":(glob){folder}/**/*{ending}" for folder in folders for ending in ENDINGS]
-    log = git(repository, "log", *options, "--format=%x01%s", commit, "--", *pages)
+    changed = [f":(glob){folder}/**/*{ending}" for folder in folders(project) for ending in ENDINGS]
+    log = git(repository, "log", *options, "--format=%x01%s", str(project["commit"]), "--", *changed)
     used: set[str] = set()
     for entry in log.split("\x01")[1:]:
         subject, _, patch = entry.partition("\n")
@@ -293,6 +312,19 @@ def commit_pairs(
             used.add(query)
             number = min(votes, key=lambda each: (-votes[each], each))
             yield pair(name, "commit", query, passages[number], False)
+
+
+def question_pairs(name: str, passages: list[Passage]) -> Iterator[Pair]:
+    """The written questions of a project, each with its passage: page, headings, and which part under these."""
+    places: dict[tuple[str, str], list[Passage]] = defaultdict(list)
+    for passage in passages:
+        places[passage.page, header(passage, False)].append(passage)
+    with QUESTIONS.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if row["project"] == name:
+                passage = places[row["page"], row["headings"]][int(row["part"]) - 1]
+                for style in filter(row.get, STYLES):
+                    yield pair(name, style, row[style], passage, False)
 
 
 if __name__ == "__main__":

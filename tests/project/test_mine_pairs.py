@@ -1,7 +1,8 @@
-"""Pairs for the fine-tuning of the model, mined from a small repository."""
+"""Pairs for the fine-tuning of the model, mined from a small repository; and questions for the retrieval benchmark."""
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -80,6 +81,51 @@ def test_a_repository_gives_pairs_of_each_kind_and_the_same_ones_again(clones: P
     headings = [query for kind, query, page in found if kind == "heading" and page == "docs/guide.md"]
     assert len(headings) == 1
     assert "Rotate the signing keys" in headings[0]
+
+
+def test_held_out_projects_become_questions_for_the_retrieval_benchmark(clones: Path, tmp_path: Path) -> None:
+    commit = git(tmp_path / "work", "rev-parse", "HEAD")
+    projects = tmp_path / "projects.toml"
+    project = f'name = "acme/keys"\ncommit = "{commit}"\nsplit = "held-out"\nlicence = "MIT"\nfolders = ["docs"]\n'
+    projects.write_text(f"[[project]]\n{project}", encoding="utf-8")
+    written = tmp_path / "questions.tsv"
+    titles = "project\tpage\theadings\tpart\ttask\tproblem\tother words\n"
+    row = "acme/keys\tdocs/keys.md\tKeys > Revoke\t1\tBlock a stolen key\t\tkick out whoever got hold of it\n"
+    written.write_text(titles + row, encoding="utf-8")
+    program = (
+        "import sys; from pathlib import Path; from scripts import held_out_eval, mine_pairs;"
+        "mine_pairs.PROJECTS, mine_pairs.QUESTIONS = map(Path, sys.argv[3:]);"
+        "del sys.argv[3:]; held_out_eval.main()"
+    )
+    given = [str(clones), str(tmp_path / "out"), str(projects), str(written)]
+    subprocess.run([sys.executable, "-c", program, *given], cwd=SCRIPTS.parent, capture_output=True, check=True)
+    lines = (tmp_path / "out" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line) for line in lines]
+    about_keys = [each for each in questions if each["paths"] == ["docs/keys.md"]]
+    assert [(each["kind"], each["query"]) for each in about_keys] == [
+        ("task", "Block a stolen key"),
+        ("other words", "kick out whoever got hold of it"),
+        ("commit", "say how many sessions a revocation ended"),
+    ]
+    assert {(each["corpus"], each["heading"]) for each in about_keys} == {("acme+keys", "Revoke")}
+    page = tmp_path / "out" / "corpora" / "acme+keys" / "docs" / "keys.md"
+    assert page.read_text(encoding="utf-8") == KEYS + LATER + "\n"
+
+
+def test_the_written_questions_are_of_known_projects_and_whole() -> None:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    listed = tomllib.loads((SCRIPTS / "model_projects.toml").read_text(encoding="utf-8"))["project"]
+    with (SCRIPTS / "model_questions.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True))
+    assert {row["project"] for row in rows} == {each["name"] for each in listed if each["split"] != "other"}
+    for row in rows:
+        assert None not in row
+        assert int(row["part"]) >= 1
+        assert row["task"] or row["problem"] or row["other words"]
 
 
 def test_the_projects_are_pinned_licensed_and_no_evaluation_corpus() -> None:
