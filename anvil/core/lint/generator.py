@@ -27,6 +27,8 @@ _GENERATORS: Mapping[Rule, Generator] = {
     "github": "github",
 }
 _SCRIPTS = (".js", ".ts", ".mjs", ".mts", ".cjs", ".cts", ".json")
+_SITE_FOLDERS = ("website", "site", "www")
+"""Folders beside the documentation that often have Docusaurus's configuration."""
 _HUGO = ("hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml")
 _OTHERS = frozenset(
     """
@@ -77,7 +79,7 @@ def site_rules(files: FileTree, options: SiteOptions) -> SiteRules:
             if generator_of_rule in (None, generator) and (rules := read(files, folder, names)) is not None:
                 return replace(rules, rule=options.rule) if is_configured and generator == "mkdocs" else rules
         if generator_of_rule is None and (not _OTHERS.isdisjoint(names)):
-            return _unknown(files)
+            return unknown(files)
     if generator_of_rule is None or generator_of_rule == "github":
         return _github(files)
     return replace(_plain(files, generator_of_rule), rule=options.rule)
@@ -100,7 +102,8 @@ def _any(*patterns: re.Pattern[str]) -> re.Pattern[str]:
     return re.compile("|".join(pattern.pattern for pattern in patterns), re.M)
 
 
-def _unknown(files: FileTree) -> SiteRules:
+def unknown(files: FileTree) -> SiteRules:
+    """A site of a generator whose links are not known: only links to files say what they mean."""
     rules = _plain(files, "unknown")
     return replace(rules, rule=None, slugs=("github", "mkdocs", "hugo", "vitepress"))
 
@@ -297,17 +300,38 @@ def _path(url: str) -> str:
 
 
 def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
-    name = next((file for file in names if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", file)), None)
-    if name is None:
-        return None
-    source = _JS_COMMENT.sub("", files.read(posixpath.join(folder, name)) or "")
-    inside = posixpath.relpath(files.docs or ".", folder or ".")
-    routes, paths = _settings(source, "routeBasePath"), _settings(source, "path")
-    content = join(folder, next((path for path in paths if f"{inside}/".startswith(f"{path}/")), "docs"))
+    """A site in ``folder``; or in one beside the documentation, whose ``path: "../docs"`` names it."""
+    if (name := _docusaurus_config(names)) is not None:
+        source = _JS_COMMENT.sub("", files.read(posixpath.join(folder, name)) or "")
+        return _docusaurus_site(files, folder, names, source, _named_content(files, source, folder))
+    for beside in (join(folder, name) for name in _SITE_FOLDERS if names.get(name)):
+        inner = files.names(beside) or {}
+        if (name := _docusaurus_config(inner)) is not None:
+            source = _JS_COMMENT.sub("", files.read(posixpath.join(beside, name)) or "")
+            if (content := _named_content(files, source, beside)) is not None:
+                return _docusaurus_site(files, beside, inner, source, content)
+    return None
+
+
+def _docusaurus_config(names: Mapping[str, bool]) -> str | None:
+    return next((file for file in names if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", file)), None)
+
+
+def _named_content(files: FileTree, source: str, folder: str) -> str | None:
+    """The folder with the documentation that a configuration in ``folder`` names; None if it names none."""
+    named = (posixpath.normpath(join(folder, path)) for path in _settings(source, "path") if path)
+    return next((content for content in named if f"{files.docs}/".startswith(f"{content}/")), None)
+
+
+def _docusaurus_site(
+    files: FileTree, folder: str, names: Mapping[str, bool], source: str, named: str | None
+) -> SiteRules:
+    """The rules of a site in ``folder`` by its configuration. ``named``: the content that this names."""
+    content = named or join(folder, "docs")
+    routes = _settings(source, "routeBasePath")
+    sole = files.docs == content and len(set(routes)) <= 1 and "versions.json" not in names
     if not f"{files.docs}/".startswith(f"{content}/"):
         content = files.docs  # such as versioned_docs/version-2.0
-    versioned = "versions.json" in names
-    sole = inside == "docs" and len(set(routes)) <= 1 and not versioned
     return SiteRules(
         "docusaurus",
         "docusaurus",

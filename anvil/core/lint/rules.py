@@ -26,6 +26,8 @@ MIN_DUPLICATE_CHARS = 100
 """Characters of a section's text, without white space, from which equal text is reported: "See above." may repeat."""
 MAX_PLACES = 3
 """Places of equal text in a message."""
+MIN_ORPHANS = 10
+"""Orphans from which a third of all pages means that another tool makes the site."""
 MAX_CLOSE_ANCHORS = 2000
 """Anchors among which the closest one is searched."""
 _BLANK = re.compile(r"[\s\-*_=]*")
@@ -94,6 +96,17 @@ class Documentation:
         return self.linked | {
             use.target.page for use in self.uses if use.target.kind == "page" and use.target.page != use.page.path
         }
+
+    @cached_property
+    def orphans(self) -> tuple[Issue, ...]:
+        """The pages that no page links to and no navigation shows."""
+        return tuple(_orphans(self))
+
+    @property
+    def is_of_another_tool(self) -> bool:
+        """Whether so many pages are orphans that a tool which is not known here must show them in a navigation."""
+        count = len(self.orphans) if self.site.rules.generator == "github" else 0
+        return count >= MIN_ORPHANS and 3 * count > len(self.site.pages)
 
 
 Rule = Callable[[Documentation], Iterator[Issue]]
@@ -236,6 +249,10 @@ def _is_dynamic(site: Site, page: LintPage) -> bool:
 
 def orphan_page(documentation: Documentation) -> Iterator[Issue]:
     """Pages that no page links to and no navigation shows."""
+    yield from documentation.orphans
+
+
+def _orphans(documentation: Documentation) -> Iterator[Issue]:
     site = documentation.site
     if site.rules.generator in ("unknown", "hugo"):
         return

@@ -228,7 +228,7 @@ class Site:
         own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
         file = posixpath.normpath(join(own, path))
         if path.startswith("@site/"):
-            site = posixpath.dirname(rules.content) if rules.generator == "docusaurus" else None
+            site = posixpath.dirname(rules.assets[0]) if rules.generator == "docusaurus" and rules.assets else None
             kind = None if site is None else self.files.kind(posixpath.normpath(join(site, path[6:])))
             return FILE if kind or site is None else Target("missing", "", fragment, f"there is no {path}")
         if path.startswith(("@", "~")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from anvil.backends import installation
 from anvil.backends.git.repository import Repository
@@ -32,6 +33,12 @@ MAX_FILES_AROUND = 50
 """Markdown files above the documentation folder whose links are read."""
 NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run '{build}'."
 STALE = "near-duplicate left out {pages} that the index does not have as they are now. Run '{build}'."
+
+OTHER_TOOL = (
+    "No page links to {orphans:,} of {pages}, so a tool that is not known here makes the site. If none does, set "
+    "'rule = \"github\"' in the table [site] of anvil.toml."
+)
+LINK_RULES = frozenset({"broken-link", "broken-anchor", "orphan-page"})
 
 
 def lint(
@@ -78,7 +85,14 @@ def lint(
             return {}
 
     documentation = Documentation(site, config.lint, similar, _linked_around(site), moved)
+    if config.site.rule != "github" and _needs_links(chosen) and documentation.is_of_another_tool:
+        notes.append(OTHER_TOOL.format(orphans=len(documentation.orphans), pages=counted(len(pages), "page")))
+        documentation = replace(documentation, site=Site(pages, generator.unknown(files), files))
     return rules.run(documentation, chosen, notes)
+
+
+def _needs_links(chosen: Sequence[RuleName] | None) -> bool:
+    return chosen is None or not LINK_RULES.isdisjoint(chosen)
 
 
 def _rule(name: str) -> RuleName:

@@ -345,6 +345,54 @@ def test_docusaurus_links(tmp_path: Path) -> None:
     ]
 
 
+def test_docusaurus_in_a_folder_beside_the_documentation(tmp_path: Path) -> None:
+    pages = {
+        "a.md": "---\nid: first\n---\n[b](second#part) [x](@site/static/x.png) [y](@site/no.png) [z](/docs/gone)",
+        "b.md": "---\nslug: second\n---\n## Part\n",
+        "c.md": "",
+    }
+    others = {
+        "website/docusaurus.config.ts": "export default {presets: [['classic', {docs: {path: '../docs'}}]]}",
+        "website/sidebars.ts": "export default {docs: ['first', 'b']}",
+        "website/static/x.png": "",
+    }
+    report = linted(tmp_path, pages, "broken-link", "broken-anchor", "orphan-page", others=others)
+    assert report.generator == "docusaurus"
+    assert messages(report) == [
+        "a.md:4 Broken link '/docs/gone': the site has no page or file /docs/gone.",
+        "a.md:4 Broken link '@site/no.png': there is no @site/no.png.",
+        "c.md:1 No page links to this page, and the navigation does not show it.",
+    ]
+    (tmp_path / "website" / "docusaurus.config.ts").write_text("export default {docs: {path: '../handbook'}}")
+    assert linted(tmp_path, pages, "broken-link", others={}).generator == "github"
+
+
+def test_many_orphans_without_a_navigation_mean_that_another_tool_makes_the_site(tmp_path: Path) -> None:
+    def pages(linked: int) -> dict[str, str]:
+        return {
+            "index.md": "[gone](gone.md) [address](guide/gone) [anchor](a0.md#gone)",
+            **{f"a{number}.md": "# A\n" for number in range(11)},
+            **{f"b{number}.md": f"[next](b{(number + 1) % linked}.md)" for number in range(linked)},
+        }
+
+    rules = ("broken-link", "broken-anchor", "orphan-page")
+    report = linted(tmp_path / "third", pages(18), *rules)  # 10 of 30
+    assert (report.generator, len(report.findings), report.notes) == ("github", 13, ())
+    report = linted(tmp_path / "more", pages(17), *rules)
+    assert report.generator == "unknown"
+    assert messages(report) == [
+        "index.md:1 a0.md has no anchor '#gone'.",
+        "index.md:1 Broken link 'gone.md': there is no file gone.md.",
+    ]
+    assert report.notes == (
+        "No page links to 10 of 29 pages, so a tool that is not known here makes the site. If none does, set "
+        "'rule = \"github\"' in the table [site] of anvil.toml.",
+    )
+    config = Config(site=SiteOptions(rule="github"))
+    assert linted(tmp_path / "more", pages(17), *rules, config=config).generator == "github"
+    assert linted(tmp_path / "more", pages(17), "long-page").generator == "github"
+
+
 def test_hugo_references(tmp_path: Path) -> None:
     folder = tmp_path / "content" / "docs"
     folder.mkdir(parents=True)
