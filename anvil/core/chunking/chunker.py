@@ -17,7 +17,7 @@ from anvil.core.markdown import visible_text
 from anvil.core.markdown.lines import LINE_END
 from anvil.models.documents import Chunk, ParsedPage, Section
 
-CHUNKER_VERSION = 2
+CHUNKER_VERSION = 3
 """Increase it when the same page and options give other chunks or windows. Then existing indexes are built again."""
 
 

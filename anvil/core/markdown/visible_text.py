@@ -44,8 +44,9 @@ _SITE_INLINE = lazy_pattern(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}|{_SPACE}"
 _SITE_BLOCK = lazy_pattern(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
 _OPTION = lazy_pattern(r"[\w-]+=(?=[\"'])")
 _TICKS = lazy_pattern("`+")
-_PARAGRAPH_END = lazy_pattern(r"\n[ \t>]*(?:[\r\n]|~{3})|\r(?!\n)[ \t>]*(?:[\r\n]|~{3})")
-"""Between two runs of backticks. Each alternative begins with a character, which makes the search fast."""
+_PARAGRAPH_END = lazy_pattern(r"\n[ \t>]*(?:[\r\n|]|~{3})|\r(?!\n)[ \t>]*(?:[\r\n|]|~{3})")
+"""Between two runs of backticks: a blank line, the row of a table, a fence. Each alternative begins with a character,
+which makes the search fast."""
 _MARKERS = frozenset("-*+!?=:[")
 """How the marks of :data:`_MARKER` begin that do not begin with a digit."""
 _TAG = lazy_pattern(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
@@ -278,7 +279,8 @@ def _after(text: str, at: int, mark: str, without_end: set[str]) -> int:
 
 
 def _code_spans(text: str) -> dict[int, int]:
-    """Start -> end of inline code. A run of backticks ends at the next one of the same length in its paragraph."""
+    """Start -> end of inline code. A run of backticks ends at the next one of the same length in its paragraph or row
+    of a table."""
     spans: dict[int, int] = {}
     runs: list[tuple[int, int]] = []
 
