@@ -417,6 +417,13 @@ def test_where_the_generator_is_not_known_only_links_to_files_are_examined(tmp_p
     assert report.generator == "unknown" and places(report) == ["index.md:1"]
 
 
+def test_where_the_generator_is_not_known_an_anchor_may_begin_with_the_headings_above(tmp_path: Path) -> None:
+    pages = {"a.md": "# A\n\n## Options\n\n### envPrefix\n\n[a](#Options-envPrefix) [b](#Options-gone)\n"}
+    report = linted(tmp_path, pages, "broken-anchor", others={"book.toml": ""})
+    assert report.generator == "unknown"
+    assert messages(report) == ["a.md:7 this page has no anchor '#Options-gone'."]
+
+
 def test_wiki_links_where_they_are_links(tmp_path: Path) -> None:
     pages = {"a.md": "[[Second Page#Part]] [[gone]] [[c|shown]]", "Second-Page.md": "# Part\n", "sub/c.md": ""}
     assert not linted(tmp_path, pages, "broken-link").findings
