@@ -301,20 +301,15 @@ def _path(url: str) -> str:
 
 def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
     """A site in ``folder``; or in one beside the documentation, whose ``path: "../docs"`` names it."""
-    if (name := _docusaurus_config(names)) is not None:
-        source = _JS_COMMENT.sub("", files.read(posixpath.join(folder, name)) or "")
-        return _docusaurus_site(files, folder, names, source, _named_content(files, source, folder))
-    for beside in (join(folder, name) for name in _SITE_FOLDERS if names.get(name)):
-        inner = files.names(beside) or {}
-        if (name := _docusaurus_config(inner)) is not None:
-            source = _JS_COMMENT.sub("", files.read(posixpath.join(beside, name)) or "")
-            if (content := _named_content(files, source, beside)) is not None:
-                return _docusaurus_site(files, beside, inner, source, content)
+    for site in (folder, *(join(folder, name) for name in _SITE_FOLDERS if names.get(name))):
+        inner = files.names(site) or {}
+        config = next((name for name in inner if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", name)), None)
+        if config is not None:
+            source = _JS_COMMENT.sub("", files.read(posixpath.join(site, config)) or "")
+            content = _named_content(files, source, site)
+            if content is not None or site == folder:
+                return _docusaurus_site(files, site, inner, source, content)
     return None
-
-
-def _docusaurus_config(names: Mapping[str, bool]) -> str | None:
-    return next((file for file in names if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", file)), None)
 
 
 def _named_content(files: FileTree, source: str, folder: str) -> str | None:

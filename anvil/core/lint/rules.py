@@ -98,15 +98,40 @@ class Documentation:
         }
 
     @cached_property
+    def examined(self) -> frozenset[str]:
+        """The pages that have findings: without those that ``lint.ignore`` names and those that the site leaves out."""
+        ignored = [globs.compile(pattern, ignore_case=True) for pattern in self.options.ignore]
+        return frozenset(
+            path
+            for path in self.site.pages
+            if not any(glob.matches(path) for glob in ignored) and not self.site.is_excluded(path)
+        )
+
+    @cached_property
+    def silences(self) -> dict[str, list[suppressions.Silence]]:
+        """Page -> what its comments silence."""
+        return {path: suppressions.silences(page) for path, page in self.site.pages.items()}
+
+    def is_silent(self, rule: RuleName, issue: Issue) -> bool:
+        """Whether a comment in the page silences an issue of a rule."""
+        silences = self.silences[issue.path]
+        return any(silence.rule == rule and (issue.whole or issue.line in silence) for silence in silences)
+
+    @cached_property
     def orphans(self) -> tuple[Issue, ...]:
         """The pages that no page links to and no navigation shows."""
         return tuple(_orphans(self))
 
     @property
+    def unlinked(self) -> int:
+        """How many orphans a report would have."""
+        return sum(issue.path in self.examined and not self.is_silent("orphan-page", issue) for issue in self.orphans)
+
+    @property
     def is_of_another_tool(self) -> bool:
         """Whether so many pages are orphans that a tool which is not known here must show them in a navigation."""
-        count = len(self.orphans) if self.site.rules.generator == "github" else 0
-        return count >= MIN_ORPHANS and 3 * count > len(self.site.pages)
+        count = self.unlinked if self.site.rules.generator == "github" else 0
+        return count >= MIN_ORPHANS and 3 * count > len(self.examined)
 
 
 Rule = Callable[[Documentation], Iterator[Issue]]
@@ -116,9 +141,6 @@ def run(documentation: Documentation, names: Sequence[RuleName] | None = None, n
     """Apply every rule that is not off, or only ``names``, without the issues that comments in the pages and
     ``lint.ignore`` silence."""
     options, site = documentation.options, documentation.site
-    ignored = [globs.compile(pattern, ignore_case=True) for pattern in options.ignore]
-    skipped = {path for path in site.pages if any(glob.matches(path) for glob in ignored)}
-    silences = {path: suppressions.silences(page) for path, page in site.pages.items()}
     findings: set[LintFinding] = set()
     suppressed = 0
     for name, rule in RULES.items():
@@ -126,9 +148,9 @@ def run(documentation: Documentation, names: Sequence[RuleName] | None = None, n
         if level == "off" or name in site.rules.silent or (names is not None and name not in names):
             continue
         for issue in rule(documentation):
-            if issue.path in skipped or site.is_excluded(issue.path):
+            if issue.path not in documentation.examined:
                 continue
-            if any(silence.rule == name and (issue.whole or issue.line in silence) for silence in silences[issue.path]):
+            if documentation.is_silent(name, issue):
                 suppressed += 1
                 continue
             message = " ".join(issue.message.splitlines())  # a link may name a line end as %0A

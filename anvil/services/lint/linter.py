@@ -33,7 +33,6 @@ MAX_FILES_AROUND = 50
 """Markdown files above the documentation folder whose links are read."""
 NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run '{build}'."
 STALE = "near-duplicate left out {pages} that the index does not have as they are now. Run '{build}'."
-
 OTHER_TOOL = (
     "No page links to {orphans:,} of {pages}, so a tool that is not known here makes the site. If none does, set "
     "'rule = \"github\"' in the table [site] of anvil.toml."
@@ -86,7 +85,8 @@ def lint(
 
     documentation = Documentation(site, config.lint, similar, _linked_around(site), moved)
     if config.site.rule != "github" and _needs_links(chosen) and documentation.is_of_another_tool:
-        notes.append(OTHER_TOOL.format(orphans=len(documentation.orphans), pages=counted(len(pages), "page")))
+        pages_examined = counted(len(documentation.examined), "page")
+        notes.append(OTHER_TOOL.format(orphans=documentation.unlinked, pages=pages_examined))
         documentation = replace(documentation, site=Site(pages, generator.unknown(files), files))
     return rules.run(documentation, chosen, notes)
 

@@ -390,7 +390,12 @@ def test_many_orphans_without_a_navigation_mean_that_another_tool_makes_the_site
     )
     config = Config(site=SiteOptions(rule="github"))
     assert linted(tmp_path / "more", pages(17), *rules, config=config).generator == "github"
+    config = Config(lint=LintOptions(ignore=("a10.md",)))  # 9 orphans are left
+    assert linted(tmp_path / "more", pages(17), *rules, config=config).generator == "github"
     assert linted(tmp_path / "more", pages(17), "long-page").generator == "github"
+    silenced = {**pages(17), "a10.md": "<!-- anvil-lint-disable orphan-page -->\n"}
+    report = linted(tmp_path / "silenced", silenced, *rules)
+    assert (report.generator, report.suppressed) == ("github", 1)
 
 
 def test_hugo_references(tmp_path: Path) -> None:
