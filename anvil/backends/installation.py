@@ -17,8 +17,8 @@ DISTRIBUTION = "anvil-docs"
 """Anvil's name in package registries."""
 OWN_INDEX = Path(__file__).parents[1] / "index.db"
 """The index of Anvil's own documentation, which the released wheel carries, as any package can."""
-OWN_DOCS = Path(__file__).parents[2] / "docs"
-"""Anvil's own documentation in a checkout."""
+OWN_DOCS = (Path(__file__).parents[1] / "own_docs", Path(__file__).parents[2] / "docs")
+"""Where the pages of Anvil's own documentation are: in an installed package, and in a checkout."""
 _SPECIAL = re.compile(r"[\s<>|&^()%!;,]")
 
 
@@ -102,6 +102,15 @@ def reinstall(distribution: str) -> list[str]:
     return install([requirement], "--force-reinstall", "--no-deps")
 
 
+def install_extras(*names: str) -> str:
+    """The command line that installs optional parts, such as ``attest``, from where this Anvil came: its registry,
+    or the folder, file or URL that pip recorded."""
+    name, at, place = _origin().partition(" @ ")
+    if at and checkout() is not None and place.startswith("file:"):  # an editable installation stays one
+        return line(install(["--editable", f"{checkout()}[{','.join(names)}]"]))
+    return line(install([f"{name}[{','.join(names)}]{at}{place}"]))
+
+
 def checkout() -> Path | None:
     """The repository of this code; None when it is installed as a package."""
     root = Path(__file__).resolve().parents[2]
@@ -115,7 +124,8 @@ def _origin() -> str:
     try:
         recorded = importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
     except importlib.metadata.PackageNotFoundError:
-        recorded = None
+        folder = checkout()
+        return f"{DISTRIBUTION} @ {folder.as_uri()}" if folder else DISTRIBUTION
     if not recorded:
         return DISTRIBUTION
     origin = json.loads(recorded)

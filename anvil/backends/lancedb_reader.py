@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anvil.backends import installation
 from anvil.errors import ConfigError, SourceError
 
 COLUMNS = ("library", "source", "doc_id", "chunk_index", "title", "content", "created_at", "metadata")
@@ -63,7 +64,7 @@ def documents(path: str, table: str) -> list[LanceDocument]:
         import lancedb
     except ImportError:
         raise ConfigError(
-            "Reading a LanceDB needs the package lancedb. Install it with \"pip install 'anvil-docs[lancedb]'\"."
+            f"Reading a LanceDB needs the package lancedb. Install it with: {installation.install_extras('lancedb')}"
         ) from None
     try:
         opened = lancedb.connect(str(folder)).open_table(name)

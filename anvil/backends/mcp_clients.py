@@ -158,12 +158,31 @@ def _spelled(file: ClientFile, project: Path, path: Path) -> str:
 
 
 def _command(file: ClientFile, project: Path) -> list[str]:
-    """The command for ``anvil`` without an active virtual environment."""
-    if file.is_shared and installation.outside_environments("anvil"):
-        return ["anvil"]
+    """The command for ``anvil`` without an active virtual environment. A shared file gets no path of this machine."""
     words = installation.lasting(shared=file.is_shared)
-    inside = file.is_shared and file.client.folder and Path(words[0]).is_relative_to(project)
-    return [_spelled(file, project, Path(words[0])), *words[1:]] if inside else words
+    if not file.is_shared:
+        return words
+    if installation.outside_environments("anvil"):
+        return ["anvil"]
+    if Path(words[0]).is_relative_to(project):
+        return [_spelled(file, project, Path(words[0])), *words[1:]]
+    of_this_machine = Path(words[0]).is_absolute() or any("file://" in word for word in words)
+    return ["anvil"] if of_this_machine else words
+
+
+def requirement_of(file: ClientFile, server: Mapping[str, Any]) -> str | None:
+    """What an entry in a shared file needs on each machine, in a sentence; None if this machine has it on the PATH."""
+    program = clients.words(file.client, server)[0] if file.is_shared else ""
+    if program == "anvil" and not installation.outside_environments("anvil"):
+        return (
+            "The entry starts 'anvil' from the PATH, because the file is for all who open this project, and here it is "
+            "not on the PATH outside of a virtual environment. Install it for your user, for example with 'uv tool "
+            "install', or give another command with --command."
+        )
+    if program.startswith((file.client.folder or ".", ".")) and program.endswith(("anvil", "anvil.exe")):
+        shown = program.removeprefix(file.client.folder)
+        return f"The entry starts {shown}: all who open this project need an environment with Anvil at that place."
+    return None
 
 
 def is_ours(client: Client, server: Any) -> bool:

@@ -17,7 +17,6 @@ MAX_BYTES = 1_000_000
 """Bytes of the longest file with attestations. One has about 12,000."""
 MAX_BUNDLES = 30
 """Attestations of one index that are verified."""
-INSTALL = "pip install 'anvil-docs[attest]'"
 ISSUER = "https://token.actions.githubusercontent.com"
 """Who says, to the authority that signs certificates, which workflow is running."""
 GITHUB = "https://github.com/"

@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import Any
 
+from anvil.backends import installation
 from anvil.backends.embedding.provider import Embedded, Vector, encodable
 from anvil.backends.fetch import log_filter
 from anvil.core import index_url
@@ -256,4 +257,6 @@ def _library() -> Any:
     try:
         return import_module("openai")
     except ModuleNotFoundError as error:
-        raise ProviderError("The openai package is not installed. Run: pip install 'anvil-docs[openai]'") from error
+        raise ProviderError(
+            f"The openai package is not installed. Run: {installation.install_extras('openai')}"
+        ) from error

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil._version import __version__
+from anvil.backends import installation
 from anvil.backends.child_process import ChildProcess, Watchdog
 from anvil.backends.embedding.executor import LocalExecutor
 from anvil.backends.embedding.provider import Embedded
@@ -63,7 +64,7 @@ def executor(address: str, provider: EmbeddingProvider, settings: EmbeddingSetti
             "Build without --executor."
         )
     if find_spec("ray") is None:
-        raise ConfigError("Ray is not installed. Run: pip install 'anvil-docs[ray]'")
+        raise ConfigError(f"Ray is not installed. Run: {installation.install_extras('ray')}")
     return Cluster(address, provider, settings)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from anvil.backends import attestation
+from anvil.backends import attestation, installation
 from anvil.backends.fetch.cache import Cache
 from anvil.backends.fetch.github_api import Api
 from anvil.backends.fetch.http_client import HttpClient
@@ -20,7 +20,6 @@ from anvil.models.attestations import Attestation, AttestationRule
 
 ABSENT = (403, 404, 410)
 """Statuses of a file that is not there; some stores answer 403 for a missing file."""
-UNVERIFIED = f"Its attestation is not verified: that needs the package sigstore. Install it: {attestations.INSTALL}"
 
 
 def rule_of(options: FetchOptions, base: Path) -> AttestationRule:
@@ -63,7 +62,7 @@ class Examiner:
         if not attestation.is_installed():
             raise ConfigError(
                 f"{shown} must have an attestation, and verifying it needs the package sigstore. "
-                f"Install it: {attestations.INSTALL}"
+                f"Install it: {installation.install_extras('attest')}"
             )
 
     def recall(self, sha256: str) -> Attestation | None:
@@ -105,7 +104,9 @@ class Examiner:
             if not bundles:
                 raise NotAttested("it has no attestation")
             if not attestation.is_installed():
-                return Examined(None, (UNVERIFIED,))
+                install = installation.install_extras("attest")
+                note = f"Its attestation is not verified: that needs the package sigstore. Install it: {install}"
+                return Examined(None, (note,))
             found = self._chosen(attestation.verify(bundles, sha256, rule.trusted_root))
         except NotAttested as error:
             if rule.required:

@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anvil.backends import installation
 from anvil.core.config.schema import MILVUS_TOKEN
 from anvil.core.index_url import MilvusAddress
 from anvil.errors import ConfigError, FetchError, Unreachable
@@ -143,7 +144,7 @@ def _library() -> type[MilvusClient]:
         from pymilvus import MilvusClient as client_class
     except ImportError as error:
         raise ConfigError(
-            "An index in Milvus needs pymilvus. Install it with: pip install 'anvil-docs[milvus]'"
+            f"An index in Milvus needs pymilvus. Install it with: {installation.install_extras('milvus')}"
         ) from error
     for name in ("pymilvus", "pymilvus.milvus_client", "milvus_lite", "grpc"):
         logger = logging.getLogger(name)

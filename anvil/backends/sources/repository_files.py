@@ -1,7 +1,8 @@
 """The files around a documentation folder, by their paths from the root of its repository: read as git stores them,
 for pages that include them and for links that lead to them.
 
-Without a repository, paths start from the documentation folder.
+Without a repository, paths start from the documentation folder. A documentation folder that git ignores as a whole,
+such as one in an environment inside a checkout, counts as outside of it: otherwise it would have no page.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class RepositoryFiles:
         self.problem: str | None = None
         """Why the repository cannot be read; None without a problem."""
         self.git: Repository | None = None
+        self._is_ignored_whole: bool | None = None  # decided once: the paths of all pages depend on it
         self.reopen()
         self.root = long_path(str(folder if self.git is None else self.git.root))
         self._included: dict[str, tuple[Signature | None, str]] = {}
@@ -42,7 +44,10 @@ class RepositoryFiles:
     def reopen(self) -> None:
         """Open the repository again: libgit2 caches settings."""
         try:
-            self.git = Repository.discover(self._folder)
+            git = Repository.discover(self._folder)
+            if self._is_ignored_whole is None:
+                self._is_ignored_whole = git is not None and git.is_ignored(f"{git.relative(self._folder)}/")
+            self.git = None if self._is_ignored_whole else git
         except GitError as error:
             self.git, self.problem = None, str(error)
 

@@ -120,6 +120,8 @@ class Setup:
             taken = "is taken by another server" in str(error)
             again = f" Choose another name: {self._again(chosen, name)}" if taken else ""
             raise ConfigError(f"{shown}: {error}{again}") from error
+        if needs := mcp_clients.requirement_of(file, server):
+            output.warn(needs)
         output.say(f"Wrote {shown}. Restart {client.title}, or let it reload its MCP servers.")
 
     @property

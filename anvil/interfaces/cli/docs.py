@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @options.as_json
 @options.question
 def command(top_k: int, as_json: bool, query: str) -> None:
-    """Ask Anvil's own documentation. The package carries its index, so this works offline."""
+    """Ask Anvil's own documentation, offline. Without a release's index the first question builds one."""
     from anvil.interfaces.cli import search
 
     with output.progress() as progress, _opened(progress) as opened:
@@ -33,7 +33,7 @@ def command(top_k: int, as_json: bool, query: str) -> None:
 
 
 def _opened(progress: Progress) -> Anvil:
-    """The index that the package carries; in a checkout, its documentation."""
+    """The index that a released package carries; else one of the pages, kept in the user's cache."""
     import anvil
     from anvil.backends import installation, user_dirs
     from anvil.core.config.schema import Config
@@ -41,13 +41,14 @@ def _opened(progress: Progress) -> Anvil:
 
     if installation.OWN_INDEX.is_file():
         return anvil.open(index=installation.OWN_INDEX, config=Config(), progress=progress)
-    if not (installation.OWN_DOCS / "index.md").is_file():
+    docs = next((folder for folder in installation.OWN_DOCS if (folder / "index.md").is_file()), None)
+    if docs is None:
         raise ArtifactMissing(
-            "This installation does not carry its documentation: it was made from a checkout. There, search it with "
-            "'anvil search --docs docs QUESTION', or run 'python scripts/docs_index.py' and install it again."
+            "This installation does not carry its documentation, which is damage: a package and a checkout have it. "
+            f"Install it again: {installation.line(installation.reinstall(installation.DISTRIBUTION))}"
         )
     index = user_dirs.cache() / "own-docs" / "index.db"
     index.parent.mkdir(parents=True, exist_ok=True)
-    opened = anvil.open(installation.OWN_DOCS, index, config=Config(), progress=progress)
+    opened = anvil.open(docs, index, config=Config(), progress=progress)
     opened.index()  # also in place of one that is damaged, or of an Anvil with another format
     return opened

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anvil._version import __version__
-from anvil.backends import attestation
+from anvil.backends import attestation, installation
 from anvil.backends.fetch import attestations, fetch_index, git_server
 from anvil.backends.fetch.cache import Cache
 from anvil.backends.fetch.http_client import HttpClient, Limits
@@ -25,7 +25,7 @@ from anvil.backends.git.remote import RemoteRepository
 from anvil.backends.sources.packed_pages import PackedPages
 from anvil.backends.store import manifest_file, verified_cache, verify
 from anvil.core import manifest
-from anvil.core.attestations import INSTALL, SUFFIX
+from anvil.core.attestations import SUFFIX
 from anvil.core.config.schema import ChunkingOptions, Config, Slugs
 from anvil.core.dependencies import anvil_lock, carried, tags
 from anvil.core.dependencies.names import is_other_version, is_same_version
@@ -88,7 +88,7 @@ class DocsFinder:
         if config.fetch.require_attestation and not attestation.is_installed():
             raise ConfigError(
                 "fetch.require_attestation is set, and verifying attestations needs the package sigstore. "
-                f"Install it: {INSTALL}"
+                f"Install it: {installation.install_extras('attest')}"
             )
         self._config = config
         self._options = config.deps

@@ -110,13 +110,7 @@ def extras(place: Place) -> Iterator[Finding]:
         return
     for name in missing:
         text += f" {name} is not; it is {EXTRAS[name]}."
-    command = programs.line(extra(*missing))
-    yield Finding("extras", "ok", text, command)
-
-
-def extra(*names: str) -> list[str]:
-    """The command that installs optional parts."""
-    return programs.install([f"{programs.DISTRIBUTION}[{','.join(names)}]"])
+    yield Finding("extras", "ok", f"{text} To add one: {programs.install_extras('NAME')}")
 
 
 def sqlite(place: Place) -> Iterator[Finding]:

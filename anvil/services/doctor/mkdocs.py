@@ -9,7 +9,6 @@ from anvil.backends import installation
 from anvil.errors import ConfigError
 from anvil.models.findings import Finding
 from anvil.services.doctor import yaml_file, zensical
-from anvil.services.doctor.installation import extra
 from anvil.services.doctor.place import Place
 
 
@@ -32,7 +31,7 @@ def examine(place: Place) -> Iterator[Finding]:
     missing = find_spec("mkdocs") is None
     if missing:
         text = f"{place.shown(file)} names the plugin, but mkdocs is not installed here."
-        yield Finding("mkdocs", "wrong", text, installation.line(extra("mkdocs")))
+        yield Finding("mkdocs", "note", text, installation.install_extras("mkdocs"))
     folder = file.parent / str(written.get("docs_dir") or "docs")
     if folder.resolve() != place.folder.resolve():
         text = f"The site is built from {place.shown(folder)}, but the configuration names {place.shown(place.folder)}."

@@ -9,7 +9,6 @@ from anvil.backends import installation
 from anvil.core.config.schema import EmbeddingSettings
 from anvil.errors import ConfigError, ModelError, ProviderError
 from anvil.models.findings import Finding
-from anvil.services.doctor.installation import extra
 from anvil.services.doctor.place import Place
 
 SAMPLE_TEXTS = (
@@ -92,7 +91,7 @@ def _openai(settings: EmbeddingSettings) -> Finding:
     try:
         provider.connect()
     except ProviderError as error:
-        return Finding("model", "wrong", str(error), installation.line(extra("openai")))
+        return Finding("model", "wrong", str(error), installation.install_extras("openai"))
     finally:
         provider.close()
     return Finding("model", "ok", f"{provider.model} by OpenAI's API. A key is set; it was not tried.")

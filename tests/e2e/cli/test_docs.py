@@ -1,10 +1,12 @@
-"""``anvil docs``: Anvil's own documentation, from the index that the package carries."""
+"""``anvil docs``: Anvil's own documentation, from the index or the pages that the package carries."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pygit2
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 from anvil.backends import installation
 from anvil.core.dependencies import carried
@@ -30,9 +32,30 @@ def test_it_answers_from_the_index_in_the_package(own_index: Path, monkeypatch: 
     assert len(result["results"]) == 1
 
 
+def test_an_installed_package_carries_the_pages() -> None:
+    """They are in the wheel that ``pip install .`` builds, which has no index."""
+    wheel = WheelBuilder(str(project.ROOT))
+    carried_files = {file.distribution_path for file in wheel.recurse_selected_project_files()}
+    assert {"anvil/own_docs/index.md", "anvil/own_docs/guides/sites.md", "anvil/api.py"} <= carried_files
+    assert not [path for path in carried_files if path.startswith("docs/") or "own_docs/assets" in path]
+
+
+def test_it_answers_inside_an_environment_that_the_repository_around_it_ignores(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    docs = tmp_path / ".venv" / "anvil" / "own_docs"
+    docs.mkdir(parents=True)
+    (docs / "index.md").write_text("# Lighthouse\n\nIt watches servers.\n", encoding="utf-8")
+    (tmp_path / ".gitignore").write_text(".venv/\n", encoding="utf-8")
+    pygit2.init_repository(str(tmp_path))
+    monkeypatch.setattr(installation, "OWN_INDEX", tmp_path / "none.db")
+    monkeypatch.setattr(installation, "OWN_DOCS", (docs,))
+    assert "index.md:" in program("docs", "watches servers").stdout
+
+
 def test_a_checkout_answers_from_its_pages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(installation, "OWN_INDEX", tmp_path / "none.db")
-    monkeypatch.setattr(installation, "OWN_DOCS", tmp_path)
+    monkeypatch.setattr(installation, "OWN_DOCS", (tmp_path / "own_docs", tmp_path))
     assert "does not carry its documentation" in complaint("docs", "question")
     (tmp_path / "index.md").write_text("# Lighthouse\n\nIt watches servers.\n", encoding="utf-8")
     assert "index.md:" in program("docs", "watches servers").stdout

@@ -161,18 +161,24 @@ def test_name_index_and_command_are_written(project: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a program of the shell stands in")
-def test_a_command_in_an_environment_that_no_client_enters_is_absolute(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_committed_has_no_path_of_this_machine(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An active environment puts ``anvil`` on this shell's PATH only."""
     inside = write(project / ".venv", {"pyvenv.cfg": "", "bin/anvil": "#!/bin/sh\n"}) / "bin/anvil"
     inside.chmod(0o755)
     monkeypatch.setenv("PATH", f"{inside.parent}{os.pathsep}/usr/bin")
     monkeypatch.setattr(sys, "argv", [str(inside)])
-    program("init", "--client", "claude-code", cwd=project)
-    assert entry_of(project, "claude-code", "docs")["command"] == str(inside)
+    done = program("init", "--client", "claude-code", cwd=project)
+    assert entry_of(project, "claude-code", "docs")["command"] == ".venv/bin/anvil"
+    assert "need an environment with Anvil at that place" in done.stderr
     program("init", "--client", "cursor", cwd=project)
     assert entry_of(project, "cursor", "docs")["command"] == "${workspaceFolder}/.venv/bin/anvil"
+    elsewhere = write(project.parent / "elsewhere", {"pyvenv.cfg": "", "bin/anvil": "#!/bin/sh\n"}) / "bin/anvil"
+    elsewhere.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(elsewhere)])
+    done = program("init", "--client", "codex", cwd=project)
+    assert entry_of(project, "codex", "docs")["command"] == "anvil" and "uv tool install" in done.stderr
+    program("init", "--client", "claude-code", "--scope", "project", "--command", str(elsewhere), cwd=project)
+    assert entry_of(project, "claude-code", "docs")["command"] == str(elsewhere)
 
 
 # --- several clients, scopes, formats -------------------------------------------------------------------------

@@ -68,7 +68,14 @@ def test_what_pip_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     there = Installed()
     monkeypatch.setattr("importlib.metadata.distribution", lambda name: there)
     assert installation.reinstall(installation.DISTRIBUTION)[-1] == "anvil-docs"
+    assert shlex.split(installation.install_extras("ray", "attest"))[-1] == "anvil-docs[ray,attest]"
     there.noted = json.dumps({"url": "file:///src/anvil", "dir_info": {}})
     assert installation.reinstall(installation.DISTRIBUTION)[-1] == "anvil-docs @ file:///src/anvil"
+    with monkeypatch.context() as installed:
+        installed.setattr(installation, "checkout", lambda: None)
+        words = shlex.split(installation.install_extras("mkdocs"))
+        assert words[-1] == "anvil-docs[mkdocs] @ file:///src/anvil"
+    here = installation.checkout()
+    assert shlex.split(installation.install_extras("mkdocs"))[-2:] == ["--editable", f"{here}[mkdocs]"]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert installation.install(["x"])[:3] == ["uv", "pip", "install"]

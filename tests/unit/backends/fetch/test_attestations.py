@@ -238,14 +238,13 @@ def test_without_the_package_a_note_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "sigstore", None)
     found = get(site.url)
     assert found.attestation is None
-    assert found.notes == (
-        "Its attestation is not verified: that needs the package sigstore. "
-        "Install it: pip install 'anvil-docs[attest]'",
-    )
+    (note,) = found.notes
+    assert note.startswith("Its attestation is not verified: that needs the package sigstore. Install it: ")
+    assert "[attest]" in note
     del site.answers[BESIDE]
     assert get(site.url).notes == ()
     before = len(site.requests)
-    with pytest.raises(ConfigError, match=r"pip install 'anvil-docs\[attest\]'"):
+    with pytest.raises(ConfigError, match=r"Install it: .*\[attest\]"):
         get(site.url, "acme/docs")
     assert len(site.requests) == before
 

@@ -80,7 +80,7 @@ def test_a_file_that_another_process_holds_is_said_to_be(tmp_path: Path) -> None
 
 def test_what_is_not_installed_is_named_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymilvus", None)
-    with pytest.raises(ConfigError, match=r"pip install 'anvil-docs\[milvus\]'"):
+    with pytest.raises(ConfigError, match=r"Install it with: .*\[milvus\]"):
         client("milvus://localhost/docs", tmp_path).ask("list_collections")
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "milvus_lite", None)
