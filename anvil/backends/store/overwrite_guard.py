@@ -44,4 +44,20 @@ def is_foreign(path: Path) -> bool:
         from anvil.backends.git import tracked_file
 
         return not tracked_file.is_pointer(path)
-    return len(header) >= _ID.stop and int.from_bytes(header[_ID], "big") != connection.APPLICATION_ID
+    return len(header) >= _ID.stop and not _is_ours(header)
+
+
+def is_index(path: Path) -> bool:
+    """Whether a regular file begins as an index does."""
+    try:
+        if path.is_symlink() or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError:
+        return False
+    return header.startswith(connection.MAGIC) and _is_ours(header)
+
+
+def _is_ours(header: bytes) -> bool:
+    return int.from_bytes(header[_ID], "big") == connection.APPLICATION_ID

@@ -13,6 +13,7 @@ import click
 from anvil.backends import safe_write
 from anvil.core.git import attributes
 from anvil.core.pluralize import counted
+from anvil.errors import ConfigError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 from anvil.interfaces.cli.groups import SuggestingGroup
@@ -34,14 +35,16 @@ def command() -> None:
 )
 def install(given: options.Given, lfs: bool) -> None:
     """Name the drivers of the index in .gitattributes, and define them in this clone. Commit .gitattributes."""
-    repository, path, agent_files = _place(given)
+    repository, paths, agent_files = _places(given)
+    if lfs and len(paths) > 1:
+        raise ConfigError(f"With --lfs, name one index with --index: {', '.join(paths)}.")
     file = repository.root / attributes.FILE
-    for line in (attributes.line(path), *map(attributes.agents_line, agent_files)):
+    for line in (*map(attributes.line, paths), *map(attributes.agents_line, agent_files)):
         if _edit(file, attributes.with_line(_text(file), line)):
             output.say(f"Added '{line}' to {attributes.FILE}. Commit it: other clones need the line too.")
         else:
             output.say(f"{attributes.FILE} has the line for {line.split()[0]} already.")
-    repository.configure(attributes.drivers(_program(), path if lfs else None))
+    repository.configure(attributes.drivers(_program(), paths[0] if lfs else None))
     output.say("Defined the drivers in this clone. Run 'anvil git install' once in each other clone.")
 
 
@@ -49,9 +52,9 @@ def install(given: options.Given, lfs: bool) -> None:
 @options.given(options.docs, options.index, options.config)
 def uninstall(given: options.Given) -> None:
     """Remove the line and the drivers that 'anvil git install' added."""
-    repository, path, agent_files = _place(given)
+    repository, paths, agent_files = _places(given)
     file = repository.root / attributes.FILE
-    for line in (attributes.line(path), *map(attributes.agents_line, agent_files)):
+    for line in (*map(attributes.line, paths), *map(attributes.agents_line, agent_files)):
         if _edit(file, attributes.without_line(_text(file), line)):
             output.say(f"Removed '{line}' from {attributes.FILE}.")
     repository.configure(dict.fromkeys(attributes.drivers("")))
@@ -156,17 +159,31 @@ def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
     return create_cached_provider(name, settings)
 
 
-def _place(given: options.Given) -> tuple[Repository, str, list[str]]:
-    """The repository around the index, the index's path in it, and the paths of the files with the map for agents."""
-    from anvil.errors import ConfigError
+def _places(given: options.Given) -> tuple[Repository, list[str], list[str]]:
+    """The repository around the index, the paths of its indexes, and of the files with the map for agents.
+
+    Without ``--index``, when the configured index is not in git: the indexes that a hook names, or that git tracks.
+    """
+    from anvil.backends.store import overwrite_guard
     from anvil.services.agents.agent_files import AgentFiles
+    from anvil.services.doctor import pre_commit
 
     with given.open_index() as opened:
         tracked = options.tracked_index(opened)
         mapped = [] if opened.folder is None else AgentFiles(opened.folder, opened.base).with_map()
-    if "\n" in tracked.path:
-        raise ConfigError(f"{tracked.path!r} cannot be named in {attributes.FILE}. Choose another place with --index.")
-    return tracked.repository, tracked.path, mapped
+    repository, paths = tracked.repository, [tracked.path]
+    if given.index is None and repository.entry(tracked.path) is None:
+        named = pre_commit.named_indexes(repository.root)
+        files = [path for path in repository.staging.folder(".") if path.endswith(".db")]
+        in_git = (path for path in files if overwrite_guard.is_index(repository.root / path))
+        if others := sorted({*named, *in_git}):
+            paths = others
+        elif tracked.ignored:
+            output.warn(f"git ignores {tracked.path}, so these drivers do nothing yet. {tracked.adding()}")
+    for path in paths:
+        if "\n" in path:
+            raise ConfigError(f"{path!r} cannot be named in {attributes.FILE}. Choose another place with --index.")
+    return repository, paths, mapped
 
 
 def _program() -> str:

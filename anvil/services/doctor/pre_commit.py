@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,22 @@ def examine(place: Place) -> Iterator[Finding]:
         yield Finding("pre-commit", "wrong", text, _let_in(place, tracked))
     elif is_installed:
         yield running
+
+
+def named_indexes(root: Path) -> list[str]:
+    """The indexes that the arguments of Anvil's hooks name, relative to ``root``, the repository."""
+    try:
+        written = yaml_file.read(root / PRE_COMMIT)
+    except ConfigError:  # none, or a finding of the doctor
+        return []
+    hooks = [hook for repo in _list(written, "repos") for hook in _list(repo, "hooks") if hook.get("id") in HOOKS]
+    named = set()
+    for hook in hooks:
+        words = [str(word) for word in hook.get("args") or ()] if isinstance(hook.get("args"), list) else []
+        named |= {after for word, after in pairwise(words) if word == "--index"}
+        named |= {word.removeprefix("--index=") for word in words if word.startswith("--index=")}
+    inside = (os.path.normpath(name).replace(os.sep, "/") for name in named if not os.path.isabs(name))
+    return sorted(path for path in inside if not path.startswith(".."))
 
 
 def _let_in(place: Place, tracked: TrackedIndex) -> str:

@@ -379,6 +379,24 @@ def test_install_writes_through_no_link_of_a_checkout(plain: Path, tmp_path: Pat
     assert (tmp_path / "away").read_text() == "mine\n"
 
 
+def test_the_index_that_a_hook_names_or_git_tracks_is_protected(plain: Path) -> None:
+    """As after the first example of the guide on hooks: the configured place holds nothing."""
+    program("build", "--provider", "none", cwd=plain)  # and with it a .gitignore in its folder
+    assert "so these drivers do nothing yet" in program("git", "install", cwd=plain).stderr
+    program("git", "uninstall", cwd=plain)
+    hooks = "repos: [{repo: https://example.org/anvil, rev: v1, hooks: [{id: anvil-build, args: [--index, %s]}]}]\n"
+    (plain / ".pre-commit-config.yaml").write_text(hooks % "docs.anvil.db")
+    assert "/docs.anvil.db -text" in program("git", "install", cwd=plain).stdout
+    assert (plain / ".gitattributes").read_text() == "/docs.anvil.db -text diff=anvil merge=anvil\n"
+    program("git", "uninstall", cwd=plain)
+    (plain / ".pre-commit-config.yaml").unlink()
+    program("build", "--index", "built/own.db", "--provider", "none", cwd=plain)
+    (plain / "other.db").write_bytes(b"SQLite format 3\0")
+    run(plain, "add", "-f", "built/own.db", "other.db")
+    program("git", "install", cwd=plain)
+    assert (plain / ".gitattributes").read_text() == "/built/own.db -text diff=anvil merge=anvil\n"
+
+
 def test_the_line_outweighs_the_one_that_init_writes(plain: Path) -> None:
     program("init", "--docs", "docs", "--commit-index", cwd=plain)
     program("git", "install", cwd=plain)
