@@ -153,15 +153,16 @@ def command(
         ignore_file.parent.mkdir(exist_ok=True)
         ignore_lines = f"*\n!.gitignore\n!{index.name}\n" if commit_index else "*\n"  # scratch files stay out
         safe_write.write_file(ignore_file, ignore_lines)
+    build = "" if index.is_file() else "anvil build, then "
     if commit_index:
         _add_line(root / ".gitattributes", f"{name} binary")
         _drop_line(root / ".gitignore", ignored)
         added = output.relative(index.parent if ignore_file else index)
-        output.say(f"Next: anvil build, then git add {added}, then anvil git install.")
+        output.say(f"Next: {build}git add {added}, then anvil git install.")
     else:
         _add_line(root / ".gitignore", ignored)
         _drop_line(root / ".gitattributes", f"{name} binary")
-        output.say("Next: anvil build, then anvil search.")
+        output.say(f"Next: {build}anvil search.")
 
 
 def _ask_to_commit() -> bool:

@@ -22,6 +22,8 @@ def command(given: options.Given, port: int, no_browser: bool) -> None:
     """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
     import webbrowser
 
+    output.say("Starting the playground.", err=True)  # what it needs takes some seconds to load
+
     from anvil.interfaces.mcp_server import http, logs, playground
     from anvil.interfaces.mcp_server.progress import ProgressReporter
     from anvil.interfaces.mcp_server.security import Access

@@ -351,6 +351,7 @@ def test_anvil_ui_says_where_and_opens_the_browser_without_the_token(
         process.terminate()
         said, logged = process.communicate(timeout=20)
     assert process.returncode == 0 and said == "" and TOKEN not in logged
+    assert logged.startswith("Starting the playground.")
 
 
 def test_anvil_ui_leaves_the_browser_alone_when_told(docs: Path, tmp_path: Path) -> None:
