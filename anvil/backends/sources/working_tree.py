@@ -70,6 +70,13 @@ class _Seen(NamedTuple):
             return None
 
 
+class _Committed(NamedTuple):
+    """A file in a commit: its blob id, and the time of the last commit that changed it; empty for an untracked file."""
+
+    blob: str = ""
+    time: str = ""
+
+
 class WorkingTree:
     """The ``DocumentSource`` of a folder. ``problem``: why its repository cannot be read."""
 
@@ -103,7 +110,7 @@ class WorkingTree:
         self._rules: dict[str, object] | None = None
         self._stat_cache: StatCache | None = None
         self._last = Scan({})
-        self._times: tuple[str | None, dict[str, str | None]] = (None, {})
+        self._times: tuple[str | None, dict[str, _Committed]] = (None, {})
 
     @property
     def problem(self) -> str | None:
@@ -180,23 +187,26 @@ class WorkingTree:
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
-        """Path -> time of the last commit that changed it, else of the file; missing files are left out."""
+        """Path -> time of the last commit that changed it, of the file if it is not as in HEAD; missing files are left
+        out."""
         with self._lock:
             head = self.commit()
             times: dict[str, str] = {}
+            blobs: dict[str, str] = {}
             if (git := self._around.git) is not None and head is not None:
                 links = {path: seen.target for path, seen in self._files.items() if seen.target}
                 try:
                     times = modified(git, paths, self.root_path, links, known, since, head)
+                    places = {path: links.get(path) or self._in_repository(path) for path in times}
+                    entries = git.entries(list(places.values()), head)
+                    blobs = {path: entry.id for path, place in places.items() if (entry := entries[place])}
                 except GitError as error:
                     self._around.problem = str(error)
             if self._times[0] != head:
                 self._times = (head, {})
-            self._times[1].update((path, times.get(path)) for path in paths)
-            for path in paths:
-                if path not in times and (own := file_time(self._real(path), follow=True)) is not None:
-                    times[path] = own
-            return times
+            self._times[1].update((path, _Committed(blobs.get(path, ""), times.get(path, ""))) for path in paths)
+            found = ((path, self._time_in(path, self._times[1][path])) for path in paths)
+            return {path: time for path, time in found if time is not None}
 
     # --- inner -------------------------------------------------------------------------------------
 
@@ -383,7 +393,25 @@ class WorkingTree:
         if head is not None and (self._times[0] != head or path not in self._times[1]):
             self.last_modified({*self._last.entries, path}, {}, None)  # one walk for all documents
         committed = self._times[1].get(path) if head is not None else None
-        return committed or file_time(self._real(path), follow=True) or timestamp(0)
+        return self._time_in(path, committed or _Committed()) or timestamp(0)
+
+    def _time_in(self, path: str, committed: _Committed) -> str | None:
+        """The time of a file: of the last commit that changed it, unless it was edited since; None without the file."""
+        if committed.time and not self._is_edited(path, committed.blob):
+            return committed.time
+        return file_time(self._real(path), follow=True) or committed.time or None
+
+    def _is_edited(self, path: str, committed: str) -> bool:
+        """Whether a file differs from the blob ``committed``, as far as can be told."""
+        seen = self._files.get(path) or self._look(path, self._real(path))[0]
+        if not isinstance(seen.result, str) or staleness.parts(seen.result)[0] == committed:
+            return False
+        git = self._around.git
+        try:  # an external filter, as of LFS, is not run, so the bytes that git stores are not known
+            return git is not None and git.attribute(seen.target or self._in_repository(path), "filter") is None
+        except GitError as error:
+            self._around.problem = str(error)
+            return False
 
     def _leads_astray(self, path: str) -> bool:
         """Whether a folder on the path is a symlink. Documents of the last walk have none."""

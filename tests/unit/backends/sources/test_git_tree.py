@@ -679,13 +679,47 @@ def test_times_in_git(root: Path) -> None:
     write(root / "docs/a.md", "# edited, not committed\n")
     os.utime(root / "docs/new.md", (1_600_000_000, 1_600_000_000))
     run(root, "add", "docs/new.md")
-    expected = {"a.md": "2023-11-14T22:13:20Z", "new.md": "2020-09-13T12:26:40Z"}
-    for made in (open_tree.working_tree(root / "docs"), open_tree.staged_tree(root / "docs")):
+    os.utime(root / "docs/a.md", (1_600_000_060, 1_600_000_060))
+    committed = {"a.md": "2023-11-14T22:13:20Z", "new.md": "2020-09-13T12:26:40Z"}
+    edited = {"a.md": "2020-09-13T12:27:40Z", "new.md": "2020-09-13T12:26:40Z"}
+    trees = ((open_tree.working_tree(root / "docs"), edited), (open_tree.staged_tree(root / "docs"), committed))
+    for made, expected in trees:
         assert made.last_modified(["a.md", "new.md"], {}, None) == expected
         assert {path: document(made, path).last_modified for path in expected} == expected
     (root / "docs/new.md").unlink()
     staged = open_tree.staged_tree(root / "docs")
     assert staged.last_modified(["new.md"], {}, None) == {"new.md": "2023-11-14T22:13:20Z"}
+
+
+def test_the_time_of_a_page_is_that_of_its_content(root: Path) -> None:
+    tree = open_tree.working_tree(root / "docs")
+
+    def times() -> tuple[str, str]:
+        tree.scan()
+        return tree.last_modified(["a.md"], {}, None)["a.md"], document(tree, "a.md").last_modified
+
+    def edited(text: str, at: int) -> None:
+        write(root / "docs/a.md", text)
+        os.utime(root / "docs/a.md", (at, at))
+
+    assert times() == ("2023-11-14T22:13:20Z", "2023-11-14T22:13:20Z")
+    edited("# A\n", 1_700_000_500)  # touched, with the bytes of HEAD
+    assert times() == ("2023-11-14T22:13:20Z", "2023-11-14T22:13:20Z")
+    edited("# Edited\n", 1_700_000_600)
+    assert times() == ("2023-11-14T22:23:20Z", "2023-11-14T22:23:20Z")
+    run(root, "add", "docs/a.md")
+    assert times() == ("2023-11-14T22:23:20Z", "2023-11-14T22:23:20Z")
+    edited("# A\n", 1_700_000_700)  # staged, but again as in HEAD
+    assert times() == ("2023-11-14T22:13:20Z", "2023-11-14T22:13:20Z")
+    edited("# Edited\n", 1_700_000_600)
+    commit(root, "edited", at=1_700_000_100)
+    assert times() == ("2023-11-14T22:15:00Z", "2023-11-14T22:15:00Z")
+
+
+def test_the_time_of_a_page_with_an_external_filter_is_its_last_commit(root: Path) -> None:
+    write(root / ".gitattributes", "*.md filter=lfs\n")
+    write(root / "docs/a.md", "# What the filter made of the pointer\n")
+    assert open_tree.working_tree(root / "docs").last_modified(["a.md"], {}, None) == {"a.md": "2023-11-14T22:13:20Z"}
 
 
 def test_read_goes_by_the_times_found_last_and_by_head(root: Path) -> None:

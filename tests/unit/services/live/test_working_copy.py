@@ -135,7 +135,11 @@ def test_times_follow_the_commits_while_no_text_changes(docs: Path, isolated: No
         assert set(times().values()) == {"2023-11-14"}
         write(docs, {"install.md": SECOND, "new.md": "# New\n"})
         own = times()
-        assert own["install.md"] == "2023-11-14" and own["new.md"] > "2024-12"  # the file's own: no commit has it
+        assert own["install.md"] > "2024-12" < own["new.md"]  # the file's own: no commit has this text
+        assert own["guides/alerts.md"] == "2023-11-14"
+        edited = found.search("quagga", mode="keyword").results[0].metadata
+        assert edited.last_modified[:10] == own["install.md"] == found.get_page("install.md").last_modified[:10]
+        assert (found.get_status().index.newest_document or "")[:10] == max(own.values())
         commit(docs, "second", at=1_710_000_000)
         assert times() == {**own, "install.md": "2024-03-09", "new.md": "2024-03-09"}
         hit = found.search("quagga", mode="keyword").results[0].metadata
