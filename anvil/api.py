@@ -126,7 +126,7 @@ class Anvil:
         query: str,
         top_k: int = 5,
         file_filter: str | None = None,
-        max_chars: int | None = 12_000,
+        max_chars: int | None = None,
         mode: Mode = "hybrid",
         min_confidence: float | None = None,
         *,
@@ -136,7 +136,7 @@ class Anvil:
         """The chunks that answer ``query`` best.
 
         ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
-        ``max_chars``: the budget for all contents together; None: 12,000, and later results are shorter, as in
+        ``max_chars``: the budget for all contents together, of which the first results get most; None: 12,000, as in
         ``search_docs``. ``min_confidence``: results with less are left out (default: ``search.min_confidence``).
         ``version``, ``language``: only pages of a site that have it, such as ``1.2`` and ``de``. Raises
         :class:`ConfigError` for a blank query.
@@ -150,7 +150,7 @@ class Anvil:
         query: str,
         top_k: int = 5,
         file_filter: str | None = None,
-        max_chars: int | None = 12_000,
+        max_chars: int | None = None,
         mode: Mode = "hybrid",
         min_confidence: float | None = None,
         *,

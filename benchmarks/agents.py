@@ -383,7 +383,6 @@ def main() -> None:
                 "grep, then whole files": Grep(docs, windows=False),
                 "grep, then windows": Grep(docs, windows=True),
                 "Anvil": AnvilAgent(docs, work / f"{corpus}.db"),
-                "Anvil, max_chars 12000": AnvilAgent(docs, work / f"{corpus}.db", max_chars=12000),
                 "Anvil, keyword search": AnvilAgent(docs, work / f"{corpus}.db", mode="keyword"),
             }
             for name, peer in PEERS.items() if given.peers else ():

@@ -32,7 +32,7 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @click.option(
     "--max-chars",
     type=int,
-    help="Budget for the text of all results, in characters (default: 12000; in JSON, later results are shorter).",
+    help="Budget for the text of all results, in characters, of which the first get most (default: 12000).",
 )
 @click.option(
     "--min-confidence",
@@ -57,7 +57,6 @@ def command(
 ) -> int:
     """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
     from anvil.interfaces.cli import page_paths
-    from anvil.services.search.result_length import DEFAULT_MAX_CHARS
     from anvil.several import Collections
 
     with given.open(build_first=False) as opened:
@@ -65,8 +64,6 @@ def command(
         edition = {name: value for name, value in (("version", version), ("language", language)) if value is not None}
         if "language" in edition and isinstance(opened, Collections):
             raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
-        if max_chars is None and not as_json:
-            max_chars = DEFAULT_MAX_CHARS  # of which the terminal shows the best lines
         asked = query, top_k, file_glob, max_chars, mode, min_confidence
         explained = opened.explain(*asked, **edition)  # type: ignore[arg-type]
         result = explained.result

@@ -36,8 +36,6 @@ class Parameter:
     choices: tuple[str, ...] = ()
     minimum: int | None = None
     maximum: int | None = None
-    shown_default: Any = None
-    """The default in the schema, where the tool also has to know whether a value was given."""
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the parameter."""
@@ -46,9 +44,8 @@ class Parameter:
             schema["description"] = self.description
         if self.choices:
             schema["enum"] = list(self.choices)
-        default = self.shown_default if self.default is None else self.default
-        if default is not None:
-            schema["default"] = default
+        if self.default is not None:
+            schema["default"] = self.default
         return schema
 
 

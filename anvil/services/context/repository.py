@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 FIRST_READING_S = 60.0
 """How long a server without an index reads files before its first answer: a partial list would look complete."""
-MAX_CHARS = 12_000
-"""Characters of all contents of a search answer. Lower ranks are cut to the matching lines."""
+MAX_CHARS = 24_000
+"""Characters of all contents of a search answer. Lower ranks are cut to the matching lines, longer than in an answer from
+the documentation: the chunks of a context are small."""
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from anvil.services.search.section_match import Span
 DEFAULT_MAX_CHARS = 12_000
 """The budget of a search that gives none."""
 RANK_CHARS = (4000, 2000, 500)
-"""Characters of the first result, of the second, and of each other one, without a budget. Of 67 questions that
+"""Characters of the first result, of the second, and of each other one, with this budget. Of 67 questions that
 one of five results answers, the first two answer 57; ``benchmarks/agents.py`` counts what an agent reads."""
 
 
@@ -22,15 +22,17 @@ def within_budget(
     """The hits, with contents of at most ``max_chars`` together: the last hits are cut first, to lines of the named
     section that match.
 
-    A hit keeps at least its fair share of the budget, or its section. Without a budget, each hit is cut to the size of
-    its rank in :data:`RANK_CHARS`, and all to :data:`DEFAULT_MAX_CHARS`. Metadata and the number of hits stay.
+    Each hit is first cut to the size of its rank in :data:`RANK_CHARS`, which grows with a larger budget than
+    :data:`DEFAULT_MAX_CHARS`. Then a hit keeps at least its fair share of the budget. Metadata and the number of hits
+    stay.
     """
     stems = snippets.query_stems(query)
     shortened = list(hits)
     if max_chars is None:
         max_chars = DEFAULT_MAX_CHARS
-        for rank, (hit, span) in enumerate(hits):
-            shortened[rank] = _cut(hit, span, stems, RANK_CHARS[min(rank, len(RANK_CHARS) - 1)])
+    for rank, (hit, span) in enumerate(hits):
+        size = RANK_CHARS[min(rank, len(RANK_CHARS) - 1)] * max(max_chars, DEFAULT_MAX_CHARS) // DEFAULT_MAX_CHARS
+        shortened[rank] = _cut(hit, span, stems, size)
     total = sum(len(hit.content) for hit, _ in shortened)
     share = max(max_chars // max(len(hits), 1), 1)
     for index in reversed(range(len(shortened))):

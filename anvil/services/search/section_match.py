@@ -85,7 +85,7 @@ def _own(chunk: StoredChunk, section: SectionPlace) -> str:
 def hit(
     chunk: StoredChunk, score: float, confidence: float, section: SectionPlace | None, page_anchor: str
 ) -> tuple[Hit, Span]:
-    """A result that names ``section``, and the section's span. ``page_anchor``: the anchor in the chunk's own URL."""
+    """A result that names ``section``, or the part of it in this chunk, and the span of that. ``page_anchor``: the anchor in the chunk's own URL."""
     place, size = chunk.metadata, len(chunk.content)
     if section is None:  # a text without any section
         content = visible_text.shown(chunk.content)
@@ -98,13 +98,13 @@ def hit(
         place,
         heading_path=section.heading_path,
         heading_level=section.heading_level,
-        start_line=section.start_line,
-        end_line=section.end_line,
+        char_count=min(end, size) - max(start, 0),
+        start_line=section.start_line if start >= 0 else place.start_line,
+        end_line=section.end_line if end <= size else place.end_line,
         url=section_url(page_url, section.anchor),
     )
-    line = section.start_line if start >= 0 else place.start_line
     whole = start >= 0 and end <= size
     before, own = chunk.content[: max(start, 0)], chunk.content[max(start, 0) : end]
     before, own, after = visible_text.shown(before), visible_text.shown(own), visible_text.shown(chunk.content[end:])
-    span = Span(len(before), len(before) + len(own), line)
+    span = Span(len(before), len(before) + len(own), named.start_line)
     return Hit(before + own + after, score, named, not whole, chunk.title, confidence), span

@@ -72,7 +72,7 @@ def test_the_tool_list_is_the_contract(speaker: Speaker) -> None:
         "query": None,
         "top_k": 5,
         "file_filter": None,
-        "max_chars": 12000,
+        "max_chars": None,
         "mode": "hybrid",
     }
     assert query["properties"]["mode"]["enum"] == ["hybrid", "semantic", "keyword"]

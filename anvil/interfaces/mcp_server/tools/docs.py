@@ -56,11 +56,10 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("file_filter", "Glob over file_path: guides/*, **/api.md."),
             Parameter(
                 "max_chars",
-                "Budget for all results. Not given: later results are short.",
+                "Characters of all results; the first get most. Null: 12000.",
                 "integer",
                 minimum=1,
                 maximum=NO_LIMIT,
-                shown_default=12_000,
             ),
             Parameter("mode", "", default="hybrid", choices=("hybrid", "semantic", "keyword")),
         ),

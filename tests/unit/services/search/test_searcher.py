@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 import unicodedata
@@ -64,7 +65,7 @@ def ask(
     query: str,
     top_k: int = 5,
     file_filter: str | None = None,
-    max_chars: int | None = 12_000,
+    max_chars: int | None = None,
     mode: Mode = "hybrid",
     threshold: float = 0.0,
 ) -> Found:
@@ -555,6 +556,20 @@ def test_what_is_left_is_whole_lines_that_matched(opened: Opener, keywords: Embe
         assert "The zebra is here on page" in hit.content
         lines = pages[hit.metadata.file_path].splitlines(keepends=True)
         assert all(line in lines for line in hit.content.splitlines(keepends=True))
+
+
+def test_giving_the_default_budget_is_giving_none(opened: Opener, keywords: EmbeddingProvider) -> None:
+    filler = "".join(f"Line {i} speaks of other things altogether, as lines do.\n" for i in range(150))
+    pages = {f"{i}.md": f"# Page {i}\n\n{filler}The zebra is here on page {i}.\n{filler}" for i in range(25)}
+    searcher = opened(pages, keywords)
+    for top_k in (1, 5, 20):
+        assert ask(searcher, "zebra", top_k, max_chars=12_000).hits == ask(searcher, "zebra", top_k).hits
+    of_size = {
+        max_chars: [len(hit.content) for hit in ask(searcher, "zebra", 5, max_chars=max_chars).hits]
+        for max_chars in (600, 3000, 12_000, 24_000, 10**6)
+    }
+    for smaller, larger in itertools.pairwise(of_size.values()):  # more budget is never less text
+        assert all(few <= many for few, many in zip(smaller, larger, strict=True)) and sum(smaller) < sum(larger)
 
 
 def test_without_a_budget_later_results_are_shorter(opened: Opener, keywords: EmbeddingProvider) -> None:

@@ -67,7 +67,7 @@ def opened(tmp_path: Path) -> Iterator[Opener]:
         yield make
 
 
-def first(found: anvil.Anvil, question: str, mode: Mode = "hybrid", max_chars: int = 12_000) -> Hit:
+def first(found: anvil.Anvil, question: str, mode: Mode = "hybrid", max_chars: int = 1_000_000) -> Hit:
     return found.search(question, 1, mode=mode, max_chars=max_chars).results[0]
 
 
@@ -110,8 +110,22 @@ def test_a_part_names_its_section_and_is_not_the_whole(opened: Opener) -> None:
     hit = first(found, "capstan pawled")
     assert len(parts) > 1 and hit.metadata.heading_path == "Manual > Hauling" and hit.truncated
     assert "capstan" in hit.content and "capstan" in found.get_section("manual.md", "Manual > Hauling").content
-    assert "capstan" in found.get_section("manual.md", parts[-1]).content
+    last_part = found.get_section("manual.md", parts[-1])
+    assert "capstan" in last_part.content and hit.metadata.start_line == 209
+    assert hit.content == last_part.content == "".join(LONG.splitlines(keepends=True)[hit.metadata.start_line - 1 :])
+    assert hit.metadata.end_line == last_part.metadata.end_line == len(LONG.splitlines())
+    assert hit.metadata.start_line == last_part.metadata.start_line
+    assert hit.metadata.char_count == last_part.metadata.char_count == len(hit.content)
     assert "capstan" not in found.get_section("manual.md", parts[0]).content
+
+
+def test_the_characters_of_a_hit_are_those_of_the_section_that_it_names(opened: Opener) -> None:
+    found = opened({"glossary.md": GLOSSARY, "manual.md": LONG})
+    hit = first(found, "what is a euphroe?")
+    section = found.get_section("glossary.md", "Euphroe")
+    assert len(hit.content) > hit.metadata.char_count == section.metadata.char_count == len(section.content)
+    cut = first(found, "what is a euphroe?", max_chars=40)
+    assert cut.truncated and cut.metadata == hit.metadata
 
 
 def test_where_words_say_nothing_the_nearest_window_decides_and_then_the_first_section(opened: Opener) -> None:
