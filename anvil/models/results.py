@@ -18,7 +18,8 @@ class Hit:
     """One search result; ``score`` is a cosine in semantic mode, else within 0..1.
 
     ``content`` is a chunk, or the matching lines of one. ``metadata`` names the section in it that matched: breadcrumb,
-    level, URL, and lines and characters; of a long section, those of the part that is this chunk. ``truncated``: ``content`` is cut, or does not hold that section whole. ``title``: the page's.
+    level, URL, and lines and characters; of a long section, those of the part that is this chunk. ``truncated``:
+    ``content`` is cut, or does not hold that section whole. ``title``: the page's.
     ``confidence``: the probability that this answers the query, 0..1, independent of the other results; None if
     unknown. ``collection`` and ``version``: where it comes from; None unless there are several collections.
     """

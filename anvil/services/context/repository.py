@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 FIRST_READING_S = 60.0
 """How long a server without an index reads files before its first answer: a partial list would look complete."""
 MAX_CHARS = 24_000
-"""Characters of all contents of a search answer. Lower ranks are cut to the matching lines, longer than in an answer from
-the documentation: the chunks of a context are small."""
+"""Characters of all contents of a search answer. Lower ranks are cut to the matching lines. Twice the default,
+so that a chunk of the usual 800 characters is whole at each rank."""
 
 logger = logging.getLogger(__name__)
 

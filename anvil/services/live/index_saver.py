@@ -1,4 +1,5 @@
-"""A server's thread that brings its private index file up to date when the documents have not changed for a while.
+"""A server's thread that brings its private index file up to date when the documents have not changed for a while, or
+that embeds it again where another model made its vectors.
 
 Answers never wait for it. It lets ``anvil check``, and the next server, find what this one has already read.
 """
@@ -25,11 +26,17 @@ class IndexSaver:
         self._save = save
         self._changed = threading.Condition()
         self._save_at: float | None = None
+        self._saving = False
         self._closed = False
         self._thread: threading.Thread | None = None
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the file will be written, or is being written."""
+        return self._save_at is not None or self._saving
+
     def wake(self) -> None:
-        """A page has changed."""
+        """A page has changed, or the file is found to be of another model."""
         with self._changed:
             self._save_at = time.monotonic() + QUIET_S
             if self._thread is None and not self._closed:
@@ -53,6 +60,8 @@ class IndexSaver:
                 logger.debug("The index file was not brought up to date: %s", error)
             except Exception:
                 logger.exception("The index file could not be brought up to date")
+            finally:
+                self._saving = False
 
     def _wait(self) -> bool:
         """Wait until it is time to save; False when the server ends."""
@@ -63,6 +72,6 @@ class IndexSaver:
                 elif (rest_s := self._save_at - time.monotonic()) > 0:
                     self._changed.wait(rest_s)
                 else:
-                    self._save_at = None
+                    self._save_at, self._saving = None, True
                     return True
         return False

@@ -183,6 +183,14 @@ class LiveIndex:
 
     def freshness(self, copy: WorkingCopy, search_notes: Sequence[str] = ()) -> Freshness:
         """How the answer of a search compares with the documents. Inside :meth:`query`."""
+        if self._saver.is_due and copy.has_another_model and (obstacle := copy.searcher.obstacle) in search_notes:
+            meta, now = copy.reader.meta(), copy.provider.model
+            before = f"with {meta['embedding_model']}" if meta["embedding_dimensions"] != "0" else "without vectors"
+            soon = (
+                f"Semantic search is off: the index was built {before}, and the current model is {now}. It is embedded "
+                "again when no page has changed for a minute; until then, search is by words."
+            )
+            search_notes = [soon if note == obstacle else note for note in search_notes]
         return status.freshness(copy, [*self._corpus.location.notes(), *self.notes(copy), *search_notes])
 
     def notes(self, copy: WorkingCopy) -> list[str]:
@@ -307,7 +315,7 @@ class LiveIndex:
                 self._changes.append(staleness.compare(indexed_before, copy.indexed))
             if self._background and copy.pending:
                 self._vector_worker.wake()
-            if self._background and self._corpus.is_private and copy.beyond_artifact:
+            if self._background and (copy.beyond_artifact or copy.has_another_model) and self._corpus.is_private:
                 self._saver.wake()
 
     def _begin_empty(self, copy: WorkingCopy, read_until: float) -> None:

@@ -161,6 +161,14 @@ class WorkingCopy:
             return False
 
     @property
+    def has_another_model(self) -> bool:
+        """Whether the configured model can make vectors, and another one made those of the index."""
+        try:
+            return self.provider.dimensions > 0 and self.provider.digest != self.reader.meta()["embedding_model_digest"]
+        except AnvilError:  # as in matched
+            return False
+
+    @property
     def pending(self) -> int:
         """The number of missing vectors. A chunk that is not yet cut into windows counts as one."""
         if self._pending is None:

@@ -85,7 +85,8 @@ def _own(chunk: StoredChunk, section: SectionPlace) -> str:
 def hit(
     chunk: StoredChunk, score: float, confidence: float, section: SectionPlace | None, page_anchor: str
 ) -> tuple[Hit, Span]:
-    """A result that names ``section``, or the part of it in this chunk, and the span of that. ``page_anchor``: the anchor in the chunk's own URL."""
+    """A result that names ``section``, or the part of it in this chunk, and the span of that. ``page_anchor``: the
+    anchor in the chunk's own URL."""
     place, size = chunk.metadata, len(chunk.content)
     if section is None:  # a text without any section
         content = visible_text.shown(chunk.content)

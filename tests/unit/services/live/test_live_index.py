@@ -143,6 +143,49 @@ def test_a_private_index_is_brought_up_to_date_when_it_is_quiet(
     assert held.texts == texts, "the vector was kept"
 
 
+def test_a_private_index_of_another_model_is_embedded_again_without_an_edit(
+    built: Path, held: Held, local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Other(Held):
+        digest, model = "0" * 64, "another-model"
+
+    monkeypatch.setattr("anvil.services.live.index_saver.QUIET_S", 1.0)
+    other = Other(local)
+    PROVIDERS["local"] = lambda settings: other
+    with anvil.open(built, background=True) as found:
+        (note,) = found.search("alerts").freshness.notes
+        assert note == (
+            "Semantic search is off: the index was built with all-MiniLM-L6-v2, and the current model is "
+            "another-model. It is embedded again when no page has changed for a minute; until then, search is by words."
+        )
+        until(lambda: found.search("alerts").freshness.notes == ())
+        assert found.search("alerts", mode="semantic").results and found.get_status().embedding.model == "another-model"
+        assert not found.check()
+    texts = other.texts
+    assert texts > 0
+    with anvil.open(built, background=True) as found:  # it was written
+        assert found.search("alerts", mode="semantic").results and other.texts == texts
+
+
+@pytest.mark.parametrize("index", ["held by git", "named"])
+def test_an_index_that_is_not_private_keeps_its_model(
+    built: Path, held: Held, local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    class Other(Held):
+        digest, model = "0" * 64, "another-model"
+
+    monkeypatch.setattr("anvil.services.live.index_saver.QUIET_S", 0.0)
+    if index == "held by git":
+        (built / ".anvil/.gitignore").write_text("*\n!.gitignore\n!index.db\n")
+    PROVIDERS["local"] = lambda settings: Other(local)
+    before = (built / ".anvil/index.db").read_bytes()
+    with anvil.open(built, built / ".anvil/index.db" if index == "named" else None, background=True) as found:
+        assert "Rebuild the index, or" in found.search("alerts").freshness.notes[0]
+        time.sleep(0.5)
+        assert "Rebuild the index, or" in found.search("alerts").freshness.notes[0]
+    assert (built / ".anvil/index.db").read_bytes() == before
+
+
 def test_a_server_that_closes_does_not_finish_its_index(
     built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
