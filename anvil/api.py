@@ -266,12 +266,17 @@ class Anvil:
         except NotFound:
             return None
 
-    def list_pages(self, prefix: str | None = None) -> PageList:
-        """The pages, or those in a folder, sorted by path. ``notes`` say which are missing, as during a first build."""
+    def list_pages(
+        self, prefix: str | None = None, limit: int | None = None, offset: int = 0, max_chars: int | None = None
+    ) -> PageList:
+        """The pages, or those in a folder, sorted by path. ``notes`` say which are missing, as during a first build.
+
+        ``limit`` and ``max_chars``, which counts characters of the entries, bound the answer; None: no limit.
+        ``offset``: pages to leave out, such as ``next_offset`` of the answer before."""
         from anvil.services.search import pages
 
         with self._live.query() as copy:
-            listed = pages.list_pages(copy.reader, prefix)
+            listed = pages.bounded_list(pages.list_pages(copy.reader, prefix), limit, offset, max_chars)
             return replace(listed, notes=tuple(self._live.missing_pages(copy)) or None)
 
     def topics(self, wait: bool = True) -> str:

@@ -283,14 +283,23 @@ class Collections:
         return self._holder(file_path, collection, version).documents.headings(file_path)
 
     def list_pages(
-        self, prefix: str | None = None, collection: str | None = None, version: str | None = None
+        self,
+        prefix: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        max_chars: int | None = None,
+        collection: str | None = None,
+        version: str | None = None,
     ) -> PageList:
-        """The pages of the chosen collections, sorted by collection and path."""
+        """The pages of the chosen collections, sorted by collection and path; see :meth:`anvil.Anvil.list_pages`."""
+        from anvil.services.search.pages import bounded_list
+
         members = self.selected(collection, version)
         listings, problems = _each(members, lambda member: member.documents.list_pages(prefix))
         pages = tuple(_labelled(page, member) for member, listing in listings for page in listing.pages)
         notes = [f"{member.label}: {note}" for member, listing in listings for note in listing.notes or ()]
-        return PageList(pages, len(pages), tuple([*_problems(problems), *notes]) or None)
+        listed = PageList(pages, len(pages), tuple([*_problems(problems), *notes]) or None)
+        return bounded_list(listed, limit, offset, max_chars)
 
     def skills(self) -> tuple[Skill, ...]:
         """The Agent Skills of the project's own collections, each with a name of its own; one that cannot be read has

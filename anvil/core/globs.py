@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 _MAX_PATTERN_CHARACTERS = 1024
@@ -41,6 +41,14 @@ def _compiled(pattern: str, ignore_case: bool) -> Glob:
 def matches(pattern: str, path: str) -> bool:
     """Whether the pattern matches the whole of ``path`` (POSIX, relative); case-sensitive."""
     return compile(pattern).matches(path)
+
+
+def selects(pattern: str) -> Callable[[str], bool]:
+    """Whether a path is in what ``pattern`` names: a page, a folder with or without a trailing slash, or a glob; ""
+    names all."""
+    folder = "/".join(part for part in bounded(pattern).split("/") if part not in ("", "."))
+    glob, inside = compile(pattern), f"{folder}/"
+    return lambda path: not folder or path.startswith(inside) or path == folder or glob.matches(path)
 
 
 class Glob:

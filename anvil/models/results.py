@@ -114,11 +114,14 @@ class PageSummary:
 
 @dataclass(frozen=True, slots=True)
 class PageList:
-    """Pages sorted by ``file_path``. ``notes``: sentences on pages that are not listed yet; None when all are."""
+    """Pages sorted by ``file_path``. ``total_pages`` counts those that are not here, too. ``notes``: sentences on pages
+    that are not listed yet; None when all are. ``next_offset``: the ``offset`` that gives the next pages; None when
+    these are the last."""
 
     pages: tuple[PageSummary, ...]
     total_pages: int
     notes: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+    next_offset: int | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

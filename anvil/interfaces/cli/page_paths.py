@@ -113,7 +113,7 @@ def glob_in(opened: Anvil, typed: str) -> str:
     line = LINE.fullmatch(typed)
     forms = [form for text in [typed, *([line["path"]] if line else [])] for form in (text, _below(opened, text))]
     known = [page.file_path for page in opened.list_pages().pages]
-    return next((form for form in forms if form and any(globs.matches(form, path) for path in known)), typed)
+    return next((form for form in forms if form and any(map(globs.selects(form), known))), typed)
 
 
 def folder(opened: Anvil | Collections, typed: str) -> str:

@@ -27,7 +27,12 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @options.project
 @options.in_site
 @click.option("--top-k", "-k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results, 1 to 20.")
-@click.option("--filter", "file_filter", metavar="GLOB", help="Only pages whose path matches, such as 'guides/*'.")
+@click.option(
+    "--filter",
+    "file_filter",
+    metavar="GLOB",
+    help="Only pages in this folder, or whose path matches this glob, such as 'guides/*'.",
+)
 @click.option("--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), default="hybrid", show_default=True)
 @click.option(
     "--max-chars",

@@ -90,12 +90,12 @@ class MilvusIndex:
     # --- filters ---------------------------------------------------------------------------------------------
 
     def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
-        """The pages whose path fits a glob and is one of ``paths``; None where neither is given."""
-        if file_filter is None and paths is None:
+        """The pages whose path is in ``file_filter`` and is one of ``paths``; None where neither is given."""
+        if not file_filter and paths is None:
             return None
-        glob = globs.compile("**" if file_filter is None else file_filter)
+        is_selected = globs.selects(file_filter or "")
         allowed = None if paths is None else frozenset(paths)
-        return np.array([glob.matches(path) and (allowed is None or path in allowed) for path in self._paths], bool)
+        return np.array([is_selected(path) and (allowed is None or path in allowed) for path in self._paths], bool)
 
     def count(self, selection: NDArray[np.bool_] | None = None) -> int:
         return int(self._sizes.sum() if selection is None else self._sizes[selection].sum())

@@ -129,16 +129,16 @@ class FileIndex(KeywordTables):
         self._vectors = None
 
     def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
-        """The chunks whose path fits a glob and is one of ``paths``; None where neither is given."""
-        if file_filter is None and paths is None:
+        """The chunks whose path is in ``file_filter`` and is one of ``paths``; None where neither is given."""
+        if not file_filter and paths is None:
             return None
-        pattern = "**" if file_filter is None else globs.bounded(file_filter)
+        pattern = globs.bounded(file_filter or "")
         if paths is None and pattern in self._selections:
             return self._selections[pattern]
-        glob = globs.compile(pattern)
+        is_selected = globs.selects(pattern)
         allowed = None if paths is None else frozenset(paths)
         documents = [
-            id_ for id_, path in self.reader.paths() if glob.matches(path) and (allowed is None or path in allowed)
+            id_ for id_, path in self.reader.paths() if is_selected(path) and (allowed is None or path in allowed)
         ]
         mask = np.isin(self._documents, np.array(documents, np.int64))
         if paths is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
 from anvil.backends.store.reader_protocol import IndexReader
@@ -25,6 +26,8 @@ MAX_PATH_CHARS = 4096
 """Characters of a path or breadcrumb that is looked up; operating systems have no longer paths."""
 MAX_SHOWN_CHARS = 500
 """Characters of a name that an error repeats."""
+ENTRY_CHARS, TEXT_CHARS = 130, 3
+"""Characters of an entry of the page list as JSON without its texts, and of the quotes and comma of each text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +274,9 @@ def none_chosen(
     indexes: Iterable[IndexReader], file_filter: str | None, version: str | None = None, language: str | None = None
 ) -> tuple[str, ...]:
     """Notes for a search that covered no page: which filter no page fits. Without a filter there are none."""
-    if file_filter is not None:
+    if file_filter:
         paths = [path for index in indexes for path in index.identities()]
-        if not any(globs.matches(file_filter, path) for path in paths):
+        if not any(map(globs.selects(file_filter), paths)):
             near = closest_paths(file_filter, paths)
             return (f"No page matches {_shown(file_filter)}." + (f" Closest: {', '.join(near)}." if near else ""),)
     given = {"version": version, "language": language}
@@ -306,6 +309,24 @@ def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:
             )
         )
     return PageList(tuple(pages), len(pages))
+
+
+def bounded_list(listed: PageList, limit: int | None, offset: int, max_chars: int | None) -> PageList:
+    """The pages of a list after the first ``offset``: at most ``limit``, of ``max_chars`` characters, but at least
+    one."""
+    start = max(0, offset)
+    shown = listed.pages[start : None if limit is None else start + max(1, limit)]
+    if max_chars is not None:
+        sizes = itertools.accumulate(map(_listed_chars, shown))
+        shown = shown[: max(1, sum(size <= max_chars for size in sizes))]
+    end = start + len(shown)
+    return replace(listed, pages=shown, next_offset=end if shown and end < len(listed.pages) else None)
+
+
+def _listed_chars(page: PageSummary) -> int:
+    """Characters of an entry as JSON."""
+    texts = (page.file_path, page.title, *page.headings, page.url or "", page.collection or "", page.version or "")
+    return ENTRY_CHARS + sum(len(text) + TEXT_CHARS for text in texts)
 
 
 def find_section(address: str, title: str, sections: tuple[Section, ...]) -> Section | None:

@@ -127,12 +127,14 @@ def test_errors_say_what_to_do(several: Path) -> None:
         assert "Did you mean bakery?" in speaker.refused("search_docs", query="x", collection="bakry")
 
 
-def test_long_lists_leave_out_whole_collections(several: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docs, "MAX_LISTED_PAGES", 5)
+def test_a_long_list_goes_on_over_the_collections(several: Path) -> None:
     with mcp_servers.with_options(OPTIONS) as speaker:
-        listed = speaker.ok("list_pages")
-        assert (len(listed["pages"]), listed["total_pages"]) == (4, 6)
-        assert listed["notes"] == ["Left out: bakery (2 pages). Name one with collection."]
+        whole = speaker.ok("list_pages")
+        assert (len(whole["pages"]), whole["total_pages"], "next_offset" in whole) == (6, 6, False)
+        first = speaker.ok("list_pages", limit=5)
+        assert (len(first["pages"]), first["total_pages"], first["next_offset"]) == (5, 6, 5)
+        rest = speaker.ok("list_pages", limit=5, offset=5)
+        assert first["pages"] + rest["pages"] == whole["pages"] and "next_offset" not in rest
         assert len(speaker.ok("list_pages", collection="bakery")["pages"]) == 2
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
 
+import anvil
+from anvil.interfaces.mcp_server.tools.toolset import ServeOptions
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.mcp_servers import Speaker
@@ -97,6 +101,38 @@ def test_file_filter_narrows_before_ranking(speaker: Speaker) -> None:
     assert paths("long.md") == {"long.md"}
     assert paths("epics-old/*", 1) == {"epics-old/x.md"}
     assert speaker.ok("search_docs", query="pump", file_filter="epics/*")["total_chunks"] == 2
+    for folder in ("epics", "epics/", "/epics", "./epics/"):  # as list_pages takes it
+        assert paths(folder) == {"epics/one.md", "epics/two.md"}
+        listed = speaker.ok("list_pages", prefix=folder)["pages"]
+        assert [page["file_path"] for page in listed] == ["epics/one.md", "epics/two.md"]
+        lines = speaker.ok("grep_docs", pattern="pump", path=folder)["matches"]
+        assert {match["file_path"] for match in lines} == paths(folder)
+    unfiltered = speaker.ok("search_docs", query="pump", top_k=20)
+    for everything in ("", "/", ".", "./"):
+        found = speaker.ok("search_docs", query="pump", top_k=20, file_filter=everything)
+        assert found["results"] == unfiltered["results"] and found["freshness"] == unfiltered["freshness"]
+        assert found["total_chunks"] == unfiltered["total_chunks"]
+
+
+def test_a_folder_with_a_thousand_pages_is_listed_in_parts(tmp_path: Path) -> None:
+    heading = "## A heading that is as long as headings are\n"
+    write(tmp_path / "docs", {f"part-{i % 7}/page-{i:04}.md": f"# Page {i}\n\n{heading}" for i in range(1203)})
+    with mcp_servers.with_options(ServeOptions(docs=str(tmp_path / "docs"), provider="none")) as speaker:
+        listed: list[str] = []
+        offset: int | None = 0
+        answers = 0
+        while offset is not None:
+            answer = speaker.ok("list_pages", offset=offset)
+            assert len(json.dumps(answer, separators=(",", ":"))) < 17_000 and answer["total_pages"] == 1203
+            assert len(answer["pages"]) > 50 or "next_offset" not in answer
+            listed += [page["file_path"] for page in answer["pages"]]
+            offset, answers = answer.get("next_offset"), answers + 1
+        assert listed == sorted(set(listed)) and len(listed) == 1203 and answers < 25
+        few = speaker.ok("list_pages", prefix="part-3", limit=3, offset=170)
+        assert (len(few["pages"]), few["total_pages"]) == (2, 172) and "next_offset" not in few
+        assert speaker.ok("list_pages", offset=5000) == {"pages": [], "total_pages": 1203}
+    with anvil.open(tmp_path / "docs", provider="none") as opened:
+        assert len(opened.list_pages().pages) == 1203
 
 
 @pytest.mark.parametrize("glob", ["[", "[[", "**[", "{a", "\\", "../*", "\x00", "*" * 5000])
@@ -186,7 +222,9 @@ def test_no_path_leads_out(speaker: Speaker, path: str) -> None:
         told = speaker.refused(tool, file_path=path, **more)
         assert "Nobody reads this" not in told and len(told) < 200 + 2 * len(path)
     assert speaker.ok("list_pages", prefix=path)["pages"] == [] or path in ("", ".", "/")
-    assert speaker.ok("search_docs", query="Secret Nobody", file_filter=path)["results"] == []
+    found = speaker.ok("search_docs", query="Secret Nobody", file_filter=path)["results"]
+    assert found == [] or path in ("", ".", "/")
+    assert not any("secret.md" in hit["metadata"]["file_path"] for hit in found)
     from urllib.parse import quote
 
     for spelled in (path, quote(path, safe="")):

@@ -82,6 +82,21 @@ def test_malformed_matches_nothing(pattern: str) -> None:
     assert not any(glob.matches(path) for path in ("", "a", "ab", pattern, "[", "{"))
 
 
+def test_a_selection_is_a_page_a_folder_or_a_glob() -> None:
+    paths = ["a.md", "epics/a.md", "epics/sub/b.md", "epics-old/x.md", "[id]/page.md"]
+
+    def selected(pattern: str) -> list[str]:
+        return list(filter(globs.selects(pattern), paths))
+
+    for everything in ("", ".", "/", "./", "**"):
+        assert selected(everything) == paths
+    for folder in ("epics", "epics/", "./epics", "/epics/", "epics/**"):
+        assert selected(folder) == ["epics/a.md", "epics/sub/b.md"]
+    assert selected("epics/*") == ["epics/a.md"] and selected("*.md") == ["a.md"] and selected("a.md") == ["a.md"]
+    assert selected("[id]") == selected("[id]/") == ["[id]/page.md"]
+    assert selected("epic") == selected("..") == selected("{") == selected(" ") == []
+
+
 def test_ignoring_case() -> None:
     assert globs.compile("**/*.md", ignore_case=True).matches("A/README.MD")
     assert globs.compile("[A-C]*.Md", ignore_case=True).matches("bX.mD")

@@ -360,7 +360,7 @@ def test_results_have_the_fields_of_the_contract(opened: anvil.Anvil) -> None:
     section = opened.get_section("install.md", "Install")
     assert names(section) == {"content", "metadata", "title"} and names(section.metadata) == chunk
     listed = opened.list_pages()
-    assert names(listed) == {"pages", "total_pages", "notes"} and listed.notes is None
+    assert names(listed) == {"pages", "total_pages", "notes", "next_offset"} and listed.notes is None
     assert names(listed.pages[0]) == {
         "file_path",
         "title",
