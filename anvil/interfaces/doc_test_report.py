@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from anvil.core.pluralize import counted
 
 if TYPE_CHECKING:
-    from anvil.models.doc_tests import Answer, Comparison, Difference, Outcome, TestReport
+    from anvil.models.doc_tests import Answer, Comparison, Difference, Outcome, Question, TestReport
 
 Style = Callable[..., str]
 """Text and names of colours -> the text in these colours."""
@@ -60,6 +60,8 @@ def _where(outcome: Outcome) -> str:
         return ", but something seems to answer"
     if outcome.rank is None:
         return ", which is not among the results"
+    if outcome.doubtful:
+        return f", which is result {outcome.rank}, but unlikely to answer ({_confidence(outcome.confidence)})"
     return f", which is result {outcome.rank}; the first {outcome.within} count"
 
 
@@ -98,7 +100,18 @@ def standing(outcome: Outcome) -> str:
     """Where the expected page is among the results, in words."""
     if outcome.expected == "nothing":
         return "unanswered" if outcome.status == "pass" else "answered"
-    return "not found" if outcome.rank is None else f"result {outcome.rank}"
+    doubt = " (unlikely to answer)" if outcome.doubtful else ""
+    return "not found" if outcome.rank is None else f"result {outcome.rank}{doubt}"
+
+
+def weak_questions(report: TestReport, questions: Sequence[Question]) -> Iterator[str]:
+    """A line for each question that expects a page alone: where it is, and what it may expect instead."""
+    for question, outcome in zip(questions, report.outcomes, strict=True):
+        if question.weak:
+            pages = " and ".join(str(expected) for expected in question.expect if not expected.section)
+            better = f" Today this answers: {outcome.better_expect}" if "#" in outcome.better_expect else ""
+            place = f"{report.suite}:{question.line}" if question.line else report.suite
+            yield f"{place}: {cut(question.ask)}\n      expects {pages}, whichever section answers.{better}"
 
 
 def sums(report: TestReport) -> str:

@@ -42,6 +42,11 @@ class Question:
         return not self.expect and not self.nothing
 
     @property
+    def weak(self) -> bool:
+        """Whether it expects a page alone: it may pass although the section that answers was deleted."""
+        return any(not expectation.section for expectation in self.expect)
+
+    @property
     def expected(self) -> str:
         """What it expects, as in the file."""
         return "nothing" if self.nothing else " or ".join(map(str, self.expect))
@@ -74,7 +79,7 @@ class Answer:
 class Outcome:
     """How a question turned out. ``rank``: 1-based place of the first result that was expected, None when there is none
     among those looked at. ``confidence``: of that result, else the highest of those that count. ``answers``: the
-    first results."""
+    first results. ``better_expect``: of a question that expects a page alone, the section of it that answers."""
 
     ask: str
     expected: str
@@ -85,6 +90,12 @@ class Outcome:
     answers: tuple[Answer, ...]
     line: int = 0
     note: str = ""
+    better_expect: str = ""
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the expected page is among the results that count, but unlikely to answer."""
+        return self.status == "fail" and self.rank is not None and self.rank <= self.within
 
 
 @dataclass(frozen=True, slots=True)

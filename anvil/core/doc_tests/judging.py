@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 from anvil.core.search.confidence import UNLIKELY
 from anvil.models.doc_tests import Answer, Outcome, Question, Status
+from anvil.models.documents import ROOT
 
 Item = TypeVar("Item")
 MIN_RESULTS = 10
@@ -15,9 +16,18 @@ SHOWN_ANSWERS = 3
 """First results in an outcome."""
 
 
-def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool]) -> Outcome:
-    """The outcome of a question. ``fits``: whether each answer is an expected one."""
-    rank = next((place for place, fit in enumerate(fits, 1) if fit), None)
+def judge(
+    question: Question, answers: Sequence[Answer], fits: Sequence[bool], sections: Sequence[bool] | None = None
+) -> Outcome:
+    """The outcome of a question. ``fits``: whether each answer is an expected one; ``sections``: whether it is in an
+    expected section. One that is only of an expected page counts if it is not unlikely to answer."""
+    sections = fits if sections is None else sections
+    places = [place for place, fit in enumerate(fits, 1) if fit]
+    counting = [place for place in places if sections[place - 1] or not _is_unlikely(answers[place - 1])]
+    rank = next(iter(counting), None) or next(iter(places), None)
+    better = ""
+    if question.weak and counting and not sections[counting[0] - 1]:
+        better = address(answers[counting[0] - 1])
     within = answers[: question.within]
     confidence = max((answer.confidence for answer in within if answer.confidence is not None), default=None)
     status: Status
@@ -30,7 +40,7 @@ def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool]) -
         else:
             status = "pass" if confidence is None or confidence < UNLIKELY else "fail"
     else:
-        status = "pass" if rank is not None and rank <= question.within else "fail"
+        status = "pass" if counting and counting[0] <= question.within else "fail"
         if rank is not None:
             confidence = answers[rank - 1].confidence
     return Outcome(
@@ -43,7 +53,23 @@ def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool]) -
         tuple(answers[:SHOWN_ANSWERS]),
         question.line,
         note,
+        better,
     )
+
+
+def _is_unlikely(answer: Answer) -> bool:
+    return answer.confidence is not None and answer.confidence < UNLIKELY
+
+
+def likely_address(answers: Sequence[Answer]) -> str | None:
+    """What a question whose first answer this is may expect; None where it is unlikely to answer."""
+    return None if not answers or _is_unlikely(answers[0]) else address(answers[0])
+
+
+def address(answer: Answer) -> str:
+    """An answer as a suite expects it: ``page#section``; the page for text above all headings."""
+    section = answer.anchor or ("" if answer.heading_path == ROOT else answer.heading_path)
+    return f"{answer.file_path}#{section}" if section else answer.file_path
 
 
 def hit_rate(outcomes: Iterable[Outcome]) -> float:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Print questions of the pages' own, such as a FAQ's, and of the question log, as TOML.",
 )
+@click.option("--lint", is_flag=True, help="Name the questions that expect a page alone, not a section; exit code 1.")
 @click.option("--junit", metavar="FILE", help="Write the outcomes as JUnit XML, too.")
 @options.as_json
 @options.quiet
@@ -42,6 +43,7 @@ def command(
     mode: Mode | None,
     update: bool,
     suggest: bool,
+    lint: bool,
     junit: str | None,
     as_json: bool,
     quiet: bool,
@@ -57,12 +59,21 @@ def command(
 
     if suggest and (update or as_json or baseline is not None or junit is not None or mode is not None):
         raise click.UsageError("--suggest asks nothing, so options about outcomes cannot be combined with it.")
+    if lint and (suggest or update or as_json or baseline is not None or junit is not None):
+        raise click.UsageError("--lint is about the suite alone, so it cannot be combined with options about outcomes.")
     with output.progress(quiet) as progress, given.open_index(progress) as opened:
         if suggest:
             _suggest(opened, suite)
             return OK
         questions = opened.test_suite(suite)
         report = opened.test(questions, baseline, mode)
+    if lint:
+        weak = list(doc_test_report.weak_questions(report, questions.questions))
+        for line in weak:
+            output.say(line)
+        if not weak and not quiet:
+            output.say("Each question expects a section.")
+        return NO if weak else OK
     if junit is not None:
         output.write_file(junit, doc_test_report.junit(report), "--junit")
     if as_json:
@@ -78,7 +89,7 @@ def command(
 
 
 def _suggest(opened: Anvil, suite: str | None) -> None:
-    from anvil.services.doc_tests import question_log
+    from anvil.services.doc_tests import question_log, writing
 
     try:
         suite_now = opened.test_suite(suite)
@@ -91,6 +102,11 @@ def _suggest(opened: Anvil, suite: str | None) -> None:
     suggestions = opened.test_suggestions(suite_now, [group.question for group in groups])
     for entry in suggestions:
         output.say(entry)
+    if any(writing.FIRST_QUESTION in entry for entry in suggestions):
+        output.warn(
+            "No heading is a question. These are headings of your pages: put each as a reader would ask, then run "
+            "'anvil test'."
+        )
     if not suggestions:
         output.warn("No heading is a question that the suite lacks.")
 

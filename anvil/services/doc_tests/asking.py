@@ -145,11 +145,16 @@ class Asker:
             self.notes.append(failure)
         results = self._searcher.search(question.ask, count, question.filter, MAX_CHARS, question.mode, 0.0, vector)
         targets = [target for page in question.expect if (target := self._targets.get(page)) is not None]
-        fits = [
-            any(self._fits(target, hit, row) for target in targets)
+        fitting = [
+            [target for target in targets if self._fits(target, hit, row)]
             for hit, row in zip(results.hits, results.rows, strict=True)
         ]
-        outcome = judging.judge(question, [self._answer(hit) for hit in results.hits], fits)
+        outcome = judging.judge(
+            question,
+            [self._answer(hit) for hit in results.hits],
+            [bool(fits) for fits in fitting],
+            [any(target.headings is not None for target in fits) for fits in fitting],
+        )
         if question.filter is not None and not results.total_chunks and not outcome.note:
             return replace(outcome, note=f"No page fits the filter {shown(question.filter)}.")
         return outcome

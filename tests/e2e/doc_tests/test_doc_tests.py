@@ -231,10 +231,51 @@ def test_there_is_no_suite(root: Path) -> None:
     (root / "anvil-tests.toml").unlink()
     message = in_process.complaint("test", cwd=root)
     assert "There is no anvil-tests.toml" in message and "anvil test --suggest" in message
-    assert "[[question]]" not in in_process.program("test", "--suggest", cwd=root).stdout
+    suggested = in_process.program("test", "--suggest", cwd=root)
+    assert "No heading is a question. These are headings of your pages" in suggested.stderr
+    comment = "# a heading of this page: ask what a reader would, in other words\n"
+    assert f'{comment}[[question]]\nask = "Linux"\nexpect = "install.md#linux"\n' in suggested.stdout
+    suite(root, suggested.stdout)  # a usable start
+    assert "4 of 4 questions" in in_process.program("test", cwd=root).stdout
+    suite(root, "")  # as the shell leaves it before `anvil test --suggest > anvil-tests.toml` begins
+    assert in_process.program("test", "--suggest", cwd=root).stdout == suggested.stdout
+    (root / "anvil-tests.toml").unlink()
     assert "cannot be combined" in in_process.complaint("test", "--suggest", "--update", cwd=root)
     assert "cannot be combined" in in_process.complaint("questions", "--to-tests", "--json", cwd=root)
     assert "There is no other.toml" in in_process.complaint("test", "other.toml", cwd=root)
+
+
+def test_a_page_alone_is_no_answer_when_it_is_unlikely_to_answer(root: Path) -> None:
+    ask = 'ask = "how long before a certificate expires am I warned"\n'
+    alone = f'[[question]]\n{ask}expect = "guides/checks.md"\n'
+    more = '[[question]]\nask = "bake a cake of chocolate"\nexpect = "index.md"\nwithin = 10\n'
+    suite(root, alone + more)
+    done = in_process.program("test", cwd=root, code=1)
+    assert "1 of 2 questions" in done.stdout
+    assert "expected  index.md, which is result " in done.stdout
+    assert ", but unlikely to answer (0.0" in done.stdout
+    report = in_process.printed("test", "--mode", "keyword", cwd=root, code=1)
+    assert [outcome["status"] for outcome in report["outcomes"]] == ["pass", "fail"]
+    assert report["outcomes"][0]["better_expect"] == "guides/checks.md#certificates"
+
+
+def test_questions_that_expect_a_page_alone_are_named(root: Path) -> None:
+    alone = '[[question]]\nask = "warned of a certificate that expires"\nexpect = "guides/checks.md"\n'
+    suite(root, SUITE + alone)
+    done = in_process.program("test", "--lint", cwd=root, code=1)
+    file, _, found = done.stdout.partition(":13: ")
+    assert Path(root, file).samefile(root / "anvil-tests.toml")
+    assert found == (
+        "warned of a certificate that expires\n      expects guides/checks.md, whichever section answers. "
+        "Today this answers: guides/checks.md#certificates\n"
+    )
+    suite(root, SUITE + alone.replace("checks.md", "checks.md#certificates"))
+    assert in_process.program("test", "--lint", cwd=root).stdout == "Each question expects a section.\n"
+    edit(root, "guides/checks.md", "## Certificates", "## Other things")  # such a question notices it
+    assert "names 'guides/checks.md#certificates', but the page has no such heading" in in_process.complaint(
+        "test", cwd=root
+    )
+    assert "cannot be combined" in in_process.complaint("test", "--lint", "--json", cwd=root)
 
 
 def test_new_questions_get_the_answers_of_today(root: Path) -> None:

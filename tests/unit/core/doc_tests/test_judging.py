@@ -43,6 +43,25 @@ def test_how_a_question_turns_out(
     assert (found.status, found.rank) == (status, rank)
 
 
+@pytest.mark.parametrize(
+    ("confidences", "in_section", "status", "rank", "better"),
+    [
+        ([0.09, 0.05], [False, False], "fail", 1, ""),
+        ([0.1], [False], "pass", 1, "a.md#a"),
+        ([0.05, 0.3], [False, False], "pass", 2, "a.md#a"),
+        ([0.05, 0.05, 0.3], [False, False, False], "fail", 3, "a.md#a"),
+        ([0.05], [True], "pass", 1, ""),
+        ([None], [False], "pass", 1, "a.md#a"),
+    ],
+)
+def test_a_page_alone_counts_where_it_is_not_unlikely_to_answer(
+    confidences: list[float | None], in_section: list[bool], status: str, rank: int, better: str
+) -> None:
+    found = judging.judge(PAGE, [answer(each) for each in confidences], [True] * len(confidences), in_section)
+    assert (found.status, found.rank, found.better_expect) == (status, rank, better)
+    assert found.doubtful == (status == "fail" and rank <= 2)
+
+
 def test_sums() -> None:
     some = [
         outcome(PAGE, [True]),
