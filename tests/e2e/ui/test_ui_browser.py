@@ -105,6 +105,24 @@ return [...document.querySelectorAll('.hit')].map(hit => [
   Number(hit.querySelector('.sum').textContent.split(' ').pop()), numbers(hit, 'dd', each => each.textContent),
   numbers(hit, '.bar rect:not(.track)', each => each.getAttribute('width'))]);
 """
+CUT_LETTERS = """
+const cut = [];
+for (const box of document.querySelectorAll('.hit .clamped')) {
+  if (!box.getClientRects().length) continue;
+  const seen = box.getBoundingClientRect();
+  const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT), range = document.createRange();
+  while (walker.nextNode()) {
+    range.selectNodeContents(walker.currentNode);
+    for (const line of range.getClientRects()) {
+      const within = Math.min(line.bottom, seen.bottom) - Math.max(line.top, seen.top);
+      const isCut = within < line.height - 1.5 || line.right > seen.right + 1;
+      if (line.width && within > 1.5 && isCut) cut.push(walker.currentNode.data);
+    }
+  }
+}
+return cut;
+"""
+"""The texts of which a line is cut through, below or at the right."""
 ABOVE = """
 return [...document.querySelectorAll('.hit')].filter(hit => hit.getBoundingClientRect().bottom <= innerHeight).length;
 """
@@ -151,6 +169,42 @@ def test_a_question_is_answered_as_it_is_typed(visitor: Visitor, home: str) -> N
     visitor.see(".hit .sum").click()
     assert visitor.run("return document.querySelector('.hit .bar').getClientRects().length") == 1
     assert visitor.hash() == "#q=who+is+told+when+an+alert+is+not+acknowledged%3F"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_excerpts_are_whole_lines_and_a_page_of_many_sections_leaves_room(
+    visitor: Visitor, tmp_path: Path, width: int
+) -> None:
+    row = (
+        "| `option-{0}` | integer | The walrus has tusk number {0}, and this cell has many words so that it is wide |\n"
+    )
+    table = "| option | kind | meaning |\n|---|---|---|\n" + "".join(row.format(number) for number in range(9))
+    code = (
+        "```bash\n"
+        + "".join(f"feed --walrus {number} " + "--fish herring " * 12 + "\n" for number in range(9))
+        + "```\n"
+    )
+    sections = "".join(f"## Walrus {number}\n\n{code if number % 2 else table}\n" for number in range(7))
+    pages = {"many.md": f"# Many\n\n{sections}", "other.md": f"# Other\n\nOf the sea.\n\n{code}\nA walrus.\n\n{table}"}
+    write(tmp_path / "docs", pages)
+    with mcp_servers.over_http(tmp_path / "docs", None, "--ui", "--provider", "none") as server:
+        visitor.screen(width, 860)
+        visitor.go(f"{server.base}/ui/#q=walrus&mode=keyword&n=20")
+        visitor.until(lambda: len(visitor.all(".hit")) >= 8)
+        assert {*visitor.texts(".of .path")} == {"many.md", "other.md"}
+        assert visitor.run(CUT_LETTERS) == []
+        tops = visitor.run(
+            "return [...document.querySelectorAll('.group')].map(each => each.getBoundingClientRect().top)"
+        )
+        assert max(tops) < 600, "the second page is on the first screen"
+        visible = [each for each in visitor.all(".hit .text") if each.is_displayed()]
+        assert len(visible) == 2 and visitor.texts(".others summary")[0].endswith(" more sections of this page")
+        visitor.see(".others summary").click()
+        visitor.see(".others .hit .sum").click()
+        assert len([each for each in visitor.all(".hit .text") if each.is_displayed()]) == 3
+        visitor.see(".hit .sum").click()  # the whole text, and back to the excerpt
+        visitor.see(".hit .sum").click()
+        assert visitor.run(CUT_LETTERS) == [] and visitor.overflow() <= 0
 
 
 def test_a_question_that_nothing_answers_is_told_so(visitor: Visitor, home: str) -> None:
@@ -303,7 +357,7 @@ def test_documents_that_mean_harm_do_none(visitor: Visitor, home: str) -> None:
         )
         allowed = "main img, main script, main iframe, main style, main object, main svg:not(.bar):not(.swatch)"
         assert visitor.all(allowed) == []
-        names = "return [...document.querySelectorAll('main *')].flatMap(e => e.getAttributeNames())"
+        names = "return [...document.querySelectorAll('main *:not(.text)')].flatMap(e => e.getAttributeNames())"
         assert not [name for name in visitor.run(names) if name.startswith("on") or name == "style"]
         visitor.run("document.querySelectorAll('.prose .nowhere').forEach(each => each.click())")
         assert {"one", "two", "four", "five", "seven", "cell"} <= set(visitor.texts(".prose .nowhere"))

@@ -6,6 +6,7 @@ import {known, within} from './pages.js';
 
 const NARROW = matchMedia('(max-width: 48rem)');
 NARROW.addEventListener('change', () => { if (folded) folded.open = !NARROW.matches; });
+window.addEventListener('resize', () => { if (view?.isConnected) requestAnimationFrame(fitted); });
 const PAUSE_MS = 180; // after the last key until the query is sent
 const PARTS = [
   ['words', 'keyword: text', 'The words of the question in the text'],
@@ -15,6 +16,8 @@ const PARTS = [
   ['page', 'page', 'The bonus from the best section of the same page'],
 ];
 const DEFAULT_RESULTS = '10';
+const SHOWN_LINES = 3; // of text, in an excerpt
+const SHOWN_SECTIONS = 3; // of one page; more are behind a click, so that the next page has room
 const MODES = {hybrid: 'Hybrid', semantic: 'Semantic', keyword: 'Keyword'};
 
 let view, query, mode, top, files, agent, told, results, folded;
@@ -39,7 +42,12 @@ export function show(main, given) {
   else draw();
   window.scrollTo(0, scrolled);
   if (!query.value) query.focus({preventScroll: true});
-  else rows().find(link => link.getAttribute('href') === left)?.focus({preventScroll: true});
+  else {
+    const link = links().find(each => each.getAttribute('href') === left);
+    const closed = link?.closest('details');
+    if (closed) closed.open = true;
+    link?.focus({preventScroll: true});
+  }
 }
 
 export function leave() {
@@ -48,7 +56,8 @@ export function leave() {
 }
 
 export const field = () => query;
-export const rows = () => [...results.querySelectorAll('.hit h2 a')];
+const links = () => [...results.querySelectorAll('.hit h2 a')];
+export const rows = () => links().filter(link => link.getClientRects().length);
 export function toggleAgent() {
   agent.checked = !agent.checked;
   settled(false);
@@ -221,18 +230,21 @@ function asAgent(text, wanted) {
     shown);
 }
 
-/** The results by page, pages in the order of their best result. */
+/** The results by page, pages in the order of their best result. Of a page, the best section has an excerpt. */
 function grouped(hits, parts, wanted) {
   const groups = new Map();
   hits.forEach((hit, at) => {
     const key = JSON.stringify([labelOf(hit), hit.metadata.file_path]);
     if (!groups.has(key)) groups.set(key, {hit, cards: []});
-    groups.get(key).cards.push(card(hit, parts[at], at + 1, wanted));
+    const {cards} = groups.get(key);
+    cards.push(card(hit, parts[at], at + 1, wanted, cards.length > 0));
   });
   return [...groups.values()].map(({hit, cards}) => el('li', {class: 'group'},
     el('p', {class: 'of'}, labelOf(hit) && el('span', {class: 'of-collection'}, labelOf(hit)),
       el('a', {href: fragment({page: hit.metadata.file_path, ...inside(hit)})}, pageTitle(placeOf(hit))), el('span', {class: 'path'}, hit.metadata.file_path)),
-    el('ol', null, cards)));
+    el('ol', null, cards.slice(0, SHOWN_SECTIONS)),
+    cards.length > SHOWN_SECTIONS && el('details', {class: 'others'},
+      el('summary', null, `${counted(cards.length - SHOWN_SECTIONS, 'more section')} of this page`), el('ol', null, cards.slice(SHOWN_SECTIONS)))));
 }
 
 /** The part of an address that names the collection of a result; empty where there is a single index. */
@@ -250,7 +262,8 @@ function headings(at) {
   return crumbs;
 }
 
-function card(hit, parts, rank, wanted) {
+/** A result. `brief`: its text is shown after a click only. */
+function card(hit, parts, rank, wanted, brief) {
   const at = placeOf(hit);
   const crumbs = headings(at);
   const title = crumbs.pop() ?? pageTitle(at);
@@ -277,9 +290,9 @@ function card(hit, parts, rank, wanted) {
     text.classList.toggle('clamped', more.hidden);
     text.scrollTop = 0;
     sum.setAttribute('aria-expanded', String(!more.hidden));
-    if (more.hidden) atMatch(text);
+    if (more.hidden) clamp(text);
   }}, el('span', {class: 'unseen'}, `Result ${rank}, score `), hit.score.toFixed(3));
-  return el('li', {class: 'hit'},
+  return el('li', {class: brief ? 'hit brief' : 'hit'},
     el('div', {class: 'head'},
       el('h2', null, crumbs.length > 0 && el('span', {class: 'crumbs'}, `${crumbs.join(' › ')} › `),
         el('a', {href: place(at.file_path, at.heading_path, inside(hit))}, marked(title))),
@@ -315,12 +328,41 @@ function scored(score, parts, kind) {
       el('dt', null, swatch(key), name), el('dd', null, value.toFixed(2))))));
 }
 
-/** Scroll a shortened text to its first matching word. */
-function atMatch(text) {
-  const mark = text.querySelector('mark');
-  if (mark) text.scrollTop = Math.max(0, mark.getBoundingClientRect().top - text.getBoundingClientRect().top + text.scrollTop - 2);
+/** The lines of a text, as the browser set them: {top, bottom} from the start of its content. Cells of a row share lines. */
+function setLines(text) {
+  const from = text.getBoundingClientRect().top - text.scrollTop;
+  const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
+  const range = document.createRange();
+  const boxes = [];
+  while (walker.nextNode()) {
+    range.selectNodeContents(walker.currentNode);
+    for (const box of range.getClientRects()) if (box.width && box.height) boxes.push({top: box.top - from, bottom: box.bottom - from});
+  }
+  const lines = [];
+  for (const box of boxes.sort((a, b) => a.top - b.top)) {
+    const last = lines.at(-1);
+    if (last && box.top < (last.top + last.bottom) / 2) last.bottom = Math.max(last.bottom, box.bottom);
+    else lines.push(box);
+  }
+  return lines;
+}
+
+/** Shorten a text to whole lines, from its first matching word on. */
+function clamp(text) {
+  text.style.removeProperty('--clamped');
+  text.scrollTop = 0;
+  const lines = setLines(text);
+  if (!lines.length) return;
+  const from = text.getBoundingClientRect().top;
+  const mark = text.querySelector('mark')?.getClientRects()[0];
+  const at = mark ? lines.findIndex(line => line.bottom > (mark.top + mark.bottom) / 2 - from) : 0;
+  const first = Math.max(0, Math.min(at, lines.length - SHOWN_LINES));
+  const last = Math.min(first + SHOWN_LINES, lines.length) - 1;
+  const top = Math.floor(lines[first].top);
+  text.style.setProperty('--clamped', `${Math.ceil(lines[last].bottom) - top}px`);
+  text.scrollTop = top;
 }
 
 function fitted() {
-  for (const text of results.querySelectorAll('.hit .clamped')) atMatch(text);
+  for (const text of results.querySelectorAll('.hit .clamped')) clamp(text);
 }
