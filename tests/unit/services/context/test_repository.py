@@ -61,7 +61,9 @@ def test_updated_is_the_last_commit_else_the_files_time(root: Path, monkeypatch:
         context.ingest()
         found = {each.path: each.updated for each in context.artifacts()}
         write(root, {"specs/notes.md": "Other notes.\n"})
-        assert {each.path: each.updated for each in context.artifacts()} == found  # not committed yet
+        os.utime(root / "specs/notes.md", (1_705_000_000, 1_705_000_000))
+        edited = {each.path: each.updated for each in context.artifacts()}
+        assert edited == {**found, "specs/notes.md": "2024-01-11T19:06:40Z"}  # not committed yet
         repositories.run(root, "commit", "-q", "-a", "-m", "notes", at=1_710_000_000)
         later = {each.path: each.updated for each in context.artifacts()}
     assert later == {**found, "specs/notes.md": "2024-03-09T16:00:00Z"}
