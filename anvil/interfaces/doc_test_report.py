@@ -104,13 +104,13 @@ def standing(outcome: Outcome) -> str:
     return "not found" if outcome.rank is None else f"result {outcome.rank}{doubt}"
 
 
-def weak_questions(report: TestReport, questions: Sequence[Question]) -> Iterator[str]:
-    """A line for each question that expects a page alone: where it is, and what it may expect instead."""
+def weak_questions(report: TestReport, questions: Sequence[Question], file: str) -> Iterator[str]:
+    """Lines on each question that expects a page alone: where it is in ``file``, and what it may expect instead."""
     for question, outcome in zip(questions, report.outcomes, strict=True):
         if question.weak:
             pages = " and ".join(str(expected) for expected in question.expect if not expected.section)
             better = f" Today this answers: {outcome.better_expect}" if "#" in outcome.better_expect else ""
-            place = f"{report.suite}:{question.line}" if question.line else report.suite
+            place = f"{file}:{question.line}" if question.line else file
             yield f"{place}: {cut(question.ask)}\n      expects {pages}, whichever section answers.{better}"
 
 

@@ -21,8 +21,8 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A file of the context. ``updated``: ISO 8601, UTC, the time of its last commit; of the file if it is not as in HEAD. ``content``:
-    its whole text, if requested."""
+    """A file of the context. ``updated``: ISO 8601, UTC, the time of its last commit; of the file if it is not as in
+    HEAD. ``content``: its whole text, if requested."""
 
     id: str
     path: str

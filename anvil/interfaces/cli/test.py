@@ -68,7 +68,9 @@ def command(
         questions = opened.test_suite(suite)
         report = opened.test(questions, baseline, mode)
     if lint:
-        weak = list(doc_test_report.weak_questions(report, questions.questions))
+        weak = list(
+            doc_test_report.weak_questions(report, questions.questions, output.relative(Path(questions.origin)))
+        )
         for line in weak:
             output.say(line)
         if not weak and not quiet:

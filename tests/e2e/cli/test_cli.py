@@ -389,6 +389,16 @@ def test_json_is_what_the_api_answers(docs: Path, provider: str) -> None:
         assert without_clock(printed("status", *where)) == without_clock(plain(opened.get_status()))
 
 
+@pytest.mark.parametrize("folder", ["guides", "guides/", "docs/guides", "docs/guides/", ""])
+def test_a_filter_may_be_a_folder(built: Path, folder: str) -> None:
+    def asked(*options: str) -> tuple[list[str], int]:
+        found = in_process.printed("search", "alerts", "--top-k", "20", *options, cwd=built)
+        return [hit["metadata"]["file_path"] for hit in found["results"]], found["total_chunks"]
+
+    same = asked("--filter", "guides/**") if folder else asked()
+    assert asked("--filter", folder) == same and len(same[0]) > 0
+
+
 def test_list_names_the_pages(built: Path) -> None:
     lines = in_process.program("list", cwd=built).stdout.splitlines()
     assert [line.split()[0] for line in lines] == sorted(PAGES) and lines[-1].endswith("Installing")

@@ -23,7 +23,7 @@ from anvil.models.documents import ChunkMetadata
 from anvil.models.results import GrepResult, Page, PageList, SearchResult, SectionText
 from anvil.models.status import Status
 from tests.conftest import PAGES, write
-from tests.support import mcp_servers
+from tests.support import in_process, mcp_servers
 from tests.support.mcp_servers import Speaker
 
 WAYS = ("memory", "memory-modern", "stdio", "stdio-modern", "http", "http-modern", "sse")
@@ -58,6 +58,21 @@ def speaker(request: pytest.FixtureRequest, place: Path) -> Iterator[Speaker]:
             server = stack.enter_context(mcp_servers.over_http(docs, index, transport=way))
             found = mcp_servers.connected(mcp_servers.over_sse(server.url) if way == "sse" else server.url, mode)
         yield stack.enter_context(found)
+
+
+def test_texts_are_the_same_by_every_way_to_ask(speaker: Speaker, place: Path) -> None:
+    def texts(result: Any) -> list[tuple[str, bool]]:
+        return [(hit["content"], hit["truncated"]) for hit in result["results"]]
+
+    query = "check alert Lighthouse server"
+    asked = texts(speaker.ok("search_docs", query=query))
+    assert texts(speaker.ok("search_docs", query=query, max_chars=12_000)) == asked
+    assert texts(speaker.ok("search_docs", query=query, max_chars=None)) == asked
+    with anvil.open(place / "docs", place / "index.db") as opened:
+        for found in (opened.search(query), opened.search(query, max_chars=12_000)):
+            assert [(hit.content, hit.truncated) for hit in found.results] == asked
+    given = ("search", "--docs", place / "docs", "--index", place / "index.db", query)
+    assert texts(in_process.printed(*given)) == texts(in_process.printed(*given, "--max-chars", "12000")) == asked
 
 
 def test_the_tool_list_is_the_contract(speaker: Speaker) -> None:
