@@ -1,123 +1,245 @@
-"""What ``anvil.open`` returns: one index over one folder of documents.
-
-Here and in :class:`DocsCorpus` the source, the embedding provider and the index are chosen.
-"""
+"""What ``anvil.open`` returns: one index over one folder of documents, or several collections that answer as one."""
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Collection as AnyCollection
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from anvil.backends.config_files import index_file
+from anvil import members as several
 from anvil.core import index_url
-from anvil.core.config.schema import Config
-from anvil.errors import ArtifactError, ConfigError, NotFound, SourceError
-from anvil.models.documents import BuildReport, Changes, Progress, silent
+from anvil.core.pluralize import counted
+from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound, SourceError
+from anvil.members import Member
+from anvil.models.documents import BuildReport, Changes, Progress
+from anvil.requests import BuildRequest
 from anvil.services.live import status
-from anvil.services.live.docs_corpus import DocsCorpus
-from anvil.services.live.live_index import LiveIndex
 from anvil.services.live.location import IndexLocation
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.question_log import QuestionLog
     from anvil.backends.sources.document_source import DocumentSource
+    from anvil.backends.store.reader import Reader
+    from anvil.core.config.schema import Collection, Config
     from anvil.models.agents import Skill
     from anvil.models.doc_tests import Suite, TestReport
     from anvil.models.lint import LintReport
-    from anvil.models.results import GrepResult, Mode, Page, PageList, SearchResult, SectionText
+    from anvil.models.results import (
+        GrepMatch,
+        GrepResult,
+        Hit,
+        Mode,
+        Page,
+        PageList,
+        PageSummary,
+        SearchResult,
+        SectionText,
+    )
     from anvil.models.status import Status
+    from anvil.requests import SearchRequest
     from anvil.services.doc_tests.gaps import QuestionGroup
     from anvil.services.doc_tests.question_log import LoggedQuestion
     from anvil.services.reports.content_health import ContentHealth
     from anvil.services.search.pages import Outline
     from anvil.services.search.searcher import Explained
 
+P = TypeVar("P", "GrepMatch", "Hit", "Page", "PageSummary", "SectionText")
 
 MAX_PEEK_BYTES = 100_000_000
 """A larger index file is not read before a server introduces itself: that must take no time."""
 
 
 class Anvil:
-    """One index over one folder. All methods may be called from any thread. A context manager; without :meth:`close`
-    there is a ResourceWarning."""
+    """One index, or several collections as one. All methods may be called from any thread. A context manager; without
+    :meth:`close` there is a ResourceWarning.
+
+    Of several, a question goes to one version of each collection, the default one or else the newest. ``collection``
+    chooses a collection by name, or by ``NAME@VERSION``; ``version`` chooses another version. If a collection cannot
+    answer, the others do, and a note says so. What is about one index alone, such as a build, then raises
+    :class:`ConfigError`; :meth:`alone` gives each of them.
+    """
 
     def __init__(
         self,
+        members: Sequence[Member],
         config: Config,
-        base: Path,
-        *,
-        index_only: bool = False,
-        has_folder: bool = True,
         provider: EmbeddingProvider | None = None,
-        progress: Progress = silent,
-        background: bool = False,
-        watch: bool = False,
-        build_first: bool = True,
+        *,
+        owns_members: bool = True,
     ) -> None:
-        """``base``: the start of relative paths in ``config``. ``index_only``: ``docs`` may be missing or unrelated.
-        ``has_folder``: whether ``docs`` counts at all. ``provider``: one that several share; the caller closes it."""
+        """``members``: in the order that decides between equal results. ``provider``: that of several members, which
+        is closed here. ``owns_members``: whether :meth:`close` closes them."""
+        self.members = tuple(members)
         self.config = config
-        self._base = base
-        self._progress = progress
-        self._started_at = time.monotonic()
-        self._background = background
-        folder = base / config.docs
-        if not folder.is_dir() and not index_only:
-            from anvil.backends.sources import missing_folder
+        self._provider = provider
+        self._owns_members = owns_members
+        self._closed = threading.Event()
+        self._opener: threading.Thread | None = None
+        by_name: dict[str, list[Collection]] = {}
+        for member in self.members:
+            if member.collection is not None:
+                by_name.setdefault(member.collection.name, []).append(member.collection)
+        self._default: dict[str, Collection] = {}
+        if by_name:
+            from anvil.services.collections import project
 
-            problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {folder}"
-            raise SourceError(f"{problem}. {missing_folder.advice(folder)}")
-        self.folder: Path | None = folder if has_folder and folder.is_dir() else None
-        """The documentation folder that a build and a check read."""
-        self._location = _location(config, base, self.folder, has_folder=has_folder)
-        self.index_path = self._location.path
-        self.origin = self._location.origin
-        """The address of a published index or of Milvus, without credentials; None for a local file."""
-        site = base / config.site.folder if config.site.folder else None
-        self._corpus = DocsCorpus(
-            config, self.folder, self._location, index_only=index_only, provider=provider, site_folder=site
-        )
-        self._live = LiveIndex(
-            self._corpus, background=background, watch=watch, progress=progress, build_first=build_first
-        )
+            self._default = {name: project.answering_version(versions) for name, versions in by_name.items()}
+
+    # --- the choice ----------------------------------------------------------------------------------------
+
+    @property
+    def is_several(self) -> bool:
+        """Whether there are several indexes. Then each part of an answer has the collection that it is from."""
+        return len(self.members) > 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the collections, each once."""
+        return tuple(self._default)
+
+    def is_default(self, member: Member) -> bool:
+        """Whether this version answers questions that name none."""
+        return member.collection is None or self._default[member.collection.name] is member.collection
+
+    def alone(self, member: Member) -> Anvil:
+        """One of the indexes by itself. It is closed with this object."""
+        return Anvil([member], member.config, owns_members=False) if self.is_several else self
+
+    def selected(self, collection: str | None = None, version: str | None = None) -> tuple[Member, ...]:
+        """The members that a question is for. Raises :class:`ConfigError`, with what there is."""
+        if not self._default:
+            if collection is not None or version is not None:
+                raise ConfigError("There is one collection. Leave out its name.")
+            return self.members
+        from anvil.services.collections import project
+
+        collections = [member.collection for member in self.members if member.collection is not None]
+        chosen = project.chosen(collections, collection and [collection])
+        if version is None:
+            by_label = [each for each in chosen if each.label == collection]
+            wanted = by_label or [each for each in chosen if self._default[each.name] is each]
+        else:
+            wanted = [each for each in chosen if each.version == version]
+            if not wanted:
+                versions = ", ".join(dict.fromkeys(each.version for each in chosen if each.version))
+                where = f"collection {collection}" if collection else "any collection"
+                raise ConfigError(
+                    f"There is no version {version[:80]} of {where}. "
+                    + (f"There are: {versions}." if versions else "No version is set: leave it out.")
+                )
+        return tuple(member for member in self.members if member.collection in wanted)
+
+    def _holder(self, file_path: str, collection: str | None, version: str | None) -> Member:
+        """The member that has a page. Raises :class:`NotFound` where none or several have it."""
+        members = self.selected(collection, version)
+        if len(members) == 1:
+            return members[0]
+        from anvil.services.search import pages
+
+        paths: dict[str, list[str]] = {}
+        holders = []
+        with ExitStack() as stack:
+            opened, problems = several.each(
+                members, lambda member: stack.enter_context(member.live.query(page=file_path))
+            )
+            for member, copy in opened:
+                if pages.has_page(copy.reader, file_path, member.docs_root):
+                    holders.append(member)
+                elif not holders:
+                    paths[member.label] = list(copy.reader.identities())
+        if len(holders) == 1:
+            return holders[0]
+        if holders:
+            labels = ", ".join(member.label for member in holders)
+            raise NotFound(
+                f"{counted(len(holders), 'collection', 'have')} a page {file_path}: {labels}. Name one with collection."
+            )
+        raise NotFound(several.no_page(file_path, paths, problems))
+
+    @contextmanager
+    def _holding(self, file_path: str, collection: str | None, version: str | None) -> Iterator[tuple[Member, Reader]]:
+        """The member that has a page, and its index."""
+        member = self._holder(file_path, collection, version)
+        with member.live.query(page=member.path_of(file_path)) as copy:
+            yield member, copy.reader
+
+    def _labelled(self, part: P, member: Member) -> P:
+        """A part of an answer; of several, with the collection that it is from."""
+        if not self.is_several:
+            return part
+        return replace(part, collection=member.collection_name, version=member.version)
+
+    def _notes(self, member: Member, notes: Sequence[str] | None) -> list[str]:
+        """Notes of a member; of several, with its label."""
+        return [f"{member.label}: {note}" if self.is_several else note for note in notes or ()]
+
+    # --- the only index ------------------------------------------------------------------------------------
+
+    @property
+    def only(self) -> Member:
+        """The only index. Raises :class:`ConfigError` where there are several."""
+        if self.is_several:
+            labels = ", ".join(member.label for member in self.members)
+            raise ConfigError(f"Several collections are open: {labels}. Open one of them alone.")
+        return self.members[0]
 
     @property
     def base(self) -> Path:
         """The folder that relative paths in the configuration start from."""
-        return self._base
+        return self.only.base
 
     @property
-    def provisional(self) -> bool:
-        """Whether the last answer came from the documents alone, because there is no index file yet."""
-        return self._live.provisional
+    def folder(self) -> Path | None:
+        """The documentation folder that a build and a check read."""
+        return self.only.folder
+
+    @property
+    def index_path(self) -> Path:
+        """The index file."""
+        return self.only.location.path
+
+    @property
+    def origin(self) -> str | None:
+        """The address of a published index or of Milvus, without credentials; None for a local file."""
+        return self.only.location.origin
 
     @property
     def tree(self) -> DocumentSource | None:
         """The documents as they are in :attr:`folder`."""
-        return self._corpus.tree
+        return self.only.tree
 
     @property
     def docs_root(self) -> Path | None:
         """The documentation folder that answers are compared with; None when there is only an index."""
-        return self._corpus.docs_root
+        return self.only.docs_root
 
     @property
     def source(self) -> DocumentSource | None:
         """The documents that answers are compared with, or None when there is only an index."""
-        return self._corpus.source
+        return self.only.source
 
     @property
     def provider(self) -> EmbeddingProvider:
         """The embedding provider. Its model is loaded at first use."""
-        return self._corpus.provider
+        return self._provider or self.only.provider
+
+    @property
+    def provisional(self) -> bool:
+        """Whether the last answer came from the documents alone, because there is no index file yet."""
+        return any(member.provisional for member in self.members)
+
+    @property
+    def name(self) -> str:
+        """What is searched: the documentation folder, else where the index comes from; of several, the first."""
+        return self.members[0].name
 
     # --- queries -----------------------------------------------------------------------------------------
 
@@ -130,6 +252,7 @@ class Anvil:
         mode: Mode = "hybrid",
         min_confidence: float | None = None,
         *,
+        collection: str | None = None,
         version: str | None = None,
         language: str | None = None,
     ) -> SearchResult:
@@ -138,11 +261,20 @@ class Anvil:
         ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
         ``max_chars``: the budget for all contents together, of which the first results get most; None: 12,000, as in
         ``search_docs``. ``min_confidence``: results with less are left out (default: ``search.min_confidence``).
-        ``version``, ``language``: only pages of a site that have it, such as ``1.2`` and ``de``. Raises
-        :class:`ConfigError` for a blank query.
+        ``version``, ``language``: only pages of a site that have it, such as ``1.2`` and ``de``. Of several
+        collections, ``version`` is that of a collection, and there is no ``language``. Raises :class:`ConfigError` for
+        a blank query.
         """
         return self.explain(
-            query, top_k, file_filter, max_chars, mode, min_confidence, version=version, language=language
+            query,
+            top_k,
+            file_filter,
+            max_chars,
+            mode,
+            min_confidence,
+            collection=collection,
+            version=version,
+            language=language,
         ).result
 
     def explain(
@@ -154,41 +286,47 @@ class Anvil:
         mode: Mode = "hybrid",
         min_confidence: float | None = None,
         *,
+        collection: str | None = None,
         version: str | None = None,
         language: str | None = None,
     ) -> Explained:
         """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
         each confidence."""
-        from anvil.models.results import SearchRequest, SearchResult  # no command but a search needs these
+        from anvil.requests import SearchRequest
 
+        options, by_name = self.config.search, bool(self._default)
+        if by_name and language is not None:
+            raise ConfigError("language is for one index, not for collections. Leave it out.")
+        members = self.selected(collection, version if by_name else None)
+        request = SearchRequest(
+            query,
+            top_k,
+            file_filter,
+            max_chars,
+            mode,
+            min_confidence=options.min_confidence if min_confidence is None else min_confidence,
+            threshold=options.threshold,
+            version=None if by_name else version,
+            language=language,
+        )
+        return self._search_several(members, request) if self.is_several else members[0].live.search(request)
+
+    def _search_several(self, members: Sequence[Member], request: SearchRequest) -> Explained:
+        """One search of members that answer together. Their locks are taken in their order, so two questions never wait
+        for each other."""
         started_at = time.perf_counter()
-        query_vector = self._live.embed_query(query, mode)
-        limit = confidence_limit(self.config, min_confidence)
-        with self._live.query(SearchRequest(query, mode, file_filter)) as copy:
-            from anvil.services.search import pages
-            from anvil.services.search.searcher import Explained
+        embedded = (member.live.embed_query(request) for member in members)
+        question = next((question for question in embedded if question is not None), None)
+        with ExitStack() as stack:
+            opened, problems = several.each(members, lambda member: stack.enter_context(member.live.query(request)))
+            from anvil.services.search import searcher
 
-            ranked = copy.searcher.search(
-                query,
-                top_k,
-                file_filter,
-                max_chars,
-                mode,
-                self.config.search.threshold,
-                query_vector,
-                paths=pages.of_edition(copy.reader, version, language),
-                min_confidence=limit,
-            )
-            unmatched: tuple[str, ...] = ()
-            if not ranked.total_chunks:
-                unmatched = pages.none_chosen([copy.reader], file_filter, version, language)
-            result = SearchResult(
-                ranked.hits,
-                ranked.total_chunks,
-                round((time.perf_counter() - started_at) * 1000, 3),
-                self._live.freshness(copy, (*ranked.notes, *unmatched)),
-            )
-            return Explained(result, ranked.parts, ranked.spans, ranked.evidence)
+            found = searcher.search([copy.searcher for _, copy in opened], request, question)
+            words_only = several.words_only(opened) if request.mode == "hybrid" else ()
+            notes = [*several.sentences(problems), *words_only, *found.notes]
+            freshness = several.freshness(opened, frozenset(found.places), notes)
+        labelled = (self._labelled(hit, opened[place][0]) for hit, place in zip(found.hits, found.places, strict=True))
+        return replace(found, hits=tuple(labelled)).explained(freshness, started_at)
 
     def grep(
         self,
@@ -200,6 +338,8 @@ class Anvil:
         max_matches: int = 50,
         offset: int = 0,
         max_chars: int | None = 16_000,
+        collection: str | None = None,
+        version: str | None = None,
     ) -> GrepResult:
         """The lines that contain ``pattern``, by path and line: exact text, without ranking.
 
@@ -210,101 +350,162 @@ class Anvil:
         valid, and :class:`NotFound` when no page is in ``path``.
         """
         from anvil.core.search import line_matcher
+        from anvil.models.results import GrepResult
+        from anvil.requests import GrepRequest
         from anvil.services.search import grep
 
+        request = GrepRequest(pattern, path, regex, ignore_case, context, max_matches, offset, max_chars)
         matcher = line_matcher.compile(pattern, regex=regex, ignore_case=ignore_case)
-        limits = grep.Limits(max(1, max_matches), max(0, offset), max(0, context), max_chars)
-        with self._live.query(page=self._path(path) if path else None) as copy:
-            found = grep.grep(copy.reader, matcher, path, limits, self.docs_root)
-            notes = (*self._live.missing_pages(copy), *(found.notes or ()))
-        return replace(found, notes=notes or None)
+        matches: list[GrepMatch] = []
+        skipped, is_full = request.offset, False
+        left, chars_left = request.max_matches, request.max_chars
 
-    def get_page(self, file_path: str) -> Page:
-        """A whole page. Raises :class:`NotFound`, naming the closest paths."""
+        def of(member: Member) -> GrepResult:
+            nonlocal skipped, is_full, left, chars_left
+            limit = 1 if is_full else left  # the matches of the others are only counted
+            own = replace(request, max_matches=limit, offset=skipped, max_chars=chars_left)
+            with member.live.query(page=member.path_of(path) if path else None) as copy:
+                found = grep.grep(copy.reader, matcher, own, member.docs_root)
+                notes = (*member.live.missing_pages(copy), *(found.notes or ()))
+            if not is_full:
+                matches.extend(self._labelled(match, member) for match in found.matches)
+                left -= len(found.matches)
+                if chars_left is not None:
+                    chars_left -= sum(len(match.text) + len(match.heading_path) for match in found.matches)
+                is_full = found.next_offset is not None or left <= 0 or (chars_left is not None and chars_left <= 0)
+            skipped = max(0, skipped - found.total_matches)
+            return replace(found, notes=notes)
+
+        results, problems = several.each(self.selected(collection, version), of)
+        reasons = [problem for problem in problems if not isinstance(problem[1], NotFound)]  # no such path there
+        notes = [note for member, found in results for note in self._notes(member, found.notes)]
+        total = sum(found.total_matches for _, found in results)
+        end = request.offset + len(matches)
+        return GrepResult(
+            tuple(matches),
+            total,
+            sum(found.total_pages for _, found in results),
+            end if matches and end < total else None,
+            tuple([*several.sentences(reasons), *notes]) or None,
+        )
+
+    def get_page(self, file_path: str, collection: str | None = None, version: str | None = None) -> Page:
+        """A whole page. Of several collections, without ``collection``, of the only one that has it. Raises
+        :class:`NotFound`, naming the closest paths."""
         from anvil.services.search import pages
 
-        with self._live.query(page=self._path(file_path)) as copy:
-            return pages.get_page(copy.reader, file_path, self.docs_root)
+        with self._holding(file_path, collection, version) as (member, reader):
+            return self._labelled(pages.get_page(reader, file_path, member.docs_root), member)
 
-    def outline(self, file_path: str) -> Outline:
+    def outline(self, file_path: str, collection: str | None = None, version: str | None = None) -> Outline:
         """A whole page, and where its sections are in it. Raises :class:`NotFound`, naming the closest paths."""
         from anvil.services.search import pages
 
-        with self._live.query(page=self._path(file_path)) as copy:
-            return pages.outline(copy.reader, file_path, self.docs_root)
+        with self._holding(file_path, collection, version) as (member, reader):
+            outline = pages.outline(reader, file_path, member.docs_root)
+            return replace(outline, page=self._labelled(outline.page, member))
 
-    def get_section(self, file_path: str, heading_path: str, include_children: bool = False) -> SectionText:
+    def get_section(
+        self,
+        file_path: str,
+        heading_path: str,
+        include_children: bool = False,
+        collection: str | None = None,
+        version: str | None = None,
+    ) -> SectionText:
         """The text under one heading. Raises :class:`NotFound`, naming the closest breadcrumbs."""
         from anvil.services.search import pages
 
-        with self._live.query(page=self._path(file_path)) as copy:
-            return pages.get_section(copy.reader, file_path, heading_path, include_children, self.docs_root)
+        with self._holding(file_path, collection, version) as (member, reader):
+            text = pages.get_section(reader, file_path, heading_path, include_children, member.docs_root)
+            return self._labelled(text, member)
 
-    def headings(self, file_path: str) -> tuple[str, ...]:
+    def headings(self, file_path: str, collection: str | None = None, version: str | None = None) -> tuple[str, ...]:
         """The breadcrumbs of all sections of a page, in order. :meth:`get_section` accepts them."""
         from anvil.services.search import pages
 
-        with self._live.query(page=self._path(file_path)) as copy:
-            return pages.headings(copy.reader, file_path, self.docs_root)
+        with self._holding(file_path, collection, version) as (member, reader):
+            return pages.headings(reader, file_path, member.docs_root)
 
     def breadcrumb(self, file_path: str, heading: str) -> str:
         """The exact breadcrumb of a section. It may be named by breadcrumb, by anchor, or by a heading that only one
         section has."""
         from anvil.services.search import pages
 
-        with self._live.query() as copy:
+        with self.only.live.query() as copy:
             return pages.breadcrumb(copy.reader, file_path, heading, self.docs_root)
 
-    def _path(self, file_path: str) -> str | None:
-        """A page's path as in the index; None where it cannot be one."""
-        from anvil.services.search import pages
-
-        if len(file_path) > pages.MAX_PATH_CHARS:
-            return None
-        try:
-            return pages.normalize_path(file_path, self.docs_root)
-        except NotFound:
-            return None
-
     def list_pages(
-        self, prefix: str | None = None, limit: int | None = None, offset: int = 0, max_chars: int | None = None
+        self,
+        prefix: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        max_chars: int | None = None,
+        collection: str | None = None,
+        version: str | None = None,
     ) -> PageList:
-        """The pages, or those in a folder, sorted by path. ``notes`` say which are missing, as during a first build.
+        """The pages, or those in a folder, sorted by collection and path. ``notes`` say which are missing, as during a
+        first build.
 
         ``limit`` and ``max_chars``, which counts characters of the entries, bound the answer; None: no limit.
         ``offset``: pages to leave out, such as ``next_offset`` of the answer before."""
+        from anvil.models.results import PageList
         from anvil.services.search import pages
 
-        with self._live.query() as copy:
-            listed = pages.bounded_list(pages.list_pages(copy.reader, prefix), limit, offset, max_chars)
-            return replace(listed, notes=tuple(self._live.missing_pages(copy)) or None)
+        def of(member: Member) -> PageList:
+            with member.live.query() as copy:
+                return replace(pages.list_pages(copy.reader, prefix), notes=tuple(member.live.missing_pages(copy)))
+
+        listings, problems = several.each(self.selected(collection, version), of)
+        listed = tuple(self._labelled(page, member) for member, listing in listings for page in listing.pages)
+        notes = [note for member, listing in listings for note in self._notes(member, listing.notes)]
+        whole = PageList(listed, len(listed), tuple([*several.sentences(problems), *notes]) or None)
+        return pages.bounded_list(whole, limit, offset, max_chars)
 
     def topics(self, wait: bool = True) -> str:
-        """A sentence on what the documents are about: quoted titles of the top pages; "" if there are none.
+        """A sentence on what the documents are about: quoted titles of the top pages; "" if there are none, and for
+        several collections, whose names say it.
 
         ``wait=False``: from the index file as it is, at once; "" if it was never checked on this machine.
         """
+        if self.is_several:
+            return ""
         from anvil.core.agents.topics import topics
 
+        member = self.only
         if wait:
-            with self._live.query() as copy:
+            with member.live.query() as copy:
                 return topics((document.file_path, document.title) for document in copy.reader.documents())
         from anvil.backends.store import verify
 
         with suppress(ArtifactError):
-            if self._location.is_file and (reader := verify.open_known(self._location.path, MAX_PEEK_BYTES)):
+            if member.location.is_file and (reader := verify.open_known(member.location.path, MAX_PEEK_BYTES)):
                 with reader:
                     return topics((document.file_path, document.title) for document in reader.documents())
         return ""
 
     def skills(self, name: str | None = None, collection: str | None = None) -> tuple[Skill, ...]:
-        """The Agent Skill of these documents for clients of a server: how to search them, and a map of the pages. None
-        without pages. ``name``: of the project; ``collection``: what the server calls these documents."""
+        """The Agent Skills of these documents for clients of a server: how to search them, and a map of the pages. None
+        without pages. ``name``: of the project; ``collection``: what the server calls these documents. Of several
+        collections: those of the project's own, each with a name of its own; one that cannot be read has none."""
         from anvil.services.agents import index_skill
 
-        with self._live.query() as copy:
-            skill = index_skill.served(copy.reader, name or self._project_name(), collection)
-        return (skill,) if skill is not None else ()
+        if not self.is_several:
+            with self.only.live.query() as copy:
+                skill = index_skill.served(copy.reader, name or self._project_name(), collection)
+            return (skill,) if skill is not None else ()
+        from anvil.core.agents.skill import skill_name
+
+        skills: dict[str, Skill] = {}
+        for member in self.members:
+            own = member.collection
+            if own is not None and own.docs and self.is_default(member):
+                free, number = own.name, 2
+                while skill_name(free) in skills:
+                    free, number = f"{own.name}-{number}", number + 1
+                with suppress(AnvilError):
+                    skills |= {skill.name: skill for skill in self.alone(member).skills(free, own.name)}
+        return tuple(skills.values())
 
     def publish_skill(
         self, site: str | os.PathLike[str], name: str | None = None, *, mcp_url: str | None = None
@@ -332,17 +533,33 @@ class Anvil:
         return urlsplit(self.name).hostname or Path(self.name).stem
 
     def get_status(self) -> Status:
-        """The state of the server, the index, the embedding and the repository. Errors of git do not make it fail."""
-        with self._live.query() as copy:
-            return status.status(copy, self._location, self.docs_root, self._started_at)
+        """The state of the server, the index, the embedding and the repository, and of each collection where there are
+        several; those that cannot answer have a note. Errors of git do not make it fail."""
+
+        def of(member: Member) -> Status:
+            with member.live.query() as copy:
+                return status.status(copy, member.location, member.docs_root, member.started_at)
+
+        statuses, problems = several.each(self.members, of)
+        first = statuses[0][1]
+        if not self.is_several:
+            return first
+        reasons = {id(member): str(error) for member, error in problems}
+        by_member = {id(member): status for member, status in statuses}
+        listed = (
+            member.status(by_member.get(id(member)), reasons.get(id(member)), self.is_default(member))
+            for member in self.members
+        )
+        return replace(first, collections=tuple(listed))
 
     def health(self) -> ContentHealth:
         """Findings about the pages, such as duplicates and long sections. The index is not locked during comparison."""
         from anvil.services.reports import content_health
 
-        if not self._location.is_file:
+        member = self.only
+        if not member.location.is_file:
             raise ConfigError(f"Health needs an index file, not {self.origin}. Open the file that was exported.")
-        with self._live.query() as copy:
+        with member.live.query() as copy:
             contents = content_health.read_index(copy.reader)
         return contents.finish()
 
@@ -360,20 +577,22 @@ class Anvil:
         questions say. Raises :class:`AnvilError`.
         """
         from anvil.models.doc_tests import Suite
-        from anvil.models.results import SearchRequest
         from anvil.services.doc_tests import testing
 
+        member = self.only
         questions = suite if isinstance(suite, Suite) else self.test_suite(suite)
-        with self._live.query(SearchRequest("", mode or "hybrid")) as copy:
+        if mode is not None:
+            in_mode = tuple(replace(question, mode=mode) for question in questions.questions)
+            questions = replace(questions, questions=in_mode)
+        with member.live.query(by_meaning=mode != "keyword") as copy:
             return testing.run(
                 copy,
                 questions,
-                self.docs_root,
-                mode=mode,
+                member.docs_root,
                 baseline=baseline,
                 options=self.config.source,
                 fetch=self._fetch_index,
-                progress=progress or self._progress,
+                progress=progress or member.request.progress,
             )
 
     def test_suite(self, path: str | os.PathLike[str] | None = None) -> Suite:
@@ -382,9 +601,9 @@ class Anvil:
         from anvil.backends import suite_file
         from anvil.core.doc_tests.suite import parse
 
-        file = suite_file.find(self.folder, self._base) if path is None else Path(path)
+        file = suite_file.find(self.folder, self.base) if path is None else Path(path)
         if file is None:
-            raise ConfigError(suite_file.none_found(self.folder, self._base))
+            raise ConfigError(suite_file.none_found(self.folder, self.base))
         return parse(suite_file.read(file), str(file))
 
     def test_suggestions(self, suite: Suite | None = None, asked: AnyCollection[str] = ()) -> tuple[str, ...]:
@@ -392,28 +611,24 @@ class Anvil:
         ``asked``, such as the ones of the question log. Questions in ``suite`` are left out."""
         from anvil.services.doc_tests import writing
 
-        with self._live.query() as copy:
+        with self.only.live.query() as copy:
             return tuple(writing.suggestions(copy.reader, suite, asked))
 
     @property
-    def name(self) -> str:
-        """What is searched: the documentation folder, else where the index comes from."""
-        return str(self.docs_root or self.origin or self.index_path)
-
-    @property
     def question_log(self) -> QuestionLog:
-        """The log of questions of these documents. There is a file only where a server was asked to keep one."""
+        """The log of questions of these documents; of several collections that of the first, which is the project's
+        own if it has one. There is a file only where a server was asked to keep one."""
         from anvil.backends.question_log import QuestionLog
 
-        return QuestionLog.of(self.docs_root, self.name, self.config.serve.log_bytes)
+        first = self.members[0]
+        return QuestionLog.of(first.docs_root, first.name, first.config.serve.log_bytes)
 
     def question_groups(self, asked: Sequence[LoggedQuestion]) -> list[QuestionGroup]:
         """Groups of similar logged questions, each asked again; unanswered groups come first."""
-        from anvil.models.results import SearchRequest
         from anvil.services.doc_tests import gaps
 
-        with self._live.query(SearchRequest("", "hybrid")) as copy:
-            return gaps.groups(asked, copy.searcher, self._progress)
+        with self.only.live.query(by_meaning=True) as copy:
+            return gaps.groups(asked, copy.searcher, self.only.request.progress)
 
     def _fetch_index(self, named: str) -> Path:
         """The file of a published index. Raises :class:`FetchError`."""
@@ -421,7 +636,7 @@ class Anvil:
         from anvil.backends.fetch.fetch_index import fetch
         from anvil.backends.fetch.http_client import Limits
 
-        limits, attested = Limits(size=self.config.fetch.max_bytes), rule_of(self.config.fetch, self._base)
+        limits, attested = Limits(size=self.config.fetch.max_bytes), rule_of(self.config.fetch, self.base)
         return fetch(named, head=self.folder, limits=limits, attested=attested if attested.required else None).path
 
     def lint(self, source: DocumentSource | None = None, rules: Sequence[str] | None = None) -> LintReport:
@@ -441,7 +656,7 @@ class Anvil:
         files = file_names.of(documents, self.folder, repository)
         with ExitStack() as stack:
             reader = None
-            if self._location.is_file and self.index_path.is_file():
+            if self.only.location.is_file and self.index_path.is_file():
                 from anvil.backends.store import verify
 
                 with suppress(ArtifactError):  # such as one of a newer version: the pages are read without it
@@ -467,18 +682,22 @@ class Anvil:
         ``ray://head:10001``: the cluster that embeds them. ``version``: of what the documents describe, such as
         ``1.2.0``; the index says it to ``anvil deps``. Raises :class:`BuildError`.
         """
+        from anvil.core.shards import Shard
+
+        member = self.only
+        request = BuildRequest(
+            source=source,
+            previous=tuple(Path(path) for path in previous),
+            force=force,
+            shard=Shard.parse(shard) if shard is not None else None,
+            executor=member.cluster(executor) if executor else None,
+            version=version,
+            progress=member.request.progress,
+        )
         # In a server, queries do not wait for a build: it writes another file, with a lock of its own.
-        with nullcontext() if self._background else self._live.lock:
-            self._live.ensure_open()
-            return self._corpus.build(
-                self._progress,
-                source=source,
-                previous=[Path(path) for path in previous],
-                force=force,
-                shard=shard,
-                executor=executor,
-                version=version,
-            )
+        with nullcontext() if member.request.background else member.lock:
+            member.ensure_open()
+            return member.build(request)
 
     def check(self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None) -> Changes:
         """The pages in which the documents differ from the index file. No model is loaded.
@@ -487,15 +706,16 @@ class Anvil:
         Raises :class:`ArtifactError` when there is no usable index, :class:`SourceError` when there are no
         documents.
         """
-        documents = source or self._corpus.documents(self._progress)
+        member = self.only
+        documents = source or member.documents(member.request.progress)
         if documents is None:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
-        self._live.ensure_available(wait=True)
-        with self._live.lock:
-            self._live.ensure_open()
-            if source is None and self._corpus.site_folder is None:
-                self._corpus.ensure_folder(self.folder)
-            return (self._location if index is None else IndexLocation(Path(index))).compare(documents)
+        member.ensure_fetched()
+        with member.lock:
+            member.ensure_open()
+            if source is None and member.site_folder is None:
+                member.ensure_folder(member.folder)
+            return (member.location if index is None else IndexLocation(Path(index))).compare(documents)
 
     # --- start and close ---------------------------------------------------------------------------------
 
@@ -505,22 +725,61 @@ class Anvil:
         It needs ``background=True``. Without this call the first query does it. A second call does nothing.
         ``progress`` gets the progress of the first build, from another thread. Queries during the build are answered
         from what is indexed so far, and ``freshness.notes`` says so.
+
+        Of several collections, folders, which may have to be built, and published indexes, which may have to be
+        fetched, begin at once. The others are opened one after the other, so that many of them do not delay the
+        server's first answers.
         """
-        if not self._background:
+        if not self.members[0].request.background:
             raise ConfigError("start() needs background work. Open the index with anvil.open(..., background=True).")
-        self._live.start(progress)
+        files = []
+        for member in self.members:
+            if self.is_several and not member.is_own and not index_url.is_remote(member.config.index or ""):
+                files.append(member)
+            else:
+                member.live.start(progress)
+        if files and self._opener is None and not self._closed.is_set():
+            self._opener = threading.Thread(target=self._open_files, args=(files,), name="anvil-open", daemon=True)
+            self._opener.start()
+
+    def _open_files(self, members: Sequence[Member]) -> None:
+        for member in members:
+            if self._closed.is_set():
+                return
+            with suppress(AnvilError), member.live.query() as copy:  # each question raises the error again
+                copy.searcher.warm()
 
     def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
-        """Call ``callback`` with the changed, added and removed pages after each refresh that found any.
+        """Call ``callback`` with the changed, added and removed pages after each refresh that found any; of several
+        collections each as ``COLLECTION:PATH``.
 
         The call is in the thread of the refresh, without a lock. Returns the function that ends the calls.
         """
-        return self._live.on_change(callback)
+        if not self.is_several:
+            return self.only.live.on_change(callback)
+
+        def listener(label: str) -> Callable[[Changes], None]:
+            return lambda changes: callback(several.addressed(changes, label))
+
+        stops = [member.live.on_change(listener(member.label)) for member in self.members]
+
+        def stop() -> None:
+            for stop_one in stops:
+                stop_one()
+
+        return stop
 
     def close(self) -> None:
         """Stop the background work, and close the files and the model. A second call does nothing."""
-        self._live.close()
-        self._corpus.close()
+        self._closed.set()
+        if not self._owns_members:
+            return
+        if self._opener is not None:
+            self._opener.join(60)
+        for member in self.members:
+            member.close()
+        if self._provider is not None:
+            self._provider.close()
 
     def __enter__(self) -> Anvil:
         return self
@@ -529,29 +788,7 @@ class Anvil:
         self.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_live") and not self._live.closed:
-            warnings.warn(f"{self.index_path} was not closed", ResourceWarning, source=self, stacklevel=2)
+        if hasattr(self, "_opener") and self._owns_members and not self._closed.is_set():
+            paths = ", ".join(str(member.location.path) for member in self.members)
+            warnings.warn(f"{paths} was not closed", ResourceWarning, source=self, stacklevel=2)
             self.close()
-
-
-def confidence_limit(config: Config, given: float | None) -> float:
-    """The least confidence of a search's results: as ``given``, else as configured. Raises :class:`ConfigError`."""
-    if given is not None and not 0 <= given <= 1:
-        raise ConfigError(f"min_confidence is {given}. Use a value from 0 to 1.")
-    return config.search.min_confidence if given is None else given
-
-
-def _location(config: Config, base: Path, folder: Path | None, *, has_folder: bool) -> IndexLocation:
-    """The configured index: a file, an address from which it is fetched, or Milvus. ``has_folder``: whether it is built
-    from ``folder``."""
-    index = config.index or ""
-    if index_url.is_milvus(index):
-        from anvil.services.milvus.working_copy import MilvusCollection
-
-        return MilvusCollection(index, base)
-    if index_url.is_remote(index):
-        from anvil.backends.fetch.attestations import rule_of
-        from anvil.services.live.auto_update import AutoUpdater
-
-        return AutoUpdater(index, config.fetch, folder or base, rule_of(config.fetch, base))
-    return IndexLocation(index_file(config, base), built_here=has_folder or config.site.folder is not None)

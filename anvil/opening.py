@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, overload
+from typing import TYPE_CHECKING, Literal
 
 from anvil.api import Anvil
 from anvil.backends.config_files import load_config
@@ -15,43 +15,12 @@ from anvil.core import index_url
 from anvil.core.config.layers import configured, of_collection
 from anvil.core.config.schema import Collection, Config
 from anvil.errors import ArtifactMissing, ConfigError
+from anvil.members import Member
 from anvil.models.documents import Progress, silent
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
-    from anvil.several import Collections
-
-
-@overload
-def open(
-    docs: str | os.PathLike[str] | None = None,
-    index: str | os.PathLike[str] | None = None,
-    provider: str | None = None,
-    config: str | os.PathLike[str] | Config | None = None,
-    *,
-    collections: None = None,
-    site: str | os.PathLike[str] | None = None,
-    site_url: str | None = None,
-    progress: Progress = silent,
-    background: bool = False,
-    watch: bool = False,
-    build_first: bool = True,
-) -> Anvil: ...
-
-
-@overload
-def open(
-    docs: None = None,
-    index: None = None,
-    provider: str | None = None,
-    config: str | os.PathLike[str] | Config | None = None,
-    *,
-    collections: Iterable[str] | Literal["all"],
-    progress: Progress = silent,
-    background: bool = False,
-    watch: bool = False,
-    build_first: bool = True,
-) -> Collections: ...
 
 
 def open(
@@ -67,7 +36,7 @@ def open(
     background: bool = False,
     watch: bool = False,
     build_first: bool = True,
-) -> Anvil | Collections:
+) -> Anvil:
     """Open a folder of documents, an index, or both; or several collections.
 
     ``docs``: the folder. ``index``: the index file (default ``<docs>/.anvil/index.db``), or the address of a published
@@ -79,7 +48,7 @@ def open(
     pages, by their paths, the index belongs to that folder and is compared with it.
 
     ``collections``: names of collections of the configuration and of ``anvil.lock``, each as ``NAME`` or
-    ``NAME@VERSION``, or ``"all"``. One search then answers from all of them; see :class:`Collections`. Without it, and
+    ``NAME@VERSION``, or ``"all"``. One search then answers from all of them; see :class:`Anvil`. Without it, and
     without ``docs`` and ``index``, the project's own documentation is opened. With ``docs`` alone, the keys of the
     collection that has this folder count.
 
@@ -91,63 +60,64 @@ def open(
     not, :attr:`Anvil.provisional` is true after it, and :meth:`Anvil.index` builds the index. Raises
     :class:`AnvilError`.
     """
-    settings, base = _settings(docs, index, provider, config, site, site_url)
-    options = _Options(progress=progress, background=background, watch=watch, build_first=build_first)
-    is_named = docs is not None or index is not None or site is not None
-    if collections is not None:
-        if is_named:
+    return open_index(
+        OpenRequest(
+            docs=_path(docs),
+            index=_path(index),
+            config=None if isinstance(config, Config) else _path(config),
+            provider=provider,
+            collections=collections if collections is None or collections == "all" else tuple(collections),
+            site=_path(site),
+            site_url=site_url,
+            progress=progress,
+            background=background,
+            watch=watch,
+            build_first=build_first,
+            settings=config if isinstance(config, Config) else None,
+        )
+    )
+
+
+def _path(path: str | os.PathLike[str] | None) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def open_index(request: OpenRequest) -> Anvil:
+    """See :func:`open`."""
+    settings, base = _settings(request)
+    if request.collections is not None:
+        if request.names_index:
             raise ConfigError(
                 "collections cannot be combined with docs, index or site. Give the names of collections alone."
             )
-        return _several(settings, base, _chosen(settings, base, None if collections == "all" else collections), options)
-    if not is_named and settings.collections:
-        return _one(settings, base, _own(settings, base), options)
-    if index is None and site is None and (collection := _of_folder(settings, base)) is not None:
-        settings, base = _settings(None, None, provider, config, None, site_url)
-        return _one(settings, base, collection, options)
-    index_only = docs is None and (index is not None or _has_index_elsewhere(settings))
-    return Anvil(settings, base, index_only=index_only, **options)
+        names = None if request.collections == "all" else request.collections
+        return _several(settings, base, _chosen(settings, base, names), request)
+    if not request.names_index and settings.collections:
+        return _of_collection(settings, base, _own(settings, base), request)
+    if (opened := _of_folder(settings, base, request)) is not None:
+        return opened
+    is_elsewhere = request.index is not None or _has_index_elsewhere(settings)
+    return _one(Member(settings, base, request, index_only=request.docs is None and is_elsewhere))
 
 
-def open_project(
-    docs: str | None = None,
-    index: str | None = None,
-    provider: str | None = None,
-    config: str | None = None,
-    *,
-    collections: Sequence[str] = (),
-    site: str | None = None,
-    site_url: str | None = None,
-    progress: Progress = silent,
-    background: bool = False,
-    watch: bool = False,
-    build_first: bool = True,
-) -> Anvil | Collections:
+def open_project(request: OpenRequest) -> Anvil:
     """What a command or a server of a project opens: one index, or several collections where there are several.
 
-    The arguments are those of :func:`open`; no name in ``collections`` means all.
+    No name in ``collections`` means all.
     """
-    is_named = docs is not None or index is not None or site is not None
-    if is_named and collections:
+    if request.names_index and request.collections:
         raise ConfigError("--collection cannot be combined with --docs, --index or --site. Leave one of them out.")
-    settings, base = _settings(docs, index, provider, config, site, site_url)
-    options = _Options(progress=progress, background=background, watch=watch, build_first=build_first)
-    if is_named and index is None and site is None and (collection := _of_folder(settings, base)) is not None:
-        settings, base = _settings(None, None, provider, config, None, site_url)
-        return _one(settings, base, collection, options)
-    if is_named:
-        return Anvil(settings, base, index_only=docs is None, **options)
-    chosen = _chosen(settings, base, collections or None)
-    return _alone(settings, base, chosen[0], options) if len(chosen) == 1 else _several(settings, base, chosen, options)
-
-
-class _Options(TypedDict):
-    """The arguments of :func:`open` that are the same for all collections."""
-
-    progress: Progress
-    background: bool
-    watch: bool
-    build_first: bool
+    settings, base = _settings(request)
+    if request.names_index:
+        opened = _of_folder(settings, base, request)
+        return opened or _one(Member(settings, base, request, index_only=request.docs is None))
+    chosen = _chosen(settings, base, request.collections or None)
+    if len(chosen) > 1:
+        return _several(settings, base, chosen, request)
+    [only] = chosen
+    if only.missing and only.index and not Path(only.index).is_file():
+        raise ArtifactMissing(only.missing)
+    return _of_collection(settings, base, only, request)
 
 
 def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Collection, ...]:
@@ -167,46 +137,58 @@ def _own(config: Config, base: Path) -> Collection:
     )
 
 
-def _of_folder(config: Config, base: Path) -> Collection | None:
-    """The collection of the folder ``docs``. Its own keys count there, as where all collections are opened."""
-    folder = (base / config.docs).resolve() if config.collections else None
-    own = (each for each in config.collections if each.docs is not None and (base / each.docs).resolve() == folder)
-    return next(own, None)
+def _of_folder(config: Config, base: Path, request: OpenRequest) -> Anvil | None:
+    """The collection whose folder is ``docs``, if that alone is named. Its own keys count there, as where all
+    collections are opened."""
+    if not config.collections or request.index is not None or request.site is not None:
+        return None
+    folder = (base / config.docs).resolve()
+    for collection in config.collections:
+        if collection.docs is not None and (base / collection.docs).resolve() == folder:
+            return _of_collection(*_settings(replace(request, docs=None)), collection, request)
+    return None
 
 
-def _one(
-    config: Config, base: Path, collection: Collection, options: _Options, provider: EmbeddingProvider | None = None
-) -> Anvil:
+def _one(member: Member) -> Anvil:
+    return Anvil([member], member.config)
+
+
+def _of_collection(config: Config, base: Path, collection: Collection, request: OpenRequest) -> Anvil:
+    """One collection of a project by itself."""
+    return _one(_member(config, base, collection, request))
+
+
+def _member(
+    config: Config,
+    base: Path,
+    collection: Collection,
+    request: OpenRequest,
+    provider: EmbeddingProvider | None = None,
+) -> Member:
     """One collection of a project."""
     if collection.of_project:
-        settings = replace(config, collections=())
-        return Anvil(settings, base, index_only=_has_index_elsewhere(config), provider=provider, **options)
-    settings, has_folder = of_collection(config, collection), collection.docs is not None
-    return Anvil(settings, base, index_only=not has_folder, has_folder=has_folder, provider=provider, **options)
+        settings, index_only, has_folder = replace(config, collections=()), _has_index_elsewhere(config), True
+    else:
+        has_folder = collection.docs is not None
+        settings, index_only = of_collection(config, collection), not has_folder
+    return Member(settings, base, request, index_only=index_only, has_folder=has_folder, provider=provider)
 
 
-def _alone(config: Config, base: Path, collection: Collection, options: _Options) -> Anvil:
-    """The only collection. Raises :class:`ArtifactMissing` for one of ``anvil.lock`` that is not on this machine."""
-    if collection.missing and collection.index and not Path(collection.index).is_file():
-        raise ArtifactMissing(collection.missing)
-    return _one(config, base, collection, options)
-
-
-def _several(config: Config, base: Path, collections: Sequence[Collection], options: _Options) -> Collections:
+def _several(config: Config, base: Path, collections: Sequence[Collection], request: OpenRequest) -> Anvil:
     """Collections that share a model."""
     from anvil.backends.embedding.factory import create_cached_provider
-    from anvil.several import Collections, Member
 
     provider = create_cached_provider(config.embedding.provider, config.embedding)
     members = []
     with ExitStack() as stack:
         stack.callback(provider.close)
         for collection in collections:
-            opened = _one(config, base, collection, options, provider)
-            stack.callback(opened.close)
-            members.append(Member(collection, opened, opened._live))
+            member = _member(config, base, collection, request, provider)
+            stack.callback(member.close)
+            member.collection = collection
+            members.append(member)
         stack.pop_all()
-    return Collections(members, config, provider)
+    return Anvil(members, config, provider)
 
 
 def _has_index_elsewhere(config: Config) -> bool:
@@ -214,22 +196,16 @@ def _has_index_elsewhere(config: Config) -> bool:
     return index_url.is_remote(config.index or "") or config.site.folder is not None
 
 
-def _settings(
-    docs: str | os.PathLike[str] | None,
-    index: str | os.PathLike[str] | None,
-    provider: str | None,
-    config: str | os.PathLike[str] | Config | None,
-    site: str | os.PathLike[str] | None,
-    site_url: str | None,
-) -> tuple[Config, Path]:
+def _settings(request: OpenRequest) -> tuple[Config, Path]:
     """The configuration with these options, and the base of its relative paths."""
     flags = {
-        "docs": os.fspath(docs) if docs is not None else None,
-        "index": os.fspath(index) if index is not None else None,
-        "embedding.provider": provider,
-        "site.folder": os.fspath(site) if site is not None else None,
-        "site.url": site_url,
+        "docs": request.docs,
+        "index": request.index,
+        "embedding.provider": request.provider,
+        "site.folder": request.site,
+        "site.url": request.site_url,
     }
-    if isinstance(config, Config):
-        return configured(config, {**flags, "embedding.provider": provider or None}), Path.cwd()
-    return load_config(config, flags)
+    if request.settings is not None:
+        flags["embedding.provider"] = request.provider or None
+        return configured(request.settings, flags), Path.cwd()
+    return load_config(request.config, flags)

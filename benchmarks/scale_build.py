@@ -46,6 +46,7 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
     from anvil.backends.embedding.factory import create_provider
     from anvil.backends.sources import open_tree
     from anvil.core.config.schema import ChunkingOptions, EmbeddingSettings
+    from anvil.requests import BuildRequest
     from anvil.services.build import builder
 
     settings = EmbeddingSettings(threads=threads)
@@ -79,7 +80,8 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
                 yield texts
                 since = time.perf_counter()
 
-    report = builder.build(open_tree.working_tree(docs), index, provider, ChunkingOptions(), executor=Watched())
+    request = BuildRequest(executor=Watched())
+    report = builder.build(open_tree.working_tree(docs), index, provider, ChunkingOptions(), request)
     provider.close()
     told.update(seconds=report.seconds, passages=report.embedded)
     print(json.dumps(told))

@@ -6,7 +6,7 @@ All are immutable. A build and a check do not import them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from anvil.models.documents import OPAQUE, OPTIONAL, SEVERAL, ChunkMetadata, PageChunk
 
@@ -32,16 +32,6 @@ class Hit:
     confidence: float | None = None
     collection: str | None = field(default=None, metadata=SEVERAL)
     version: str | None = field(default=None, metadata=SEVERAL)
-
-
-class SearchRequest(NamedTuple):
-    """What is searched for."""
-
-    query: str
-    """Empty: several queries follow."""
-    mode: Mode
-    file_filter: str | None = None
-    """A glob over paths."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.sse import sse_client
 from mcp.types import Implementation
 
-from anvil.interfaces.mcp_server.tools.toolset import ServeOptions
+from anvil.interfaces.mcp_server.tools.toolset import ServeRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -130,13 +130,13 @@ def piped(line: list[str], cwd: Path, mode: str = "legacy") -> Iterator[Speaker]
 @contextmanager
 def in_memory(docs: Path, index: Path | None, provider: str | None = None, mode: str = "legacy") -> Iterator[Speaker]:
     """A client of the server object in this process."""
-    options = ServeOptions(str(docs), None if index is None else str(index), provider=provider, watch=False)
+    options = ServeRequest(str(docs), None if index is None else str(index), provider=provider, watch=False)
     with with_options(options, mode) as speaker:
         yield speaker
 
 
 @contextmanager
-def with_options(options: ServeOptions, mode: str = "legacy") -> Iterator[Speaker]:
+def with_options(options: ServeRequest, mode: str = "legacy") -> Iterator[Speaker]:
     """A client of the server object in this process that has these options; its working folder is that of the test."""
     from anvil.interfaces.mcp_server.lifespan import running_app
     from anvil.interfaces.mcp_server.progress import ProgressReporter

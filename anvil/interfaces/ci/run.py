@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -20,6 +20,7 @@ from anvil.interfaces.ci.hosts import Host
 from anvil.interfaces.progress_lines import ProgressLines
 from anvil.models.lint import LEVELS
 from anvil.models.lint import Level as FindingLevel
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -31,17 +32,12 @@ MAX_WARNINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CiOptions(OpenRequest):
     """The options of ``anvil ci``. ``keep``: the folder that is kept between runs, of the index or of dependencies'
     documentation. ``kept_key``: the cache key from which it was restored. ``mark_stale``: whether stale pages get a
     warning. ``tests``: a file of questions; ``true`` for the nearest ``anvil-tests.toml``. ``fail_level``: the lowest
     level of finding that fails; None for that of the configuration. ``site``: the folder of a built site."""
 
-    docs: str | None = None
-    index: str | None = None
-    site: str | None = None
-    config: str | None = None
-    provider: str | None = None
     previous: tuple[str, ...] = ()
     shard: str | None = None
     keep: str | None = None
@@ -51,7 +47,7 @@ class Order:
     fail_level: FindingLevel | None = None
 
 
-def plan(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
+def plan(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """The folder in which to keep the index between runs, and the prefixes of its cache key; and the same for the
     documentation of dependencies."""
     with _opened(order, host) as opened:
@@ -67,7 +63,7 @@ def plan(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     return True, values
 
 
-def build(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
+def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Build the index, reuse vectors of the kept one, and write the new index and its manifest into that folder."""
     from anvil.backends.store import manifest_file, publish, verified_cache, verify
     from anvil.services.reports import content_health, diff
@@ -114,7 +110,7 @@ def build(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     return True, values
 
 
-def check(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
+def check(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Compare the index, and the files with the map of ``anvil agents``, with the documents; annotate what is stale.
 
     Returns whether all is fresh, and values about the index.
@@ -171,7 +167,7 @@ def _way_out(opened: Anvil, of_site: bool) -> str:
     return f"Run '{'mkdocs' if of_site else 'anvil'} build' and commit the index."
 
 
-def _stale_agent_files(opened: Anvil, order: Order) -> tuple[str, ...]:
+def _stale_agent_files(opened: Anvil, order: CiOptions) -> tuple[str, ...]:
     """What is wrong with the files that have the map of ``anvil agents``, if any."""
     from anvil.backends import installation
     from anvil.services.agents.agent_files import AgentFiles
@@ -185,7 +181,7 @@ def _stale_agent_files(opened: Anvil, order: Order) -> tuple[str, ...]:
     return AgentFiles(opened.folder, opened.base).compare(opened.tree).messages(command)
 
 
-def test(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
+def test(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Ask the questions of a suite, in a pull request also of the branch that it is for; whether they are answered."""
     with _opened(order, host) as opened:
         suite = opened.test_suite(None if order.tests in (None, "true") else order.tests)
@@ -214,7 +210,7 @@ def test(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     return report.passed, values
 
 
-def lint(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
+def lint(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Examine the pages, with annotations at errors and warnings; whether no finding reaches the fail level."""
     with _opened(order, host) as opened:
         report = opened.lint()
@@ -229,7 +225,7 @@ def lint(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
     return not failing, values
 
 
-def deps(order: Order, host: Host) -> tuple[bool, dict[str, str]]:
+def deps(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Fetch or build the documentation that ``anvil.lock`` names, with an error for each entry that fails.
 
     The folder that is kept between runs gets what the lock names, and nothing else. It is a copy, because the cache of
@@ -270,11 +266,10 @@ def _progress(host: Host) -> ProgressLines:
     return ProgressLines(host.line, first_s=2.0, interval_s=10.0)
 
 
-def _opened(order: Order, host: Host) -> Anvil:
-    import anvil
+def _opened(order: CiOptions, host: Host) -> Anvil:
+    from anvil.opening import open_index
 
-    given = order.docs, order.index, order.provider, order.config
-    return anvil.open(*given, site=order.site, progress=_progress(host))
+    return open_index(replace(order, progress=_progress(host)))
 
 
 # --- reports ---------------------------------------------------------------------------------------------------
@@ -326,7 +321,7 @@ def _warn(report: BuildReport, opened: Anvil, host: Host) -> None:
             host.line(f"{file}: {message}" if file else message)
 
 
-MODES: Mapping[str, Callable[[Order, Host], tuple[bool, dict[str, str]]]] = {
+MODES: Mapping[str, Callable[[CiOptions, Host], tuple[bool, dict[str, str]]]] = {
     "build": build,
     "check": check,
     "lint": lint,

@@ -10,6 +10,7 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @options.quiet
 @options.folder
 def command(
-    given: options.Given, skill: bool, only_check: bool, remove: bool, only_print: bool, as_json: bool, quiet: bool
+    given: OpenRequest, skill: bool, only_check: bool, remove: bool, only_print: bool, as_json: bool, quiet: bool
 ) -> int:
     """Write a map of the documentation into AGENTS.md and the other files that agents read by themselves.
 
@@ -39,7 +40,7 @@ def command(
 
     if only_check + remove + only_print + skill > 1:
         raise click.UsageError("--skill, --check, --remove and --print cannot be combined. Give one of them.")
-    with given.open_index() as opened:
+    with options.open_index(given) as opened:
         files, source = agent_files(opened), documents(opened)
         documentation = None if remove or only_check else files.map(source)
         if documentation is not None and not documentation.pages:
@@ -97,7 +98,7 @@ def unstaged(opened: Anvil) -> str | None:
     return installation.line(["git", "add", *paths]) if paths else None
 
 
-def write_command(given: options.Given) -> str:
+def write_command(given: OpenRequest) -> str:
     """The command that writes the map, with the options of this call."""
     from anvil.backends import installation
 

@@ -9,6 +9,7 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -42,9 +43,7 @@ MAX_FAILURES_SHOWN = 10
 @options.quiet
 @options.folder
 def command(
-    given: options.Given,
-    site: str | None,
-    site_url: str | None,
+    given: OpenRequest,
     skill: bool,
     staged: bool,
     ref: str | None,
@@ -91,7 +90,7 @@ def command(
         return Built(report, next_step, tuple(updated), unstaged, left_out, published)
 
     with output.progress(quiet) as progress:
-        outcomes = list(options.for_each_own(build, given, progress, site=site, site_url=site_url))
+        outcomes = list(options.for_each_own(build, given, progress))
     if as_json:
         options.print_each(outcomes, lambda built: built.report)
     for label, built in outcomes:

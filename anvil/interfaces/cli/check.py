@@ -11,6 +11,7 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 @options.as_json
 @options.quiet
 @options.folder
-def command(
-    given: options.Given, site: str | None, staged: bool, ref: str | None, tracked: bool, as_json: bool, quiet: bool
-) -> int:
+def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as_json: bool, quiet: bool) -> int:
     """Compare the index with the documents, and the map of 'anvil agents' where a file has it.
 
     Exit code 0: fresh, 1: stale, 2: an error.
@@ -50,7 +49,7 @@ def command(
             advice = ""
             if changes and not opened.origin:
                 if source is None and opened.config.site.folder is not None:
-                    advice = _site_advice(opened, given, site)
+                    advice = _site_advice(opened, given)
                 else:
                     build = _build_command(opened, given, staged, ref, tracked)
                     advice = options.update_advice(file or opened.index_path, build)
@@ -64,7 +63,7 @@ def command(
                 None if opened.folder is None else output.relative(opened.folder),
             )
 
-    outcomes = list(options.for_each_own(check, given, site=site))
+    outcomes = list(options.for_each_own(check, given))
     if as_json:
         options.print_each(outcomes, Checked.as_json)
     for label, checked in outcomes:
@@ -99,7 +98,7 @@ class Checked(NamedTuple):
         """Whether something has to be built or written."""
         return bool(self.changes or self.agents)
 
-    def messages(self, given: options.Given, several: bool) -> tuple[str, ...]:
+    def messages(self, given: OpenRequest, several: bool) -> tuple[str, ...]:
         """What to say about the stale files of 'anvil agents'. ``several``: whether the command names the folder."""
         from anvil.interfaces.cli import agents
 
@@ -119,13 +118,13 @@ class Checked(NamedTuple):
         }
 
 
-def _site_advice(opened: Anvil, given: options.Given, site: str | None) -> str:
+def _site_advice(opened: Anvil, given: OpenRequest) -> str:
     """What to do about an index that differs from its site."""
     from anvil.backends import installation
     from anvil.services.build import site_view
 
     if not site_view.is_of_plugin(opened.index_path):
-        return f"Build the site, and run: {given.build_command(site=site)}"
+        return f"Build the site, and run: {options.build_command(given, site=given.site)}"
     docs = given.docs or (output.relative(opened.folder) if opened.folder is not None else "FOLDER")
     named = ["--docs", docs, "--index", output.relative(opened.index_path), *_config(given)]
     command = installation.line([*installation.typed(), "check", *named])
@@ -135,15 +134,15 @@ def _site_advice(opened: Anvil, given: options.Given, site: str | None) -> str:
     )
 
 
-def _config(given: options.Given) -> list[str]:
+def _config(given: OpenRequest) -> list[str]:
     return [] if given.config is None else ["--config", given.config]
 
 
-def _build_command(opened: Anvil, given: options.Given, staged: bool, ref: str | None, tracked: bool) -> str:
+def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | None, tracked: bool) -> str:
     """The command that updates the index, with the options of this call."""
     from anvil.backends import installation
 
-    build = given.build_command(*(["--staged"] if staged else []), ref=ref)
+    build = options.build_command(given, *(["--staged"] if staged else []), ref=ref)
     if not (tracked and staged):
         return build
     in_git = options.tracked_index(opened)

@@ -72,7 +72,7 @@ def command(
     from anvil.interfaces.ci.summary import artifact, failure
 
     chosen: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
-    order = run.Order(**chosen)
+    order = run.CiOptions(**chosen)
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     host = hosts.host(os.environ, say, summary or None, values=not as_json)
     if mode == "artifact":

@@ -11,13 +11,14 @@ from anvil.core.pluralize import counted, full_heading
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.groups import SuggestingGroup
 from anvil.models.documents import Progress, Skipped, silent
+from anvil.requests import BuildRequest
 
 if TYPE_CHECKING:
     from anvil.services.context.repository import Context
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ContextOptions:
     """The options that name a repository; None: not given."""
 
     root: str | None
@@ -37,7 +38,7 @@ repository = options.given(
     click.option("--root", metavar="FOLDER", help="The repository (default: the one around the working folder)."),
     click.option("--config", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml)."),
     click.option("--provider", metavar="NAME", help="Embedding provider: none (default), local, openai."),
-    kind=Given,
+    kind=ContextOptions,
 )
 
 
@@ -51,7 +52,7 @@ def command() -> None:
 @click.option("--force", is_flag=True, help="Read all files again.")
 @options.as_json
 @options.quiet
-def ingest(given: Given, force: bool, as_json: bool, quiet: bool) -> None:
+def ingest(given: ContextOptions, force: bool, as_json: bool, quiet: bool) -> None:
     """Update the index from the files. A second run at the same time waits for the first."""
 
     def warn(skipped: Skipped) -> None:
@@ -59,7 +60,7 @@ def ingest(given: Given, force: bool, as_json: bool, quiet: bool) -> None:
             output.warn(f"skipped {skipped.path}: {skipped.reason}")
 
     with given.open() as context, output.progress(quiet) as progress:
-        run = context.ingest(force=force, progress=progress, warn=warn)
+        run = context.ingest(BuildRequest(force=force, progress=progress), warn)
         folder = context.records.folder
     if as_json:
         output.print_json(run)
@@ -81,7 +82,7 @@ def ingest(given: Given, force: bool, as_json: bool, quiet: bool) -> None:
 @command.command("status", epilog="Example: anvil context status --json")
 @repository
 @options.as_json
-def status(given: Given, as_json: bool) -> None:
+def status(given: ContextOptions, as_json: bool) -> None:
     """Show what the context holds, and the result of the last run."""
     with output.progress() as progress, given.open(progress) as context:
         health = context.health()
@@ -108,7 +109,7 @@ def status(given: Given, as_json: bool) -> None:
 @click.option("--status", type=click.Choice(["open", "done", "all"]), default="open", show_default=True)
 @options.as_json
 @click.argument("path", required=False)
-def tasks(given: Given, status: str, as_json: bool, path: str | None) -> None:
+def tasks(given: ContextOptions, status: str, as_json: bool, path: str | None) -> None:
     """List the check boxes of all artifacts, or of those in PATH."""
     with output.progress() as progress, given.open(progress) as context:
         listed, note = context.tasks(status, path), context.unmarked(path)
@@ -127,7 +128,7 @@ def tasks(given: Given, status: str, as_json: bool, path: str | None) -> None:
 @click.option("--type", "type_", metavar="TYPE", help="Only artifacts of this type, such as spec or decision.")
 @options.as_json
 @options.question
-def search(given: Given, top_k: int, type_: str | None, as_json: bool, query: str) -> None:
+def search(given: ContextOptions, top_k: int, type_: str | None, as_json: bool, query: str) -> None:
     """Search the artifacts."""
     from anvil.core.search import snippets
     from anvil.interfaces.cli.search import MAX_SNIPPET_CHARS

@@ -11,6 +11,7 @@ from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 from anvil.models.findings import Finding, Verdict, worst
+from anvil.requests import OpenRequest
 
 COLOURS: dict[Verdict, str] = {"ok": "green", "note": "yellow", "wrong": "red", "unseen": "magenta"}
 EXIT_CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "wrong": NO, "unseen": ERROR}
@@ -21,7 +22,7 @@ MAX_WIDTH = 100
 @options.common
 @options.as_json
 @options.folder
-def command(given: options.Given, as_json: bool) -> int:
+def command(given: OpenRequest, as_json: bool) -> int:
     """Examine the installation, the configuration and the index, and print the commands that repair them.
 
     It changes nothing. Exit code 0: nothing is wrong, 1: something is wrong, 2: something could not be examined.

@@ -17,6 +17,7 @@ from anvil.errors import ConfigError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import ERROR, NO, OK
 from anvil.interfaces.cli.groups import SuggestingGroup
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
@@ -33,7 +34,7 @@ def command() -> None:
 @click.option(
     "--lfs", is_flag=True, help="The index is in Git LFS. The merge driver then reads and writes it with git lfs."
 )
-def install(given: options.Given, lfs: bool) -> None:
+def install(given: OpenRequest, lfs: bool) -> None:
     """Name the drivers of the index in .gitattributes, and define them in this clone. Commit .gitattributes."""
     repository, paths, agent_files = _places(given)
     if lfs and len(paths) > 1:
@@ -50,7 +51,7 @@ def install(given: options.Given, lfs: bool) -> None:
 
 @command.command("uninstall", epilog="Example: anvil git uninstall --index docs.anvil.db")
 @options.given(options.docs, options.index, options.config)
-def uninstall(given: options.Given) -> None:
+def uninstall(given: OpenRequest) -> None:
     """Remove the line and the drivers that 'anvil git install' added."""
     repository, paths, agent_files = _places(given)
     file = repository.root / attributes.FILE
@@ -159,7 +160,7 @@ def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
     return create_cached_provider(name, settings)
 
 
-def _places(given: options.Given) -> tuple[Repository, list[str], list[str]]:
+def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
     """The repository around the index, the paths of its indexes, and of the files with the map for agents.
 
     Without ``--index``, when the configured index is not in git: the indexes that a hook names, or that git tracks.
@@ -168,7 +169,7 @@ def _places(given: options.Given) -> tuple[Repository, list[str], list[str]]:
     from anvil.services.agents.agent_files import AgentFiles
     from anvil.services.doctor import pre_commit
 
-    with given.open_index() as opened:
+    with options.open_index(given) as opened:
         tracked = options.tracked_index(opened)
         mapped = [] if opened.folder is None else AgentFiles(opened.folder, opened.base).with_map()
     repository, paths = tracked.repository, [tracked.path]

@@ -12,6 +12,7 @@ from anvil.core.pluralize import counted
 from anvil.core.search import line_matcher
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.models.results import GrepMatch
@@ -32,7 +33,7 @@ ALL = 1_000_000_000
 @click.argument("pattern")
 @click.argument("path", required=False)
 def command(
-    given: options.Given,
+    given: OpenRequest,
     regex: bool,
     case_sensitive: bool,
     context: int,
@@ -50,7 +51,7 @@ def command(
     from anvil.interfaces.cli import page_paths
 
     matcher = line_matcher.compile(pattern, regex=regex, ignore_case=not case_sensitive)
-    with given.open() as opened:
+    with options.opened(given) as opened:
         result = opened.grep(
             pattern,
             None if path is None else page_paths.selection(opened, path),

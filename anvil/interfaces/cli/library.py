@@ -24,7 +24,7 @@ within = click.option("--library", metavar="NAME", help="Only this library (defa
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LibraryOptions:
     """The options that name a library; None: not given."""
 
     index: str | None
@@ -40,7 +40,7 @@ class Given:
 
 
 _index = click.option("--index", metavar="FILE", help="The library's file (default: in the user's data folder).")
-file = options.given(_index, options.config, options.provider, kind=Given)
+file = options.given(_index, options.config, options.provider, kind=LibraryOptions)
 
 
 @click.group("library", epilog='Example: anvil library search "when is high water?"')
@@ -63,7 +63,7 @@ def command() -> None:
 @options.as_json
 @click.argument("query")
 def search(
-    given: Given, library: str | None, top_k: int, conditions: tuple[str, ...], as_json: bool, query: str
+    given: LibraryOptions, library: str | None, top_k: int, conditions: tuple[str, ...], as_json: bool, query: str
 ) -> None:
     """Find the passages that answer QUERY."""
     from anvil.core.search import snippets
@@ -95,7 +95,7 @@ def search(
 @click.option("--offset", default=0, show_default=True, type=click.IntRange(0), help="Documents to skip.")
 @click.option("--libraries", is_flag=True, help="The libraries and their sizes, not the documents.")
 @options.as_json
-def list_(given: Given, library: str | None, limit: int, offset: int, libraries: bool, as_json: bool) -> None:
+def list_(given: LibraryOptions, library: str | None, limit: int, offset: int, libraries: bool, as_json: bool) -> None:
     """List the documents by library and source, or the libraries."""
     with given.open() as library_file:
         listed: Any = (
@@ -120,7 +120,7 @@ def list_(given: Given, library: str | None, limit: int, offset: int, libraries:
 @within
 @options.as_json
 @click.argument("document")
-def show(given: Given, library: str | None, as_json: bool, document: str) -> None:
+def show(given: LibraryOptions, library: str | None, as_json: bool, document: str) -> None:
     """Print the Markdown of a DOCUMENT, named by its doc_id, its source or its path."""
     with given.open() as library_file:
         content = library_file.get_document(library_file.doc_id_of(document, library))
@@ -135,7 +135,7 @@ def show(given: Given, library: str | None, as_json: bool, document: str) -> Non
 @within
 @options.as_json
 @click.argument("document")
-def delete(given: Given, library: str | None, as_json: bool, document: str) -> None:
+def delete(given: LibraryOptions, library: str | None, as_json: bool, document: str) -> None:
     """Delete a DOCUMENT from the library, named by its doc_id, its source or its path. Its file stays on the disk."""
     with given.open() as library_file:
         deleted = library_file.delete_document(library_file.doc_id_of(document, library))
@@ -156,7 +156,7 @@ def delete(given: Given, library: str | None, as_json: bool, document: str) -> N
 @options.as_json
 @click.argument("document")
 def update(
-    given: Given,
+    given: LibraryOptions,
     library: str | None,
     values: tuple[str, ...],
     unset: tuple[str, ...],
@@ -181,7 +181,7 @@ def update(
 @within
 @click.option("--yes", "-y", is_flag=True, help="Delete them. Without it they are only listed.")
 @options.as_json
-def prune(given: Given, library: str | None, yes: bool, as_json: bool) -> int:
+def prune(given: LibraryOptions, library: str | None, yes: bool, as_json: bool) -> int:
     """List the documents whose source file no longer exists. With --yes, delete them from the library.
 
     Only files on this machine are checked, not URLs, uploads and texts that were ingested under a name. Exit code
@@ -213,7 +213,7 @@ def prune(given: Given, library: str | None, yes: bool, as_json: bool) -> int:
 @options.as_json
 @options.quiet
 @click.argument("path")
-def import_(given: Given, library: str | None, table: str, as_json: bool, quiet: bool, path: str) -> int:
+def import_(given: LibraryOptions, library: str | None, table: str, as_json: bool, quiet: bool, path: str) -> int:
     """Import the documents of mcpvectordb from its LanceDB folder PATH. Documents of the library are not replaced.
 
     Exit code 0: done, 1: a document could not be read and the others were imported, 2: an error.

@@ -13,6 +13,7 @@ from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
 from anvil.models.lint import LEVELS, Level, LintFinding, LintReport
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -54,7 +55,7 @@ _GENERATORS = {
 @options.quiet
 @options.folder
 def command(
-    given: options.Given,
+    given: OpenRequest,
     staged: bool,
     ref: str | None,
     names: tuple[str, ...],
@@ -72,7 +73,7 @@ def command(
     """
     if as_json and sarif == "-":
         raise click.UsageError("--json and --sarif - both print to standard output. Give one of them, or name a file.")
-    with given.open_index() as opened:
+    with options.open_index(given) as opened:
         report = opened.lint(options.documents(opened, staged, ref), names or None)
         failing = report.at_least(fail_level or opened.config.lint.fail_level)
         shown = report.at_least(level or ("note" if names or as_json or sarif else "warning"))

@@ -6,6 +6,7 @@ import click
 
 from anvil.interfaces.cli import options, output
 from anvil.models.documents import address
+from anvil.requests import OpenRequest
 
 
 @click.command("list", epilog="Example: anvil list guides")
@@ -13,11 +14,11 @@ from anvil.models.documents import address
 @options.in_site
 @options.as_json
 @click.argument("prefix", required=False)
-def command(given: options.Given, as_json: bool, prefix: str | None) -> None:
+def command(given: OpenRequest, as_json: bool, prefix: str | None) -> None:
     """List the pages, or those in the folder PREFIX, with their titles and sizes."""
     from anvil.interfaces.cli import page_paths
 
-    with given.open() as opened:
+    with options.opened(given) as opened:
         listing = opened.list_pages(None if prefix is None else page_paths.folder(opened, prefix))
     if as_json:
         output.print_json(listing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,51 +15,45 @@ from anvil.core.config.schema import SITE_INDEX
 from anvil.errors import AnvilError, ConfigError
 from anvil.interfaces.cli import output
 from anvil.models.documents import Progress, silent
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.backends.git.tracked_file import TrackedIndex
     from anvil.backends.sources.document_source import DocumentSource
-    from anvil.several import Collections
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The options that name an index; None: not given."""
+@contextmanager
+def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]:
+    """The index, or the collections, opened with progress on stderr. ``build_first``: see :func:`anvil.open`."""
+    from anvil.opening import open_project
 
-    docs: str | None = None
-    index: str | None = None
-    config: str | None = None
-    provider: str | None = None
-    collections: tuple[str, ...] = ()
+    with (
+        output.progress() as progress,
+        open_project(replace(request, progress=progress, build_first=build_first)) as found,
+    ):
+        yield found
 
-    @contextmanager
-    def open(self, *, build_first: bool = True) -> Iterator[Anvil | Collections]:
-        """The index, or the collections, opened with progress on stderr. ``build_first``: see :func:`anvil.open`."""
-        from anvil.opening import open_project
 
-        with (
-            output.progress() as progress,
-            open_project(**asdict(self), progress=progress, build_first=build_first) as opened,
-        ):
-            yield opened
+def open_index(request: OpenRequest, progress: Progress = silent) -> Anvil:
+    """One index, opened."""
+    from anvil import opening
 
-    def open_index(self, progress: Progress = silent) -> Anvil:
-        """The index, opened."""
-        import anvil
+    return opening.open_index(replace(request, collections=None, progress=progress))
 
-        return anvil.open(self.docs, self.index, self.provider, self.config, progress=progress)
 
-    def build_command(self, *words: str, **more: str | None) -> str:
-        """The command that updates the index, with these options and ``more``."""
-        from anvil.backends import installation
+def build_command(request: OpenRequest, *words: str, **more: str | None) -> str:
+    """The command that updates the index, with the options of ``request`` and ``more``."""
+    from anvil.backends import installation
 
-        named = {"docs": self.docs, "index": self.index, "config": self.config, "provider": self.provider, **more}
-        option_words = [word for name, value in named.items() if value is not None for word in (f"--{name}", value)]
-        return installation.line([*installation.typed(), "build", *words, *option_words])
+    named = {name: getattr(request, name) for name in ("docs", "index", "config", "provider")}
+    option_words = [
+        word for name, value in (named | more).items() if value is not None for word in (f"--{name}", value)
+    ]
+    return installation.line([*installation.typed(), "build", *words, *option_words])
 
 
 def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
@@ -95,7 +89,7 @@ collections = click.option(
 )
 
 
-def given(*chosen: Callable[[Any], Any], kind: type[Any] = Given) -> Callable[[F], F]:
+def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Callable[[F], F]:
     """Options that reach the command as one dataclass of this ``kind``, its argument ``given``."""
     names = [field.name for field in fields(kind)]
 
@@ -204,42 +198,33 @@ def warn_of_unrun_plugin(opened: Anvil) -> None:
         output.warn(f"{unrun.text} Run: {unrun.command}")
 
 
-def each_own(
-    given: Given, progress: Progress = silent, *, site: str | None = None, site_url: str | None = None
-) -> Iterator[tuple[str | None, Anvil]]:
+def each_own(request: OpenRequest, progress: Progress = silent) -> Iterator[tuple[str | None, Anvil]]:
     """(name, index) of each chosen collection that is built here, one after the other; the name is None where there
     are not several. Raises :class:`ConfigError` when none is built here."""
-    from anvil.api import Anvil
     from anvil.opening import open_project
 
-    with open_project(**asdict(given), site=site, site_url=site_url, progress=progress) as opened:
-        if isinstance(opened, Anvil):
-            yield None, opened
+    with open_project(replace(request, progress=progress)) as found:
+        if not found.is_several:
+            yield None, found
             return
-        own = [(member.label, member.documents) for member in opened.members if member.collection.docs is not None]
+        own = [member for member in found.members if member.is_own]
         if not own:
             raise ConfigError("None of these collections has a folder here. They are built where they are published.")
-        for label, documents in own:
-            assert isinstance(documents, Anvil)
-            yield label, documents
+        for member in own:
+            yield member.label, found.alone(member)
 
 
 def for_each_own(
-    call: Callable[[Anvil], T],
-    given: Given,
-    progress: Progress = silent,
-    *,
-    site: str | None = None,
-    site_url: str | None = None,
+    call: Callable[[Anvil], T], request: OpenRequest, progress: Progress = silent
 ) -> Iterator[tuple[str | None, T | None]]:
     """(name, what ``call`` returns) of each index of :func:`each_own`. Where there are several, an error of one is
     printed, its result is None, and the others follow."""
-    for label, opened in each_own(given, progress, site=site, site_url=site_url):
+    for label, own in each_own(request, progress):
         if label is None:
-            yield None, call(opened)
+            yield None, call(own)
             continue
         try:
-            yield label, call(opened)
+            yield label, call(own)
         except AnvilError as error:
             output.warn(f"{label}: {error}")
             yield label, None

@@ -15,7 +15,6 @@ from anvil.core.pluralize import counted
 from anvil.errors import NotFound
 from anvil.models.documents import address, labelled
 from anvil.services.search import pages
-from anvil.several import Collections
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -24,28 +23,29 @@ LINE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::\d{1,9})?")
 """A path with a line, or with a line and a column."""
 
 
-def place_in(opened: Anvil | Collections, typed: str) -> tuple[Anvil, str, str, int]:
+def place_in(opened: Anvil, typed: str) -> tuple[Anvil, str, str, int]:
     """Like :func:`place`, after the index that has the page.
 
     With several collections, ``COLLECTION:PAGE`` names one. Without it, the page is of the only collection that has it;
     a path that fits in several is an error, which names them. Raises :class:`NotFound`.
     """
-    if not isinstance(opened, Collections):
+    if not opened.is_several:
         return opened, *place(opened, typed)
     for member in opened.members:
-        for name in (member.label, *([member.collection.name] if opened.is_default(member) else [])):
+        for name in (member.label, *([member.collection_name or ""] if opened.is_default(member) else [])):
             if typed.startswith(f"{name}:"):
-                return member.documents, *place(member.documents, typed[len(name) + 1 :])
+                own = opened.alone(member)
+                return own, *place(own, typed[len(name) + 1 :])
     places = []
     for member in opened.selected():
         with contextlib.suppress(NotFound):
-            places.append((member, place(member.documents, typed)))
+            places.append((member, place(opened.alone(member), typed)))
     places = [place for place in places if typed.startswith(place[1][0])] or places  # not only their ends
     if len(places) == 1:
         member, found = places[0]
-        return member.documents, *found
+        return opened.alone(member), *found
     if places:
-        addresses = [address(path, m.collection.name, m.collection.version) for m, (path, _, _) in places]
+        addresses = [address(path, member.collection_name, member.version) for member, (path, _, _) in places]
         count = counted(len(places), "collection", "have")
         raise NotFound(f"{count} such a page. Name one of them: {', '.join(addresses)}.")
     known = [address(p.file_path, p.collection, p.version) for p in opened.list_pages().pages]
@@ -53,13 +53,13 @@ def place_in(opened: Anvil | Collections, typed: str) -> tuple[Anvil, str, str, 
     raise NotFound(f"There is no page {typed}. {hint}")
 
 
-def _collection_hint(opened: Collections, typed: str) -> str:
+def _collection_hint(opened: Anvil, typed: str) -> str:
     """What to write for a path whose first folder is the name of a collection that has the rest; "" without one."""
     name, _, rest = typed.partition("/")
     for member in opened.selected():
         with contextlib.suppress(NotFound):
-            if member.collection.name == name:
-                path, heading, _ = place(member.documents, rest)
+            if member.collection_name == name:
+                path, heading, _ = place(opened.alone(member), rest)
                 return f"{name} is a collection: write {name}:{path}{'#' if heading else ''}{heading}."
     return ""
 
@@ -100,23 +100,23 @@ def section(opened: Anvil, page: str, line: int) -> str:
     return next((other for other in reversed(sections) if other.start_line <= line), sections[0]).heading_path
 
 
-def glob(opened: Anvil | Collections, typed: str) -> str:
+def glob(opened: Anvil, typed: str) -> str:
     """A glob over paths in the docs folder. If it begins with that folder, as results do, that part is removed."""
-    if isinstance(opened, Collections):
-        forms = (glob_in(member.documents, typed) for member in opened.selected())
-        return next((form for form in forms if form != typed), typed)
-    return glob_in(opened, typed)
+    forms = (glob_in(opened.alone(member), typed) for member in opened.selected())
+    return next((form for form in forms if form != typed), typed)
 
 
 def glob_in(opened: Anvil, typed: str) -> str:
     """:func:`glob` for one index."""
     line = LINE.fullmatch(typed)
-    forms = [form for text in [typed, *([line["path"]] if line else [])] for form in (text, _below(opened, text))]
+    forms = [
+        form for text in [typed, *([line["path"]] if line else [])] for form in (text, _below(opened.docs_root, text))
+    ]
     known = [page.file_path for page in opened.list_pages().pages]
     return next((form for form in forms if form and any(map(globs.selects(form), known))), typed)
 
 
-def folder(opened: Anvil | Collections, typed: str) -> str:
+def folder(opened: Anvil, typed: str) -> str:
     """A folder as :meth:`Anvil.list_pages` takes it. Raises :class:`NotFound` when no page is in it."""
     if (form := _with_pages(opened, typed)) is not None:
         return form
@@ -125,28 +125,26 @@ def folder(opened: Anvil | Collections, typed: str) -> str:
     raise NotFound(f"There is no folder or page {typed}. 'anvil list' names the pages.{_closest(typed, folders)}")
 
 
-def selection(opened: Anvil | Collections, typed: str) -> str:
+def selection(opened: Anvil, typed: str) -> str:
     """A page, a folder or a glob as :meth:`Anvil.grep` takes it; the text itself where no page is in it."""
     form = _with_pages(opened, typed)
     return glob(opened, typed) if form is None else form
 
 
-def _with_pages(opened: Anvil | Collections, typed: str) -> str | None:
+def _with_pages(opened: Anvil, typed: str) -> str | None:
     """The text, or what it is from the docs folder of an index that answers; None where no page is in it."""
-    roots = [member.documents for member in opened.selected()] if isinstance(opened, Collections) else [opened]
-    forms = (typed, *(_below(root, typed) for root in roots))
+    forms = (typed, *(_below(member.docs_root, typed) for member in opened.selected()))
     return next((form for form in forms if form is not None and opened.list_pages(form).pages), None)
 
 
-def folders(opened: Anvil | Collections) -> dict[str | None, str]:
+def folders(opened: Anvil) -> dict[str | None, str]:
     """Collection -> its folder from the working folder; None is the only index where there are not several.
 
     Collections without a folder are left out.
     """
-    if not isinstance(opened, Collections):
+    if not opened.is_several:
         return {None: _from_here(opened.docs_root) if opened.docs_root else ""}
-    roots = ((member.label, member.documents.docs_root) for member in opened.members)
-    return {label: _from_here(root) for label, root in roots if root}
+    return {member.label: _from_here(member.docs_root) for member in opened.members if member.docs_root}
 
 
 def _from_here(root: Path) -> str:
@@ -176,16 +174,16 @@ def _forms(opened: Anvil, path: str) -> Iterator[tuple[str, int]]:
         yield text, number
         with contextlib.suppress(NotFound):  # as a path in the docs folder, it would be outside of it
             yield pages.normalize_path(text.replace(os.sep, "/"), opened.docs_root), number
-        if (below := _below(opened, text)) is not None:
+        if (below := _below(opened.docs_root, text)) is not None:
             yield below, number
 
 
-def _below(opened: Anvil, typed: str) -> str | None:
+def _below(docs_root: Path | None, typed: str) -> str | None:
     """A path from the working folder as one from the docs folder; None if it is not below the docs folder."""
-    if opened.docs_root is None or "\0" in typed:
+    if docs_root is None or "\0" in typed:
         return None
     absolute = os.path.abspath(typed)
-    for root in (opened.docs_root.absolute(), opened.docs_root.resolve()):
+    for root in (docs_root.absolute(), docs_root.resolve()):
         root = Path(os.path.abspath(root))
         if Path(absolute).is_relative_to(root) and Path(absolute) != root:
             return Path(absolute).relative_to(root).as_posix()

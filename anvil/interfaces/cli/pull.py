@@ -14,6 +14,7 @@ from anvil.core.pluralize import counted
 from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.services.build.pull import Pulled
@@ -115,7 +116,7 @@ def command(
     if pulled.from_cache:
         output.warn(f"The cached index of {pulled.checked_at} is used: {pulled.from_cache}")
     if not quiet:
-        output.say(_rendered(pulled, options.Given(docs, to, config).build_command()))
+        output.say(_rendered(pulled, options.build_command(OpenRequest(docs, to, config))))
     return OK
 
 

@@ -11,6 +11,7 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces import doc_test_report
 from anvil.interfaces.cli import options, output
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.services.doc_tests.gaps import QuestionGroup
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--to-tests", is_flag=True, help="Print them as TOML, for the questions of 'anvil test'.")
 @click.option("--log", metavar="FILE", help="Another log than that of the documentation folder.")
 @options.as_json
-def command(given: options.Given, everything: bool, to_tests: bool, log: str | None, as_json: bool) -> None:
+def command(given: OpenRequest, everything: bool, to_tests: bool, log: str | None, as_json: bool) -> None:
     """Print the logged questions that no page answers, and the reports about pages.
 
     A server logs questions with serve.question_log = true in anvil.toml. Similar questions are one group. Each is
@@ -36,7 +37,7 @@ def command(given: options.Given, everything: bool, to_tests: bool, log: str | N
 
     if to_tests and as_json:
         raise click.UsageError("--to-tests and --json cannot be combined. Give one of them.")
-    with output.progress() as progress, given.open_index(progress) as opened:
+    with output.progress() as progress, options.open_index(given, progress) as opened:
         file = opened.question_log if log is None else QuestionLog(Path(log), opened.config.serve.log_bytes)
         if not file.path.is_file():
             raise ConfigError(

@@ -14,9 +14,10 @@ from anvil.errors import BuildError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
 from anvil.models.documents import labelled
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
-    from anvil.models.results import Hit, SearchResult
+    from anvil.models.results import Hit, Mode, SearchResult
     from anvil.services.search.section_match import Span
 
 MAX_SNIPPET_CHARS = 400
@@ -49,10 +50,10 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @options.as_json
 @options.question
 def command(
-    given: options.Given,
+    given: OpenRequest,
     top_k: int,
     file_filter: str | None,
-    mode: str,
+    mode: Mode,
     max_chars: int | None,
     min_confidence: float | None,
     version: str | None,
@@ -62,19 +63,18 @@ def command(
 ) -> int:
     """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
     from anvil.interfaces.cli import page_paths
-    from anvil.several import Collections
 
-    with given.open(build_first=False) as opened:
+    with options.opened(given, build_first=False) as opened:
         file_glob = None if file_filter is None else page_paths.glob(opened, file_filter)
-        edition = {name: value for name, value in (("version", version), ("language", language)) if value is not None}
-        if "language" in edition and isinstance(opened, Collections):
+        if language is not None and opened.is_several:
             raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
-        asked = query, top_k, file_glob, max_chars, mode, min_confidence
-        explained = opened.explain(*asked, **edition)  # type: ignore[arg-type]
+        explained = opened.explain(
+            query, top_k, file_glob, max_chars, mode, min_confidence, version=version, language=language
+        )
         result = explained.result
-        build = given.build_command()
+        build = options.build_command(given)
         advice = ""
-        if isinstance(opened, Collections):
+        if opened.is_several:
             advice = f" To update the index, run: {build}"
         elif result.freshness.refreshed and not opened.origin:
             advice = f" {options.update_advice(opened.index_path, build, 'To update the index, run: ')}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import click
 
 from anvil.interfaces.cli import options, output
-from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES, ServeOptions
+from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES, ServeRequest
 
 
 def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 
 
 @click.command("serve", epilog="Example: anvil serve --docs docs")
-@options.given(*options.PROJECT, kind=ServeOptions)
+@options.given(*options.PROJECT, kind=ServeRequest)
 @options.in_site
 @click.option(
     "--transport",
@@ -96,7 +96,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 @click.option("--ui", is_flag=True, help="Over HTTP: also serve the playground at /ui/ (see anvil ui).")
 @options.folder
 def command(
-    given: ServeOptions,
+    given: ServeRequest,
     host: str,
     port: int,
     token: str | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from anvil.interfaces.cli import options, output
+from anvil.requests import OpenRequest
 
 
 @click.command("show", epilog="Example: anvil show guides/serve.md#freshness")
@@ -13,7 +14,7 @@ from anvil.interfaces.cli import options, output
 @click.option("--children", is_flag=True, help="With a heading: the sections below it too.")
 @options.as_json
 @click.argument("page", metavar="PAGE[#HEADING]")
-def command(given: options.Given, children: bool, as_json: bool, page: str) -> None:
+def command(given: OpenRequest, children: bool, as_json: bool, page: str) -> None:
     """Print a page, or one section of it. HEADING is a breadcrumb ('Install > Linux'), its end, or an anchor ('linux').
 
     PAGE may also be a path with a line, as search prints it: 'docs/guides/serve.md:12' prints the section of line 12.
@@ -21,7 +22,7 @@ def command(given: options.Given, children: bool, as_json: bool, page: str) -> N
     """
     from anvil.interfaces.cli import page_paths
 
-    with given.open() as project:
+    with options.opened(given) as project:
         opened, path, heading, line = page_paths.place_in(project, page)
         if line and not heading:
             heading = page_paths.section(opened, path, line)

@@ -10,6 +10,7 @@ import click
 from anvil.core.pluralize import counted
 from anvil.interfaces.cli import options, output
 from anvil.models.documents import labelled
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.models.status import CollectionStatus, EmbeddingStatus
@@ -20,22 +21,20 @@ if TYPE_CHECKING:
 @options.in_site
 @options.as_json
 @options.folder
-def command(given: options.Given, as_json: bool) -> None:
+def command(given: OpenRequest, as_json: bool) -> None:
     """Show the contents of the index, its origin, and how it differs from the documents."""
-    from anvil.several import Collections
-
-    with given.open() as opened:
+    with options.opened(given) as opened:
         status = opened.get_status()
     if as_json:
         output.print_json(status)
         return
-    if isinstance(opened, Collections):
-        _print_collections(status.collections or (), status.embedding)
+    if status.collections is not None:
+        _print_collections(status.collections, status.embedding)
         return
     origin = opened.origin
     build = ""
     if not origin:
-        build = f" {options.update_advice(opened.index_path, given.build_command())}"
+        build = f" {options.update_advice(opened.index_path, options.build_command(given))}"
     stale, index_ = status.index.stale, status.index
     contents = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
     root, place = status.server.docs_root, index_.db_path if origin else output.relative(index_.db_path)

@@ -12,6 +12,7 @@ from anvil.core.pluralize import counted
 from anvil.errors import ConfigError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 @options.quiet
 @click.argument("suite", required=False, metavar="[FILE]")
 def command(
-    given: options.Given,
+    given: OpenRequest,
     baseline: str | None,
     mode: Mode | None,
     update: bool,
@@ -61,7 +62,7 @@ def command(
         raise click.UsageError("--suggest asks nothing, so options about outcomes cannot be combined with it.")
     if lint and (suggest or update or as_json or baseline is not None or junit is not None):
         raise click.UsageError("--lint is about the suite alone, so it cannot be combined with options about outcomes.")
-    with output.progress(quiet) as progress, given.open_index(progress) as opened:
+    with output.progress(quiet) as progress, options.open_index(given, progress) as opened:
         if suggest:
             _suggest(opened, suite)
             return OK

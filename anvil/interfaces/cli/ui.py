@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import asdict
 from urllib.parse import quote
 
 import click
 
 from anvil.interfaces.cli import options, output
+from anvil.requests import OpenRequest
 
 
 @click.command("ui", epilog="Example: anvil ui --docs docs")
@@ -18,7 +18,7 @@ from anvil.interfaces.cli import options, output
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free port.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and do not open a browser.")
 @options.folder
-def command(given: options.Given, port: int, no_browser: bool) -> None:
+def command(given: OpenRequest, port: int, no_browser: bool) -> None:
     """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
     import webbrowser
 
@@ -28,7 +28,7 @@ def command(given: options.Given, port: int, no_browser: bool) -> None:
     from anvil.interfaces.mcp_server.progress import ProgressReporter
     from anvil.interfaces.mcp_server.security import Access
     from anvil.interfaces.mcp_server.signals import ShutdownDeadline, exit_on_signal
-    from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, open_toolset
+    from anvil.interfaces.mcp_server.tools.toolset import ServeRequest, open_toolset
 
     logs.configure("warn")
     access = Access(port=port, token=os.environ.get("ANVIL_TOKEN") or None)
@@ -42,7 +42,13 @@ def command(given: options.Given, port: int, no_browser: bool) -> None:
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(home,), daemon=True).start()
 
-    serve_options = ServeOptions(**asdict(given))
+    serve_options = ServeRequest(
+        docs=given.docs,
+        index=given.index,
+        config=given.config,
+        provider=given.provider,
+        collections=given.collections,
+    )
     with exit_on_signal(), ShutdownDeadline() as shutdown, open_toolset("docs", serve_options, reporter) as running:
         served = playground.with_playground(running)
         running.target.start(reporter)

@@ -32,7 +32,7 @@ from anvil.interfaces.mcp_server.schemas import plain, text
 from anvil.interfaces.mcp_server.security import Access, AccessMiddleware, Application, Receive, Scope, Send, read_token
 from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.interfaces.mcp_server.tools import docs
-from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, open_toolset
+from anvil.interfaces.mcp_server.tools.toolset import ServeRequest, open_toolset
 
 DEFAULT_CACHE_S = 300
 CORS_HEADERS = ("Authorization", "Content-Type", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id")
@@ -45,8 +45,7 @@ BEHIND_PROXY_HOST = "0.0.0.0"
 class AsgiSettings:
     """The settings of the application, from environment variables."""
 
-    index: str | None
-    docs: str | None
+    served: ServeRequest
     access: Access
     origins: tuple[str, ...] = ()
     rate: Rate | None = None
@@ -77,8 +76,12 @@ class AsgiSettings:
                 "the documents."
             )
         return cls(
-            index=environment.get("ANVIL_INDEX"),
-            docs=environment.get("ANVIL_DOCS"),
+            ServeRequest(
+                docs=environment.get("ANVIL_DOCS"),
+                index=environment.get("ANVIL_INDEX"),
+                watch=False,
+                transport="http",
+            ),
             access=Access(
                 host=BEHIND_PROXY_HOST,
                 token=token,
@@ -179,9 +182,8 @@ class AnvilApplication:
             if not logging.getLogger().handlers:  # functions and servers may have set up logging
                 logs.configure(settings.log_level, "json")
             reporter = ProgressReporter()
-            options = ServeOptions(docs=settings.docs, index=settings.index, watch=False, transport="http")
             async with contextlib.AsyncExitStack() as stack:
-                running = stack.enter_context(open_toolset("docs", options, reporter))
+                running = stack.enter_context(open_toolset("docs", settings.served, reporter))
                 running.target.start(reporter)
                 app = await stack.enter_async_context(running_app([running], reporter, standing=False))
                 routes = http.streamable(app, settings.access, [_search_route(app.parts[0][1], settings)])

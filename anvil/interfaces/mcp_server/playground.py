@@ -25,7 +25,6 @@ from anvil.interfaces.mcp_server.schemas import plain, text
 from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.interfaces.mcp_server.tools.docs import TOOLS
 from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
-from anvil.several import Collections
 
 HOME = "/ui/"
 _SCRIPTS = ("app.js", "dom.js", "search.js", "pages.js", "health.js", "markdown.js")
@@ -80,11 +79,9 @@ def routes(bridge: ThreadBridge) -> list[Route]:
 # --- endpoints -------------------------------------------------------------------------------------------------
 
 
-def search(opened: Anvil | Collections, given: dict[str, Any]) -> dict[str, Any]:
+def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
     """A search, of all collections unless one is given. ``text``: the JSON text that an agent gets from search_docs.
     ``parts``: the parts of each score. ``words``: the words of the results that match the query."""
-    if not isinstance(opened, Collections):
-        _ensure_none(given.pop("collection", None))
     if len(given["query"]) > MAX_QUERY_CHARS:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
     explained = opened.explain(**given)
@@ -105,45 +102,31 @@ def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
         return {**report, "stale": None, "not_compared": str(error)}
 
 
-def collections(opened: Anvil | Collections) -> list[dict[str, str | None]]:
+def collections(opened: Anvil) -> list[dict[str, str | None]]:
     """The collections that can be chosen, by label; none where there is a single index."""
-    members = opened.members if isinstance(opened, Collections) else ()
     return [
-        {"label": member.label, "name": member.collection.name, "version": member.collection.version}
-        for member in members
+        {"label": member.label, "name": member.collection_name, "version": member.version}
+        for member in opened.members
+        if opened.is_several
     ]
 
 
-def _index_of(opened: Anvil | Collections, collection: str | None) -> Anvil:
+def _index_of(opened: Anvil, collection: str | None) -> Anvil:
     """The index of a collection, by default that of the first."""
-    if isinstance(opened, Collections):
-        member = opened.members[0] if collection is None else opened.selected(collection)[0]
-        assert isinstance(member.documents, Anvil)
-        return member.documents
-    _ensure_none(collection)
-    return opened
+    return opened.alone(opened.members[0] if collection is None else opened.selected(collection)[0])
 
 
-def _ensure_none(collection: str | None) -> None:
-    if collection is not None:
-        raise ConfigError("There is one collection. Leave out its name.")
-
-
-def _status(opened: Anvil | Collections, given: dict[str, Any]) -> Any:
+def _status(opened: Anvil, given: dict[str, Any]) -> Any:
     collection = given.get("collection")
     return plain(opened.get_status() if collection is None else _index_of(opened, collection).get_status())
 
 
 def _of_one(call: Callable[[Anvil, dict[str, Any]], Any]) -> Endpoint:
     """An endpoint that answers from the index of one collection."""
-
-    def answer(opened: Anvil | Collections, given: dict[str, Any]) -> Any:
-        return call(_index_of(opened, given.pop("collection", None)), given)
-
-    return answer
+    return lambda opened, given: call(_index_of(opened, given.pop("collection", None)), given)
 
 
-Endpoint = Callable[[Anvil | Collections, dict[str, Any]], Any]
+Endpoint = Callable[[Anvil, dict[str, Any]], Any]
 _COLLECTION = Parameter("collection", "A label that collections names.")
 ENDPOINTS: Mapping[str, tuple[tuple[Parameter, ...], Endpoint]] = {
     "collections": ((), lambda opened, given: collections(opened)),

@@ -23,7 +23,6 @@ from anvil.interfaces.mcp_server.subscriptions import Connections, RequestContex
 from anvil.interfaces.mcp_server.threads import ThreadBridge
 from anvil.models.documents import address, labelled
 from anvil.models.results import Page, PageList, PageSummary
-from anvil.several import Collections
 
 PREFIX, COLLECTION_PREFIX = "anvil://page/", "anvil://collection/"
 NOT_FOUND = -32002
@@ -63,9 +62,12 @@ class Resources:
         self._bridge = bridge
         self._connections = connections
         self.skills = skills.Skills(bridge)
-        self._is_several = isinstance(bridge.target, Collections)
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus, max_subscriptions=64)
+
+    @property
+    def _is_several(self) -> bool:
+        return bool(self._bridge.target.is_several)
 
     def handlers(self, standing: bool) -> dict[str, Any]:
         """The handlers, by the names of the arguments of the SDK's server. Only a ``standing`` connection can

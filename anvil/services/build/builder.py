@@ -9,9 +9,9 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from anvil._version import __version__
 from anvil.backends.sources.document_source import ShardSource
@@ -25,11 +25,11 @@ from anvil.core.config.schema import SiteOptions
 from anvil.core.pluralize import counted
 from anvil.core.shards import Shard
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
-from anvil.models.documents import BuildReport, Changes, Progress, Scan, Skipped, silent
+from anvil.models.documents import BuildReport, Changes, Scan, Skipped
+from anvil.requests import BuildRequest
 from anvil.services.build.indexer import Indexer, adapt, settings, without
 
 if TYPE_CHECKING:
-    from anvil.backends.embedding.executor import Executor
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.sources.document_source import DocumentSource
 
@@ -37,138 +37,181 @@ MAX_ROUNDS = 5
 """Attempts to read a tree that changes while it is read."""
 
 
+@dataclass
+class _Plan:
+    """A build: what it is of, and what it has found so far."""
+
+    source: DocumentSource
+    index: Path
+    provider: EmbeddingProvider
+    chunking: Chunking
+    request: BuildRequest
+    wanted: dict[str, str]
+    """The settings of the index in its manifest."""
+    pageless: str
+    """The reason to report when the source has no page; empty: none."""
+    started: float
+    standing: Reader | None = None
+    """The index that exists, if it can be used."""
+    older: dict[Path, Reader] = field(default_factory=dict)
+    """Further indexes whose vectors may be reused."""
+    scan: Scan = field(default_factory=lambda: Scan({}))
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def about_pages(self) -> tuple[str, ...]:
+        """The reason to report about a source without a page."""
+        return (self.pageless,) if self.pageless and not self.scan.entries else ()
+
+
 def build(
     source: DocumentSource,
     index: Path,
     provider: EmbeddingProvider,
-    options: Chunking,
+    chunking: Chunking,
+    request: BuildRequest = BuildRequest(),
     *,
-    previous: Sequence[Path] = (),
-    force: bool = False,
-    shard: Shard | None = None,
-    progress: Progress = silent,
-    lock_timeout_s: float = lock.LOCK_TIMEOUT_S,
-    executor: Executor | None = None,
-    pageless: str = "",
     pages: SiteOptions | None = None,
-    version: str | None = None,
+    pageless: str = "",
 ) -> BuildReport:
     """Build or update the index file at ``index`` from ``source``. Nothing is written when nothing changed.
 
-    ``previous``: further indexes whose vectors may be reused. One that cannot be used is named in the report's reasons.
-    If there is no index yet, the first of them is the start. ``force``: read and embed all pages again; where the
-    provider fails, the old vector stays. ``shard``: only its pages; the manifest names the shard. ``executor``: embeds
-    the texts. ``pages``: the addresses of the published pages. ``version``: of what the pages describe; an
-    index that is unchanged keeps its own. ``pageless``: the reason to report when the source has
-    no page (a shard may have none). A build from plain files replaces an index that was built with a site only with
-    ``force``: the index would lose the site's addresses, and get the files that the site excludes.
-    Raises :class:`IndexBusy` when another process still builds the same index after ``lock_timeout_s`` seconds, and
-    :class:`BuildError` and :class:`SourceError`. Then the file at ``index`` is not changed.
+    An index of ``request.previous`` that cannot be used is named in the report's reasons. If there is no index yet, the
+    first of them is the start. ``pages``: the addresses of the published pages. ``pageless``: the reason to report when
+    the source has no page (a shard may have none). A build from plain files replaces an index that was built with a
+    site only with ``force``: the index would lose the site's addresses, and get the files that the site excludes.
+    Raises :class:`IndexBusy` when another process still builds the same index, and :class:`BuildError` and
+    :class:`SourceError`. Then the file at ``index`` is not changed.
     """
     started = time.perf_counter()
-    wanted = settings(provider, options, site_urls.recorded(pages) if pages else None)
-    if shard is not None:
-        source = ShardSource(source, shard)
-
-    def says_all(standing: Reader | None, path: Path, scan: Scan) -> BuildReport | None:
-        if standing is not None and version is not None and standing.meta().get("version") != version:
-            return None
-        report = unchanged(standing, path, wanted, scan, started, shard, source.commit(), source.excluded_hashes)
-        return report and replace(report, reasons=empty(scan))
-
-    def empty(scan: Scan) -> tuple[str, ...]:
-        return (pageless,) if pageless and not scan.entries and shard is None else ()
-
-    def compared() -> tuple[Reader | None, list[str], Scan, BuildReport | None]:
-        """The index that exists, why it is not used, the documents, and the report if both are alike."""
-        standing, reasons = _standing(index, read, force)
-        _keep_site(standing, index, source, force)
-        scan = source.scan(standing.identities() if standing else None)
-        return standing, reasons, scan, None if force else says_all(standing, index, scan)
-
+    wanted = settings(provider, chunking, site_urls.recorded(pages) if pages else None)
+    if request.shard is not None:
+        source, pageless = ShardSource(source, request.shard), ""
+    plan = _Plan(source, index, provider, chunking, request, wanted, pageless, started)
     overwrite_guard.ensure_overwritable(index)
     with contextlib.ExitStack() as opened:
         read = opened.enter_context(contextlib.ExitStack())  # the indexes that are built from
         seen = signature(index)
-        standing, reasons, scan, report = compared()
+        report = _compare(plan, read)
         if report is None:
-            opened.enter_context(lock.exclusive(index, lock_timeout_s))
+            opened.enter_context(lock.exclusive(index, request.lock_timeout_s))
             if signature(index) != seen:  # another process has built it meanwhile
-                standing, reasons, scan, report = compared()
+                report = _compare(plan, read)
+        report = report or _copy_of_older(plan, read)
         if report is not None:
             return report
-
-        older = {} if force else _caches(previous, read, reasons)
-        if standing is None and older:  # start from the first usable one, or copy it if it is up to date
-            path, standing = next(iter(older.items()))
-            report = says_all(standing, path, scan)
-            if report:
-                read.close()
-                publish.copy(path, index)
-                return replace(
-                    report,
-                    outcome="built",
-                    index_path=str(index),
-                    reused=report.windows,
-                    reasons=(*report.reasons, *reasons),
-                )
-
-        remade = False
         writer = Writer(connection.open_scratch())
         opened.callback(writer.close)
-        caches = [] if force else [*dict.fromkeys([*([standing] if standing else []), *older.values()])]
-        if standing and not force:
-            connection.fill(writer.connection, standing.connection)
-            before = writer.reader.meta()["embedding_model_digest"]
-            reasons += adapt(writer, wanted)
-            remade = before != provider.digest
-        else:
-            connection.lay_out(writer.connection, provider.dimensions)
-            writer.set_meta(wanted)
-        keywords.begin(writer.connection)
-        writer.set_meta({"anvil_version": __version__, "shard": shard, "version": version})
-        indexer = Indexer(
-            writer=writer,
-            provider=provider,
-            options=options,
-            caches=caches,
-            progress=progress,
-            executor=executor,
-            spare=standing if force else None,
-        )
-        first = changes = staleness.compare(writer.reader.identities(), scan.entries)
-        if provider.dimensions and (first.added or first.changed):
-            opened.enter_context(_warming(provider))
-        for _ in range(MAX_ROUNDS):
-            indexer.update(source, scan.entries, changes)
-            scan = source.scan(writer.reader.identities())
-            changes = staleness.compare(writer.reader.identities(), without(indexer.unfit, scan.entries))
-            if not changes:
-                break
-        publication = publish.Publication(writer, index)
-        publication.write_text()
-        indexer.embed()
-        reasons += executor.notes if executor else ()
-        progress("writing", 0, 1)
-        digest = writer.seal()
-        read.close()  # on Windows an open file cannot be replaced
-        publication.finish()
-        progress("writing", 1, 1)
-        counts = writer.reader.counts()
+        return _publish(plan, _update(plan, writer, opened), read)
+
+
+def _compare(plan: _Plan, read: contextlib.ExitStack) -> BuildReport | None:
+    """Open the index that exists, list the documents, and report if both are alike."""
+    plan.standing, plan.reasons = _standing(plan.index, read, plan.request.force)
+    _keep_site(plan.standing, plan.index, plan.source, plan.request.force)
+    plan.scan = plan.source.scan(plan.standing.identities() if plan.standing else None)
+    return None if plan.request.force else _up_to_date(plan, plan.standing, plan.index)
+
+
+def _up_to_date(plan: _Plan, standing: Reader | None, path: Path) -> BuildReport | None:
+    version = plan.request.version
+    if standing is None or (version is not None and standing.meta().get("version") != version):
+        return None
+    if not is_unchanged(standing, plan.wanted, plan.scan, plan.source, plan.request.shard):
+        return None
+    report = report_on("unchanged", path, standing.meta()["digest"], standing.counts(), plan.started, plan.scan.skipped)
+    return replace(report, reasons=plan.about_pages)
+
+
+def _copy_of_older(plan: _Plan, read: contextlib.ExitStack) -> BuildReport | None:
+    """Open the previous indexes. Where there is no index, start from the first of them; if it is up to date, copy it,
+    and report."""
+    if plan.request.force:
+        return None
+    plan.older = _caches(plan.request.previous, read, plan.reasons)
+    if plan.standing is not None or not plan.older:
+        return None
+    path, plan.standing = next(iter(plan.older.items()))
+    report = _up_to_date(plan, plan.standing, path)
+    if report is None:
+        return None
+    read.close()
+    publish.copy(path, plan.index)
+    reasons = (*report.reasons, *plan.reasons)
+    return replace(report, outcome="built", index_path=str(plan.index), reused=report.windows, reasons=reasons)
+
+
+class _Update(NamedTuple):
+    """The new text in a scratch file, ready for its vectors. ``changes``: of the pages; ``remade``: whether another
+    model than before makes all vectors."""
+
+    indexer: Indexer
+    changes: Changes
+    remade: bool
+
+
+def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> _Update:
+    """Bring the text of a copy of the index in line with the documents."""
+    force, standing, provider = plan.request.force, plan.standing, plan.provider
+    remade = False
+    if standing and not force:
+        connection.fill(writer.connection, standing.connection)
+        before = writer.reader.meta()["embedding_model_digest"]
+        plan.reasons += adapt(writer, plan.wanted)
+        remade = before != provider.digest
+    else:
+        connection.lay_out(writer.connection, provider.dimensions)
+        writer.set_meta(plan.wanted)
+    keywords.begin(writer.connection)
+    request = plan.request
+    writer.set_meta({"anvil_version": __version__, "shard": request.shard, "version": request.version})
+    indexer = Indexer(
+        writer=writer,
+        provider=provider,
+        options=plan.chunking,
+        caches=[] if force else [*dict.fromkeys([*([standing] if standing else []), *plan.older.values()])],
+        progress=request.progress,
+        executor=request.executor,
+        spare=standing if force else None,
+    )
+    first = changes = staleness.compare(writer.reader.identities(), plan.scan.entries)
+    if provider.dimensions and (first.added or first.changed):
+        opened.enter_context(_warming(provider))
+    for _ in range(MAX_ROUNDS):
+        indexer.update(plan.source, plan.scan.entries, changes)
+        plan.scan = plan.source.scan(writer.reader.identities())
+        changes = staleness.compare(writer.reader.identities(), without(indexer.unfit, plan.scan.entries))
+        if not changes:
+            break
+    return _Update(indexer, first, remade)
+
+
+def _publish(plan: _Plan, update: _Update, read: contextlib.ExitStack) -> BuildReport:
+    """Make the vectors, and put the new file in place."""
+    indexer, request, reasons = update.indexer, plan.request, plan.reasons
+    publication = publish.Publication(indexer.writer, plan.index)
+    publication.write_text()
+    indexer.embed()
+    reasons += request.executor.notes if request.executor else ()
+    request.progress("writing", 0, 1)
+    digest = indexer.writer.seal()
+    read.close()  # on Windows an open file cannot be replaced
+    publication.finish()
+    request.progress("writing", 1, 1)
     tally = indexer.tally
-    if remade and tally.embedded and not tally.reused and not tally.failed:
+    if update.remade and tally.embedded and not tally.reused and not tally.failed:
         reasons.append("All vectors were made again.")
     if tally.kept:
         again = counted(tally.kept, "passage", "could")
         reasons.append(f"{again} not be embedded again: the vectors from before are kept. {tally.refusal}".strip())
     return replace(
-        report_on("built", index, digest, counts, started),
+        report_on("built", plan.index, digest, indexer.writer.reader.counts(), plan.started),
         embedded=tally.embedded,
         reused=tally.reused,
-        changes=first,
-        skipped=(*scan.skipped, *tally.skipped),
+        changes=update.changes,
+        skipped=(*plan.scan.skipped, *tally.skipped),
         failed=tuple(tally.failed),
-        reasons=(*empty(scan), *reasons),
+        reasons=(*plan.about_pages, *reasons),
         kept=tally.kept,
         refusal=tally.refusal,
     )
@@ -257,27 +300,24 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
     return readers
 
 
-def unchanged(
-    standing: Reader | None,
-    index: Path,
+def is_unchanged(
+    standing: Reader,
     wanted: Mapping[str, str],
     scan: Scan,
-    started: float,
+    source: DocumentSource | None = None,
     shard: Shard | None = None,
-    commit: str | None = None,
-    excluded_hashes: frozenset[str] | None = None,
-) -> BuildReport | None:
-    """The report on an index that has all documents of ``scan`` and the settings ``wanted``; None if it differs.
+) -> bool:
+    """Whether an index has all documents of ``scan`` and the settings ``wanted``.
 
-    A shard must also be of ``commit``, because all shards of one index must have the same commit.
+    A shard must also be of the commit of ``source``, because all shards of one index must have the same commit.
     """
-    if standing is None:
-        return None
     meta = standing.meta()
     if any(meta.get(key) != wanted.get(key) for key in (*wanted, "site")) or meta["needs_reembed"] != "0":
-        return None
-    if meta.get("shard") != (str(shard) if shard else None) or (shard and meta.get("commit") != commit):
-        return None
-    if standing.excluded_hashes() != excluded_hashes or staleness.compare(standing.identities(), scan.entries):
-        return None
-    return report_on("unchanged", index, meta["digest"], standing.counts(), started, scan.skipped)
+        return False
+    if meta.get("shard") != (str(shard) if shard else None):
+        return False
+    if shard and source and meta.get("commit") != source.commit():
+        return False
+    if standing.excluded_hashes() != (source.excluded_hashes if source else None):
+        return False
+    return not staleness.compare(standing.identities(), scan.entries)

@@ -22,8 +22,9 @@ from anvil.core.markdown import includes
 from anvil.core.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.models.documents import BuildReport, Changes, Document, Progress, Scan, Skipped, silent
+from anvil.requests import BuildRequest
 from anvil.services.build import site_view
-from anvil.services.build.builder import build, report_on, unchanged
+from anvil.services.build.builder import build, is_unchanged, report_on
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
@@ -108,7 +109,9 @@ def _standing(out: Path, meta: dict[str, str], entries: dict[str, str], started:
     try:
         with verify.open_checked(out) as reader:
             wanted = {key: meta[key] for key in (*SETTINGS, "site") if key in meta}
-            return unchanged(reader, out, wanted, Scan(entries), started)
+            if not is_unchanged(reader, wanted, Scan(entries)):
+                return None
+            return report_on("unchanged", out, reader.meta()["digest"], reader.counts(), started)
     except (ArtifactMissing, ArtifactRejected):
         return None  # FormatTooNew is raised: an index of a newer Anvil is not replaced
 
@@ -147,8 +150,7 @@ def reconcile(
             ours,
             provider(meta),
             _options(meta),
-            previous=[theirs],
-            progress=progress,
+            BuildRequest(previous=(theirs,), progress=progress),
             pages=site_urls.recalled(meta.get("site")),
         )
     return report, conflicts

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING
 from anvil.core.config.schema import Config, SourceOptions
 from anvil.errors import ArtifactError, ConfigError
 from anvil.models.context import Ingestion
-from anvil.models.documents import Progress, Skipped, silent
+from anvil.models.documents import Skipped
+from anvil.requests import BuildRequest
 from anvil.services.context.run_log import Records
 from anvil.services.live.location import IndexLocation
 
 if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.services.context.tasks import TaskedDocuments
-
-LOCK_TIMEOUT_S = 600.0
-"""How long a run waits for another one."""
 
 
 class ContextCorpus:
@@ -85,15 +83,8 @@ class ContextCorpus:
         """True: the index is made from the files only, in its own folder."""
         return True
 
-    def build(
-        self,
-        progress: Progress = silent,
-        lock_timeout_s: float = LOCK_TIMEOUT_S,
-        *,
-        force: bool = False,
-        warn: Callable[[Skipped], None] = lambda skipped: None,
-    ) -> Ingestion:
-        """One run, see :func:`anvil.services.context.ingest.ingest`."""
+    def build(self, request: BuildRequest, warn: Callable[[Skipped], None] = lambda skipped: None) -> Ingestion:
+        """One run, see :func:`anvil.services.context.ingest.ingest`. ``warn`` is called with each skipped file."""
         from anvil.backends.embedding.fallback import FallbackProvider
         from anvil.services.context.ingest import ingest
 
@@ -101,18 +92,18 @@ class ContextCorpus:
         provider = FallbackProvider(self.provider)
         if self.provider_failure is not None:
             provider.failure = self.provider_failure
-        return ingest(
+        run, skipped_files = ingest(
             self.source,
             self.records,
             provider,
             self.chunking,
             (self.options.types, self.options.tasks),
+            request=request,
             notes=(*self._notes, *self._missing_directories()),
-            force=force,
-            progress=progress,
-            lock_timeout_s=lock_timeout_s,
-            warn=warn,
         )
+        for skipped in skipped_files:
+            warn(skipped)
+        return run
 
     def _missing_directories(self) -> list[str]:
         """A note when none of the directories exists."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
@@ -16,7 +16,8 @@ from anvil.core.config.schema import ArtifactTypes, TaskMarks
 from anvil.core.file_selection import is_failure
 from anvil.errors import IndexBusy
 from anvil.models.context import Ingestion
-from anvil.models.documents import BuildReport, Progress, Skipped
+from anvil.models.documents import BuildReport, Skipped
+from anvil.requests import BuildRequest
 from anvil.services.build import builder
 from anvil.services.context.inventory import contents
 from anvil.services.context.run_log import STATE_VERSION, Records, State
@@ -33,26 +34,20 @@ def ingest(
     chunking: Chunking,
     rules: tuple[ArtifactTypes, TaskMarks],
     *,
+    request: BuildRequest,
     notes: tuple[str, ...],
-    force: bool,
-    progress: Progress,
-    lock_timeout_s: float,
-    warn: Callable[[Skipped], None],
-) -> Ingestion:
-    """Update the index from the files, and write the log, also when nothing changed.
+) -> tuple[Ingestion, tuple[Skipped, ...]]:
+    """Update the index from the files, and write the log, also when nothing changed; the run, and the skipped files.
 
-    ``notes`` are stored with the run. ``warn`` is called with each skipped file.
-    Raises :class:`IndexBusy` when another run still holds the lock after ``lock_timeout_s`` seconds, and other
+    ``notes`` are stored with the run. Raises :class:`IndexBusy` when another run still holds the lock, and other
     :class:`AnvilError`. Then the index is not changed.
     """
     started = time.perf_counter()
     records.prepare()
-    with _alone(records, lock_timeout_s):
+    with _alone(records, request.lock_timeout_s):
         last = records.state()
-        force = force or (records.index.exists() and last.version != STATE_VERSION)
-        report = builder.build(
-            documents, records.index, provider, chunking, force=force, progress=progress, lock_timeout_s=lock_timeout_s
-        )
+        force = request.force or (records.index.exists() and last.version != STATE_VERSION)
+        report = builder.build(documents, records.index, provider, chunking, replace(request, force=force))
         if provider.failure is not None:
             notes = (*notes, f"Vectors are missing; the next run tries again: {provider.failure}")
         state = replace(
@@ -64,9 +59,7 @@ def ingest(
         )
         run = _run(report, state, started)
         records.write(run, state)
-    for skipped in report.skipped:
-        warn(skipped)
-    return run
+    return run, report.skipped
 
 
 @contextmanager

@@ -23,10 +23,10 @@ from anvil.core.search import snippets
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.models.context import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
 from anvil.models.documents import Progress, Skipped, silent
-from anvil.models.results import SearchRequest
+from anvil.requests import BuildRequest, SearchRequest
 from anvil.services.context import context_json
 from anvil.services.context.classify import KINDS
-from anvil.services.context.corpus import LOCK_TIMEOUT_S, ContextCorpus
+from anvil.services.context.corpus import ContextCorpus
 from anvil.services.live.live_index import LiveIndex
 
 if TYPE_CHECKING:
@@ -77,16 +77,11 @@ class Context:
     # --- ingestion ---------------------------------------------------------------------------------------
 
     def ingest(
-        self,
-        *,
-        force: bool = False,
-        progress: Progress = silent,
-        lock_timeout_s: float = LOCK_TIMEOUT_S,
-        warn: Callable[[Skipped], None] = lambda skipped: None,
+        self, request: BuildRequest = BuildRequest(), warn: Callable[[Skipped], None] = lambda skipped: None
     ) -> Ingestion:
         """One run, see :func:`anvil.services.context.ingest.ingest`. Raises :class:`AnvilError`."""
         self._live.ensure_open()
-        return self._corpus.build(progress, lock_timeout_s, force=force, warn=warn)
+        return self._corpus.build(request, warn)
 
     # --- queries -----------------------------------------------------------------------------------------
 
@@ -143,11 +138,12 @@ class Context:
     ) -> tuple[tuple[Match, ...], tuple[Span, ...]]:
         """The same, and for each the span of the section in its ``content``, with the line on which it begins."""
         _ensure_known(type)
-        question = self._live.embed_query(query, "hybrid")
-        with self._query(SearchRequest(query, "hybrid")) as (contents, copy):
+        request = SearchRequest(query, top_k, max_chars=MAX_CHARS)
+        question = self._live.embed_query(request)
+        with self._query(request) as (contents, copy):
             artifacts = contents.artifacts
             paths = None if type is None else [path for path, artifact in artifacts.items() if artifact.type == type]
-            found = copy.searcher.search(query, top_k, None, MAX_CHARS, "hybrid", 0.0, question, paths)
+            found = copy.searcher.search(replace(request, paths=paths), question)
             keys = copy.reader.chunk_keys(found.rows)
             matches = tuple(
                 Match(
@@ -255,7 +251,7 @@ class Context:
     def _refresh(self) -> None:
         while not self._stop.wait(self.options.refresh_interval_seconds):
             try:
-                self.ingest(lock_timeout_s=0.0)
+                self.ingest(BuildRequest(lock_timeout_s=0.0))
             except AnvilError as error:  # the next run may succeed; answers are compared with the files anyway
                 logger.warning("The context was not ingested again: %s", error)
 

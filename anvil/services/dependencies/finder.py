@@ -42,6 +42,7 @@ from anvil.errors import (
 from anvil.models.attestations import AttestationRule
 from anvil.models.dependencies import Attempt, Dependency, LockedDocs
 from anvil.models.documents import Progress, silent
+from anvil.requests import BuildRequest
 from anvil.services.build import builder
 from anvil.services.dependencies import docs_cache, repository_docs
 from anvil.services.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
@@ -343,9 +344,8 @@ class DocsFinder:
 
     def _built(self, source: DocumentSource, docs: LockedDocs, outcome: str, slugs: Slugs = "github") -> LockedDocs:
         with self._workplace() as file:
-            report = builder.build(
-                source, file, self.provider, ChunkingOptions(slugs=slugs), version=docs.version, progress=self._progress
-            )
+            request = BuildRequest(version=docs.version, progress=self._progress)
+            report = builder.build(source, file, self.provider, ChunkingOptions(slugs=slugs), request)
             if report.nothing_embedded:
                 raise BuildError(f"{docs.shown} could not be embedded. {report.nothing_embedded_because}".strip())
             self._notes += [f"{skipped.path}: {skipped.reason}." for skipped in report.skipped[:5]]

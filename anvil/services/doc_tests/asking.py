@@ -16,6 +16,7 @@ from anvil.errors import ConfigError
 from anvil.models.doc_tests import Answer, Expectation, Outcome, Question, Suite
 from anvil.models.documents import Progress, Section, silent
 from anvil.models.results import Hit
+from anvil.requests import SearchRequest
 from anvil.services.doc_tests.question_vectors import QuestionVectors
 from anvil.services.search import pages
 from anvil.services.search.searcher import Searcher
@@ -143,7 +144,8 @@ class Asker:
         )
         if failure and question.mode == "hybrid" and failure not in self.notes:
             self.notes.append(failure)
-        results = self._searcher.search(question.ask, count, question.filter, MAX_CHARS, question.mode, 0.0, vector)
+        request = SearchRequest(question.ask, count, question.filter, MAX_CHARS, question.mode)
+        results = self._searcher.search(request, vector)
         targets = [target for page in question.expect if (target := self._targets.get(page)) is not None]
         fitting = [
             [target for target in targets if self._fits(target, hit, row)]

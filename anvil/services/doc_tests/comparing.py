@@ -69,11 +69,10 @@ def compare(
     before: Side,
     after: Side,
     moved: dict[str, str],
-    searcher: Searcher,
     vectors: QuestionVectors,
     progress: Progress = silent,
 ) -> Comparison:
-    """What got better and worse, and because of which pages. ``searcher``: of ``after``; ``moved``: new -> old path."""
+    """What got better and worse, and because of which pages. ``moved``: new -> old path."""
     pages = changed_pages(before.reader, after.reader, moved)
     differences = []
     for number, (old, new) in enumerate(zip(before.outcomes, after.outcomes, strict=True)):
@@ -89,7 +88,7 @@ def compare(
     if notes:
         explained = [replace(difference, reason=notes[0]) for _, difference in differences]
     else:
-        with closing(_Replay(before.reader, after, pages, searcher, vectors)) as replay:
+        with closing(_Replay(before.reader, after, pages, vectors)) as replay:
             explained = []
             for done, (number, difference) in enumerate(differences):
                 progress("comparing", done, len(differences))
@@ -131,12 +130,10 @@ class _TooManyReplaysError(Exception):
 class _Replay:
     """A copy of the current index in which pages are restored to the baseline."""
 
-    def __init__(
-        self, before: Reader, after: Side, pages: Sequence[ChangedPage], searcher: Searcher, vectors: QuestionVectors
-    ) -> None:
+    def __init__(self, before: Reader, after: Side, pages: Sequence[ChangedPage], vectors: QuestionVectors) -> None:
         self._before, self._after = before, after
         self._pages = pages
-        self._provider = searcher.provider
+        self._provider = vectors.provider
         self._vectors = vectors
         self._writer: Writer | None = None
         self._back: frozenset[ChangedPage] = frozenset()

@@ -12,6 +12,7 @@ from anvil.core.pluralize import counted
 from anvil.core.search.confidence import UNLIKELY
 from anvil.errors import AnvilError
 from anvil.models.documents import Progress, silent
+from anvil.requests import SearchRequest
 from anvil.services.doc_tests.question_log import LoggedQuestion
 from anvil.services.search.searcher import Searcher
 
@@ -59,7 +60,7 @@ def groups(questions: Sequence[LoggedQuestion], searcher: Searcher, progress: Pr
     for done, keys in enumerate(_grouped(order, searcher, progress)):
         progress("asking again", done, len(order))
         leader = last[keys[0]].question
-        answer = searcher.search(leader, 5, None, 1_000_000, "hybrid", 0.0)
+        answer = searcher.search(SearchRequest(leader, max_chars=1_000_000))
         confidences = [hit.confidence for hit in answer.hits if hit.confidence is not None]
         question_groups.append(
             QuestionGroup(

@@ -21,7 +21,7 @@ class QuestionVectors:
     """A context manager; its end cancels the questions that are not embedded yet."""
 
     def __init__(self, provider: EmbeddingProvider) -> None:
-        self._provider = provider
+        self.provider = provider
         self._pool = ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS), thread_name_prefix="anvil-questions")
         self._vectors: dict[str, Future[searcher.Question]] = {}
 
@@ -35,7 +35,7 @@ class QuestionVectors:
         """Start to embed all questions whose mode uses vectors."""
         for question in questions:
             if question.mode != "keyword" and question.ask not in self._vectors:
-                self._vectors[question.ask] = self._pool.submit(searcher.embed_query, question.ask, self._provider)
+                self._vectors[question.ask] = self._pool.submit(searcher.embed_query, question.ask, self.provider)
 
     def get(self, question: Question) -> searcher.Question | None:
         """A question's vector; None for one that was not prepared."""

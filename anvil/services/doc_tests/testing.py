@@ -14,7 +14,6 @@ from anvil.core.doc_tests import judging
 from anvil.core.pluralize import counted
 from anvil.models.doc_tests import Comparison, Outcome, Suite, TestReport
 from anvil.models.documents import Progress, silent
-from anvil.models.results import Mode
 from anvil.services.doc_tests import baseline as baselines
 from anvil.services.doc_tests import comparing, renames
 from anvil.services.doc_tests.asking import Asker, Targets, ensure_resolved
@@ -30,7 +29,6 @@ def run(
     suite: Suite,
     folder: Path | None,
     *,
-    mode: Mode | None = None,
     baseline: str | None = None,
     options: SourceOptions | None = None,
     fetch: Callable[[str], Path] = Path,
@@ -42,8 +40,6 @@ def run(
     :func:`anvil.services.doc_tests.baseline.opened`, with ``options`` and ``fetch``. Raises :class:`AnvilError`.
     """
     began_at = time.perf_counter()
-    if mode is not None:
-        suite = replace(suite, questions=tuple(replace(question, mode=mode) for question in suite.questions))
     with ExitStack() as stack:
         other = moved = None
         if baseline is not None:
@@ -71,7 +67,6 @@ def run(
                 comparing.Side(other.reader, before, other_asker.ask_all(suite.questions, progress)),
                 comparing.Side(copy.reader, targets, outcomes),
                 moved or {},
-                copy.searcher,
                 vectors,
                 progress,
             )

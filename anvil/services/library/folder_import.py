@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
@@ -22,27 +22,20 @@ PROGRESS_INTERVAL_S = 0.5
 
 
 def ingest(
-    folder: str,
+    root: Path,
+    files: Sequence[Path],
     library: str,
     *,
     store: Callable[[str], Ingested],
-    ensure_writable: Callable[[], object],
     halt: Callable[[], None],
-    recursive: bool,
     max_concurrency: int,
-    endings: frozenset[str],
     progress: Progress,
 ) -> FolderReport:
-    """Store the files of ``folder`` whose type is in ``endings``; see :meth:`Library.ingest_folder`.
+    """Store the ``files`` of the folder ``root``; see :meth:`Library.ingest_folder`.
 
-    ``store`` stores one file. ``ensure_writable`` raises what is wrong with the library, once, and not for each file.
-    ``halt`` cancels the files that are being read: an interrupt keeps every document that is finished, and nothing of
-    the others.
+    ``store`` stores one file. ``halt`` cancels the files that are being read: an interrupt keeps every document that is
+    finished, and nothing of the others.
     """
-    root = _folder(folder)
-    files = sorted(files_in(root, recursive, endings))
-    if files:
-        ensure_writable()
     outcomes: dict[Path, Ingested | str] = {}
     threads_count = min(max_concurrency, MAX_CONCURRENCY)
     with ThreadPoolExecutor(threads_count, thread_name_prefix="anvil-ingest") as threads:
@@ -85,7 +78,7 @@ def files_in(root: Path, recursive: bool, endings: frozenset[str]) -> Iterator[P
                 yield path
 
 
-def _folder(given: str) -> Path:
+def existing_folder(given: str) -> Path:
     root = path_of(given, "folder")
     try:
         mode = root.stat().st_mode

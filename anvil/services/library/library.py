@@ -294,15 +294,17 @@ class Library:
         if max_concurrency < 1:
             raise ConfigError("max_concurrency must be 1 or more.")
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
+        root = folder_import.existing_folder(folder)
+        files = sorted(folder_import.files_in(root, recursive, formats.looked_for(self.config.library)))
+        if files:
+            self.ensure_writable()  # one error for the library, and not one for each file
         return folder_import.ingest(
-            folder,
+            root,
+            files,
             library,
             store=lambda path: self.ingest_file(path, library, metadata),
-            ensure_writable=self.ensure_writable,
             halt=self.halt,
-            recursive=recursive,
             max_concurrency=max_concurrency,
-            endings=formats.looked_for(self.config.library),
             progress=progress or self.progress,
         )
 

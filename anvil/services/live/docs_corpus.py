@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from anvil.core import site_urls
 from anvil.core.config.schema import Config
 from anvil.errors import ArtifactError, ArtifactMissing, BuildError, ConfigError, SourceError
 from anvil.models.documents import BuildReport, Progress, silent
+from anvil.requests import BuildRequest
 from anvil.services.live.location import IndexLocation
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 MAX_SITE_ROUNDS = 3
 """Attempts to build the index of a site that is emptied meanwhile."""
-LOCK_TIMEOUT_S = 600.0
-"""How long a build waits for another process that builds the same index."""
 
 
 class DocsCorpus:
@@ -168,28 +167,16 @@ class DocsCorpus:
             return False
         return isinstance(error, ArtifactMissing) or not self.config.index
 
-    def build(
-        self,
-        progress: Progress = silent,
-        lock_timeout_s: float = LOCK_TIMEOUT_S,
-        *,
-        source: DocumentSource | None = None,
-        previous: Sequence[Path] = (),
-        force: bool = False,
-        shard: str | None = None,
-        executor: str | None = None,
-        version: str | None = None,
-    ) -> BuildReport:
-        """Bring the index file in line with ``source`` (default: the folder); see :meth:`anvil.Anvil.index`."""
+    def build(self, request: BuildRequest) -> BuildReport:
+        """Bring the index file in line with the documents; see :meth:`anvil.Anvil.index`."""
         from anvil.backends.embedding.cached import uncached
         from anvil.backends.sources.git_tree import StagedTree
         from anvil.backends.store import publish
         from anvil.core import pluralize
-        from anvil.core.shards import Shard
         from anvil.services.build import builder
 
-        of_site = self.site_folder is not None and source is None
-        source = source or self.documents(progress)
+        of_site = self.site_folder is not None and request.source is None
+        source = request.source or self.documents(request.progress)
         if source is None:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
         if self.location.origin is not None:
@@ -200,36 +187,30 @@ class DocsCorpus:
             builder.build,
             source,
             self.location.path,
-            uncached(self.provider) if force else self.provider,
+            uncached(self.provider) if request.force else self.provider,
             self.config.chunking,
-            force=force,
-            shard=Shard.parse(shard) if shard is not None else None,
-            progress=progress,
-            executor=self._cluster(executor) if executor else None,
-            lock_timeout_s=lock_timeout_s,
-            version=version,
         )
         if of_site:
-            return self._build_site(build, previous)
+            return self._build_site(build, request)
         self.ensure_folder(self.folder)
         if self.config.index is None:
             publish.keep_out_of_git(self.location.path.parent)
         staged = source.name == StagedTree.name
         pageless = pluralize.no_page(self.folder or "the source", self.config.source.include, staged=staged)
-        return build(previous=previous, pages=self.config.site, pageless=pageless)
+        return build(request, pages=self.config.site, pageless=pageless)
 
-    def _cluster(self, address: str) -> Executor:
+    def cluster(self, address: str) -> Executor:
         """The cluster that embeds. Raises :class:`ConfigError` for another address."""
         from anvil.backends.embedding import ray_cluster
         from anvil.backends.embedding.cached import uncached
 
         return ray_cluster.executor(address, uncached(self.provider), self.config.embedding)
 
-    def _build_site(self, build: Callable[..., BuildReport], previous: Sequence[Path]) -> BuildReport:
+    def _build_site(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
         """Build the index of a site, with its manifest; again if a generator empties the folder meanwhile."""
         for _ in range(MAX_SITE_ROUNDS):
             try:
-                return self._build_site_once(build, previous)
+                return self._build_site_once(build, request)
             except FileNotFoundError:
                 if self.location.path.exists():
                     raise
@@ -238,7 +219,7 @@ class DocsCorpus:
             "the site is built."
         )
 
-    def _build_site_once(self, build: Callable[..., BuildReport], previous: Sequence[Path]) -> BuildReport:
+    def _build_site_once(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
         """A copy of the index is kept in the user's cache folder, because generators empty the site's folder."""
         from anvil.backends.sources import site_cache
         from anvil.backends.store import manifest_file, publish
@@ -246,7 +227,7 @@ class DocsCorpus:
         assert self.site_folder is not None and self._site_source is not None
         index, kept = self.location.path, site_cache.cache_folder(self.site_folder) / "index.db"
         existing = [] if index.exists() or not kept.exists() else [kept]
-        report = build(previous=[*existing, *previous])
+        report = build(replace(request, previous=(*existing, *request.previous)))
         if report.outcome == "built" or not manifest_file.manifest_path(index).is_file():
             manifest_file.write_manifest(index)
         reasons = [*report.reasons, *self._site_source.notes]

@@ -18,9 +18,11 @@ from anvil.core.cancellation import still_wanted
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound
 from anvil.models.documents import Changes, Progress, silent
+from anvil.requests import BuildRequest, SearchRequest
 from anvil.services.live import status
 from anvil.services.live.index_saver import IndexSaver
 from anvil.services.live.initial_build import InitialBuild
+from anvil.services.live.location import CLOSED
 from anvil.services.live.vector_worker import VectorWorker
 
 if TYPE_CHECKING:
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.backends.sources.document_source import DocumentSource
     from anvil.core.chunking.chunker import Chunking
-    from anvil.models.results import Freshness, SearchRequest
+    from anvil.models.results import Freshness
     from anvil.services.live.location import IndexLocation
     from anvil.services.live.working_copy import WorkingCopy
-    from anvil.services.search.searcher import Question
+    from anvil.services.search.searcher import Explained, Question
 
 MAX_AWAITED_VECTORS = 64
 """Missing vectors that a search waits for; more are made after the answer."""
@@ -85,8 +87,8 @@ class Corpus(Protocol):
     def may_build(self, error: ArtifactError) -> bool:
         """Whether an index may be built after opening the present one raised ``error``."""
 
-    def build(self, progress: Progress = ..., lock_timeout_s: float = ...) -> object:
-        """Build the index; wait up to ``lock_timeout_s`` for another process that builds it."""
+    def build(self, request: BuildRequest) -> object:
+        """Build the index."""
 
 
 class LiveIndex:
@@ -107,8 +109,9 @@ class LiveIndex:
         progress: Progress = silent,
         first_reading_s: float | None = None,
         build_first: bool = True,
+        lock: threading.RLock | None = None,
     ) -> None:
-        self.lock = threading.RLock()
+        self.lock = lock or threading.RLock()
         self.closed = False
         self._corpus = corpus
         self._background = background
@@ -137,12 +140,23 @@ class LiveIndex:
 
     # --- queries -------------------------------------------------------------------------------------------
 
+    def search(self, request: SearchRequest) -> Explained:
+        """The answer to a search, with its freshness. Raises :class:`AnvilError`."""
+        started_at = time.perf_counter()
+        question = self.embed_query(request)
+        with self.query(request) as copy:
+            found = copy.searcher.search(request, question)
+            return found.explained(self.freshness(copy, found.notes), started_at)
+
     @contextmanager
-    def query(self, search: SearchRequest | None = None, page: str | None = None) -> Iterator[WorkingCopy]:
+    def query(
+        self, search: SearchRequest | None = None, page: str | None = None, *, by_meaning: bool = False
+    ) -> Iterator[WorkingCopy]:
         """The working copy, compared with the documents after this call began, and locked inside the ``with`` block.
 
-        ``search``: the request of a search, which waits for a few missing vectors. ``page``: a path that is to be
-        current even while the other pages are read for the first time. Raises :class:`AnvilError`.
+        ``search``: the request of a search, which waits for a few missing vectors; ``by_meaning``: several searches
+        follow, which need them too. ``page``: a path that is to be current even while the other pages are read for the
+        first time. Raises :class:`AnvilError`.
         """
         asked_at = time.monotonic()
         if self._background:
@@ -158,10 +172,10 @@ class LiveIndex:
                     indexed_before = copy.indexed
                     copy.read_page(page)
                     self._changes.append(staleness.compare(indexed_before, copy.indexed))
-                if search is not None and search.mode != "keyword":
+                if by_meaning or (search is not None and search.mode != "keyword"):
                     self._await_vectors(copy, search)
                 with verify.answering(copy.where):
-                    if search is not None:
+                    if by_meaning or search is not None:
                         self._semantic = copy.searcher.semantic
                     yield copy
         except NotFound as error:
@@ -172,14 +186,14 @@ class LiveIndex:
         finally:
             self._notify_listeners()
 
-    def embed_query(self, query: str, mode: str) -> Question | None:
+    def embed_query(self, request: SearchRequest) -> Question | None:
         """The query embedded, ahead of :meth:`query` and without the lock; None where that is not needed yet."""
-        if self.closed or not self._semantic or mode not in ("hybrid", "semantic") or not query.strip():
+        if self.closed or not self._semantic or request.mode == "keyword":
             return None
         still_wanted()
         from anvil.services.search.searcher import embed_query
 
-        return embed_query(query, self._corpus.provider)
+        return embed_query(request.query, self._corpus.provider)
 
     def freshness(self, copy: WorkingCopy, search_notes: Sequence[str] = ()) -> Freshness:
         """How the answer of a search compares with the documents. Inside :meth:`query`."""
@@ -229,7 +243,7 @@ class LiveIndex:
 
         return stop
 
-    def _await_vectors(self, copy: WorkingCopy, search: SearchRequest) -> None:
+    def _await_vectors(self, copy: WorkingCopy, search: SearchRequest | None) -> None:
         """Wait for missing vectors: all when they are few, else those of the search's candidates by words."""
         if not copy.pending:
             return
@@ -248,7 +262,7 @@ class LiveIndex:
     def ensure_open(self) -> None:
         """Raise :class:`ConfigError` after :meth:`close`."""
         if self.closed:
-            raise ConfigError("This index is closed. Open it again, as with anvil.open().")
+            raise ConfigError(CLOSED)
 
     def ensure_available(self, wait: bool) -> None:
         """Fetch an index from elsewhere that is not here yet. ``wait``: however long it takes. Holds no lock."""
@@ -289,7 +303,7 @@ class LiveIndex:
                 if not corpus.may_build(error):
                     raise
                 if self._build_first or not self._read_ahead(copy):
-                    corpus.build()
+                    corpus.build(BuildRequest())
                     self._compare(copy)
             return copy
         if self._reading:
@@ -370,7 +384,7 @@ class LiveIndex:
             with self.lock:
                 copy = self._refreshed(time.monotonic())
                 self._semantic = copy.searcher.semantic
-            self.embed_query("warm", "hybrid")
+            self.embed_query(SearchRequest("warm"))
             with self.lock:
                 if self._semantic and not self.closed:
                     copy.searcher.warm()
@@ -401,7 +415,7 @@ class LiveIndex:
 
     def _build(self, progress: Progress, lock_timeout_s: float) -> None:
         self.ensure_open()
-        self._corpus.build(progress, lock_timeout_s)
+        self._corpus.build(BuildRequest(progress=progress, lock_timeout_s=lock_timeout_s))
 
     def _read_pages(self) -> tuple[int, int]:
         """Read some more pages into the working copy. Returns (pages read, all pages)."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from anvil.backends.store.reader_protocol import IndexReader
     from anvil.services.live.working_copy import WorkingCopy
 
+CLOSED = "This index is closed. Open it again, as with anvil.open()."
+
 
 class IndexLocation:
     """An index file on this machine; subclasses are for an index that is fetched, and for one in Milvus."""

@@ -23,7 +23,7 @@ from anvil.core.chunking.chunker import Chunking, recorded
 from anvil.core.timestamps import timestamp
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.models.documents import Changes, Progress, Window, silent
-from anvil.models.results import SearchRequest
+from anvil.requests import SearchRequest
 from anvil.services.build import site_view
 from anvil.services.build.indexer import Cache, Indexer, settings, without
 from anvil.services.search.file_index import FileIndex, LinkCache
@@ -339,11 +339,12 @@ class WorkingCopy:
         """Up to ``limit`` chunks without a vector, from rows above ``after``: (row, title, breadcrumb, content)."""
         return self._writable().chunks_without_vectors(after, limit) if self.pending else []
 
-    def best_pending(self, search: SearchRequest, limit: int) -> list[ChunkText]:
+    def best_pending(self, search: SearchRequest | None, limit: int) -> list[ChunkText]:
         """Those of the ``limit`` chunks that fit a search best by words that have no vector."""
-        if not search.query.strip() or not self.pending or not self.searcher.semantic:
+        if search is None or not self.pending or not self.searcher.semantic:
             return []
-        results = self.searcher.search(search.query, limit, search.file_filter, 1, "keyword", 0.0)
+        by_words = SearchRequest(search.query, limit, search.file_filter, max_chars=1, mode="keyword")
+        results = self.searcher.search(by_words)
         return self._writable().chunks_lacking_vectors(results.rows)
 
     def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from anvil.backends.store.reader_protocol import IndexReader
 from anvil.backends.store.rows import StoredDocument
@@ -20,6 +19,7 @@ from anvil.core.search import line_matcher
 from anvil.core.search.line_matcher import LineMatcher
 from anvil.models.documents import Section
 from anvil.models.results import GrepMatch, GrepResult
+from anvil.requests import GrepRequest
 from anvil.services.search import pages
 
 MAX_LINE_CHARS = 500
@@ -30,25 +30,14 @@ TIME_LIMIT_S = 5.0
 CUT = "…"
 
 
-class Limits(NamedTuple):
-    """What an answer has at most: matching lines, after the first ``offset``; lines around each; characters."""
+def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_root: Path | None = None) -> GrepResult:
+    """The matching lines of the requested pages, by path and line.
 
-    max_matches: int
-    offset: int = 0
-    context: int = 0
-    max_chars: int | None = None
-    """None: no limit, and lines are whole."""
-
-
-def grep(
-    reader: IndexReader, matcher: LineMatcher, path: str | None, limits: Limits, docs_root: Path | None = None
-) -> GrepResult:
-    """The matching lines of the pages in ``path`` (a page, a folder or a glob), by path and line.
-
-    Matches are counted in all these pages, also after the limit. Raises :class:`NotFound` when no page is in ``path``.
+    Matches are counted in all these pages, also after the limit. Raises :class:`NotFound` when no page is in the path.
+    ``matcher``: of the request's pattern.
     """
-    collected = _Collected(limits)
-    documents = _documents(reader, path, docs_root)
+    collected = _Collected(request)
+    documents = _documents(reader, request.path, docs_root)
     chunks_of_pages = reader.chunks_of_pages(document.id for document in documents)
     stop_at = time.monotonic() + TIME_LIMIT_S
     notes: tuple[str, ...] | None = None
@@ -129,8 +118,8 @@ class _PageLines:
 class _Collected:
     """The matches so far, within limits, and the numbers of all."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, request: GrepRequest) -> None:
+        self._request = request
         self._matches: list[GrepMatch] = []
         self._chars = 0
         self._is_full = False
@@ -139,12 +128,12 @@ class _Collected:
     def add(self, page: _PageLines, number: int, matcher: LineMatcher) -> None:
         """Count a match, and keep it unless a limit is reached."""
         self._total += 1
-        if self._total <= self._limits.offset or self._is_full:
+        if self._total <= self._request.offset or self._is_full:
             return
         match = self._match(page, number, matcher)
         self._chars += sum(map(len, (match.text, *(match.before or ()), *(match.after or ()))))
-        over = self._limits.max_chars is not None and self._chars > self._limits.max_chars and self._matches
-        self._is_full = bool(over) or len(self._matches) == self._limits.max_matches
+        over = self._request.max_chars is not None and self._chars > self._request.max_chars and self._matches
+        self._is_full = bool(over) or len(self._matches) == self._request.max_matches
         if not self._is_full:
             self._matches.append(match)
 
@@ -154,13 +143,13 @@ class _Collected:
             matches=tuple(self._matches),
             total_matches=self._total,
             total_pages=self.total_pages,
-            next_offset=self._limits.offset + len(self._matches) if self._is_full else None,
+            next_offset=self._request.offset + len(self._matches) if self._is_full else None,
             notes=notes,
         )
 
     def _match(self, page: _PageLines, number: int, matcher: LineMatcher) -> GrepMatch:
         heading_path, source_line = page.place(number)
-        context = self._limits.context
+        context = self._request.context
         return GrepMatch(
             file_path=page.document.file_path,
             line=source_line,
@@ -172,7 +161,7 @@ class _Collected:
 
     def _shown(self, line: str, matcher: LineMatcher | None = None) -> str:
         """A line, cut in a bounded answer: around its first match, or at its end."""
-        if self._limits.max_chars is None or len(line) <= MAX_LINE_CHARS:
+        if self._request.max_chars is None or len(line) <= MAX_LINE_CHARS:
             return line
         spans = matcher.spans(line) if matcher is not None else []
         start = max(0, spans[0][0] - CHARS_BEFORE_MATCH) if spans else 0

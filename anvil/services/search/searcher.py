@@ -1,13 +1,14 @@
-"""Search over one index: by words, by vectors, or both.
+"""Search over one index, or over several: by words, by vectors, or both.
 
 The index chooses candidates by words and by vectors; :mod:`anvil.services.search.ranking` scores these few. A filter
-applies before candidates are chosen, so it hides no result that passes it.
+applies before candidates are chosen, so it hides no result that passes it. Each index ranks its own results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -15,14 +16,16 @@ import numpy as np
 
 from anvil.backends.embedding.factory import explain_mismatch
 from anvil.backends.store.reader_protocol import IndexReader
-from anvil.core.search import confidence, scoring
+from anvil.core.search import confidence, merging, scoring
 from anvil.core.search import query as lexicon
 from anvil.core.search.confidence import Evidence
+from anvil.core.search.merging import Vocabulary
 from anvil.core.search.scoring import ScoreParts
 from anvil.errors import AnvilError, ConfigError
-from anvil.models.results import Hit, Mode, SearchResult
-from anvil.services.search import calibration, ranking, result_length, section_match
-from anvil.services.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
+from anvil.models.results import Freshness, Hit, SearchResult
+from anvil.requests import SearchRequest
+from anvil.services.search import calibration, pages, ranking, result_length, section_match
+from anvil.services.search.ranking import CANDIDATES, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
 from anvil.services.search.section_match import QueryWeights, SectionChooser, Span
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 MAX_NAMED_PAGES = 8
 """Pages whose second names are read for a query that is a name."""
+SHORTLIST = 5
+"""Indexes of several that are searched: the most promising ones, and more where they have too few results."""
 
 
 class SearchableIndex(CandidateIndex, Protocol):
@@ -61,16 +66,23 @@ class SearchableIndex(CandidateIndex, Protocol):
 @dataclass(frozen=True, slots=True)
 class Found:
     """Hits in descending score, the number of chunks that pass the filter, and notes on the search. For each hit: the
-    row of its chunk, the parts of its score, the span of the section that it names, and the evidence for its
-    confidence."""
+    row of its chunk, the parts of its score, the span of the section that it names, the evidence for its confidence,
+    and the place of its index among those that were searched."""
 
     hits: tuple[Hit, ...]
     total_chunks: int
     notes: tuple[str, ...]
-    rows: tuple[int, ...] = ()
-    parts: tuple[ScoreParts, ...] = ()
-    spans: tuple[Span, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
+    rows: tuple[int, ...]
+    parts: tuple[ScoreParts, ...]
+    spans: tuple[Span, ...]
+    evidence: tuple[Evidence, ...]
+    places: tuple[int, ...]
+
+    def explained(self, freshness: Freshness, started_at: float) -> Explained:
+        """The answer. ``started_at``: as :func:`time.perf_counter`."""
+        query_ms = round((time.perf_counter() - started_at) * 1000, 3)
+        result = SearchResult(self.hits, self.total_chunks, query_ms, freshness)
+        return Explained(result, self.parts, self.spans, self.evidence)
 
 
 class Candidates(NamedTuple):
@@ -109,14 +121,6 @@ def embed_query(query: str, provider: EmbeddingProvider) -> Question:
         return Question(provider.embed_query(lexicon.bounded(query)))
     except AnvilError as error:
         return Question(None, error)
-
-
-def ensure_valid(query: str, mode: str) -> None:
-    """Raise :class:`ConfigError` for a blank query or an unknown mode."""
-    if not query.strip():
-        raise ConfigError("query parameter is required")
-    if mode not in ("hybrid", "semantic", "keyword"):
-        raise ConfigError(f"Unknown mode {mode!r}. Use hybrid, semantic or keyword.")
 
 
 def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str | None:
@@ -160,60 +164,26 @@ class Searcher:
         """Read the vectors again: the same chunks have other ones."""
         self.index.forget_vectors()
 
-    def search(
-        self,
-        query: str,
-        top_k: int,
-        file_filter: str | None,
-        max_chars: int | None,
-        mode: Mode,
-        threshold: float,
-        question: Question | None = None,
-        paths: Collection[str] | None = None,
-        min_confidence: float = 0.0,
-    ) -> Found:
-        """The best ``top_k`` (clamped to 1..20) chunks. ``question``: the embedded ``query``; None: it is embedded
-        here. ``paths``: only of these documents. Results below ``threshold`` or ``min_confidence`` are left out.
+    def search(self, request: SearchRequest, question: Question | None = None) -> Found:
+        """The best chunks of this index. ``question``: the embedded query; None: it is embedded here. Raises
+        :class:`ConfigError` for semantic search where there is none."""
+        found = self.candidates(request, question)
+        results = [_Result(0, ranked.score, ranked) for ranked in found.results]
+        return _answer([self], request, {0: found}, found.total, results)
 
-        Raises :class:`ConfigError` for a blank query, an unknown mode, or semantic search where there is none.
-        """
-        top_k = min(max(top_k, 1), ENOUGH)
-        found = self.candidates(query, top_k, file_filter, mode, question, paths)
-        notes = [self._obstacle] if self._obstacle and mode == "hybrid" else []
-        notes += [found.failure] if found.failure else []
-        results = [result for result in found.results if threshold <= 0 or result.score >= threshold]
-        if min_confidence > 0:  # else only those that are shown need theirs
-            shown = [result for result in results if self.fits.confidence(result.evidence) >= min_confidence][:top_k]
-        else:
-            shown = results[:top_k]
-        confidences = [self.fits.confidence(result.evidence) for result in shown or results]
-        if warning := confidence.note(confidences, min_confidence):
-            notes.append(warning)
-        hits, spans = result_length.within_budget(self.hits(shown, query, found), query, max_chars)
-        return Found(
-            hits,
-            total_chunks=found.total,
-            notes=tuple(notes),
-            rows=tuple(result.row for result in shown),
-            parts=tuple(parts_of(result) for result in shown),
-            spans=spans,
-            evidence=tuple(result.evidence for result in shown),
-        )
+    def select(self, request: SearchRequest) -> Any:
+        """The chunks that a request is about; None for all."""
+        paths = request.paths
+        if paths is None:
+            paths = pages.of_edition(self.index.reader, request.version, request.language)
+        return self.index.select(request.file_filter, paths)
 
-    def candidates(
-        self,
-        query: str,
-        top_k: int,
-        file_filter: str | None,
-        mode: Mode,
-        question: Question | None = None,
-        paths: Collection[str] | None = None,
-    ) -> Candidates:
+    def candidates(self, request: SearchRequest, question: Question | None = None) -> Candidates:
         """The candidates of :meth:`search`, without its limits; in semantic mode ``top_k`` of them."""
-        ensure_valid(query, mode)
+        query, mode = request.query, request.mode
         if mode == "semantic" and self._obstacle:
             raise ConfigError(self._obstacle)
-        selection = self.index.select(file_filter, paths)
+        selection = self.select(request)
         total = self.index.count(selection)
         weights = ranking.weights(self.index, query)
         vector, failure = None, None
@@ -226,7 +196,8 @@ class Searcher:
                 failure = f"Semantic search is off: {question.error}"
         results: list[Ranked] = []
         if total and mode == "semantic" and vector is not None:
-            results = ranking.by_cosine(self.index, weights, self.index.nearest(vector, top_k, selection), top_k)
+            near = self.index.nearest(vector, request.top_k, selection)
+            results = ranking.by_cosine(self.index, weights, near, request.top_k)
         elif total:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # no vector exists yet: all chunks would be equal
@@ -310,8 +281,157 @@ class Searcher:
         return best
 
 
-def parts_of(result: Ranked) -> ScoreParts:
-    """The parts of a result's score."""
-    words, heading, vectors, links = (round(part, SCORE_DIGITS) for part in result.summands)
-    page = round(result.score - sum(result.summands), SCORE_DIGITS) + 0.0  # no -0.0
-    return ScoreParts(words, heading, vectors, links, page)
+class _Result(NamedTuple):
+    """A candidate, the place of its index, and its score on the scale of the whole answer."""
+
+    place: int
+    score: float
+    ranked: Ranked
+
+
+def search(searchers: Sequence[Searcher], request: SearchRequest, question: Question | None = None) -> Found:
+    """The best chunks of several indexes, with scores on one scale; see :meth:`Searcher.search`.
+
+    Of equal results, the one of the first index comes first. Indexes with vectors of another model are searched by
+    words.
+    """
+    if request.mode == "semantic" and not any(searcher.semantic for searcher in searchers):
+        raise ConfigError(searchers[0].obstacle or "Semantic search is off.")
+    return _answer(searchers, request, *_of_several(searchers, request, question))
+
+
+def _answer(
+    searchers: Sequence[Searcher],
+    request: SearchRequest,
+    candidates: Mapping[int, Candidates],
+    total: int,
+    results: Sequence[_Result],
+) -> Found:
+    """The results that are shown, of all ``results``, best first. ``candidates``: by the place of their index."""
+    obstacle = None if any(searcher.semantic for searcher in searchers) else searchers[0].obstacle
+    results = [result for result in results if request.threshold <= 0 or result.score >= request.threshold]
+
+    def confidence_of(result: _Result) -> float:
+        return searchers[result.place].fits.confidence(result.ranked.evidence)
+
+    shown = results
+    if request.min_confidence > 0:  # else only the results that are shown need theirs
+        shown = [result for result in results if confidence_of(result) >= request.min_confidence]
+    shown = shown[: request.top_k]
+    notes = [obstacle] if obstacle and request.mode == "hybrid" else []
+    notes += dict.fromkeys(found.failure for found in candidates.values() if found.failure)
+    if warning := confidence.note(map(confidence_of, shown or results), request.min_confidence):
+        notes.append(warning)
+    if not total:
+        readers = [searcher.index.reader for searcher in searchers]
+        notes += pages.none_chosen(readers, request.file_filter, request.version, request.language)
+    hits, spans = result_length.within_budget(
+        _hits(searchers, shown, request.query, candidates), request.query, request.max_chars
+    )
+    return Found(
+        hits,
+        total_chunks=total,
+        notes=tuple(notes),
+        rows=tuple(result.ranked.row for result in shown),
+        parts=tuple(map(_parts, shown)),
+        spans=spans,
+        evidence=tuple(result.ranked.evidence for result in shown),
+        places=tuple(result.place for result in shown),
+    )
+
+
+def _of_several(
+    searchers: Sequence[Searcher], request: SearchRequest, question: Question | None
+) -> tuple[dict[int, Candidates], int, list[_Result]]:
+    """The candidates by the place of their index, the number of chunks that pass the filter, and all candidates, best
+    first. All indexes are asked how promising they are, and only some are searched: a question to 20 collections costs
+    little more than one to five. Scores are on the scale of :mod:`anvil.core.search.merging`."""
+    semantic = [searcher for searcher in searchers if searcher.semantic]
+    if request.mode != "keyword" and semantic and question is None:
+        question = embed_query(request.query, semantic[0].provider)
+    totals = [searcher.index.count(searcher.select(request)) for searcher in searchers]
+    candidates: dict[int, Candidates] = {}
+    if request.mode == "semantic":
+        for place, searcher in enumerate(searchers):
+            if searcher.semantic and totals[place]:
+                candidates[place] = searcher.candidates(request, question)
+        results = [_Result(p, ranked.score, ranked) for p, found in candidates.items() for ranked in found.results]
+    else:
+        shares = _home_shares(searchers, request.query)
+        vector = question.vector if question is not None and request.mode == "hybrid" else None
+        for place in _most_promising(searchers, shares, totals, vector, request):
+            if len(candidates) >= SHORTLIST and sum(len(c.results) for c in candidates.values()) >= request.top_k:
+                break
+            candidates[place] = searchers[place].candidates(request, question)
+        results = _on_one_scale(searchers, candidates, shares)
+    results.sort(key=lambda result: (-result.score, result.place))
+    return candidates, sum(totals), results
+
+
+def _home_shares(searchers: Sequence[Searcher], query: str) -> list[float]:
+    """See :func:`anvil.core.search.merging.home_shares`."""
+    terms = lexicon.parse_query(query, searchers[0].index.stem).terms  # all indexes have one tokenizer
+    words = {token: word for token, (_, word) in terms.items()}
+    vocabularies = [
+        Vocabulary(searcher.index.frequencies(words), searcher.index.count(), searcher.index.average_length)
+        for searcher in searchers
+    ]
+    return merging.home_shares({token: weight for token, (weight, _) in terms.items()}, vocabularies)
+
+
+def _most_promising(
+    searchers: Sequence[Searcher],
+    shares: Sequence[float],
+    totals: Sequence[int],
+    vector: NDArray[np.float32] | None,
+    request: SearchRequest,
+) -> list[int]:
+    """The places of the indexes in which the filter leaves anything, the most promising first."""
+    asked = [place for place, total in enumerate(totals) if total]
+    if len(asked) <= SHORTLIST:
+        return asked
+    nearness: dict[int, float] = {}
+    for place in asked:
+        index = searchers[place].index
+        if vector is not None and searchers[place].semantic and index.has_vectors:
+            for near in index.nearest(vector, 1, searchers[place].select(request))[:1]:
+                nearness[place] = near.cosine + near.page
+    unknown = sum(nearness.values()) / max(len(nearness), 1)  # of an index that is searched by words only
+    return sorted(asked, key=lambda place: -merging.estimate(shares[place], nearness.get(place, unknown)))
+
+
+def _on_one_scale(
+    searchers: Sequence[Searcher], candidates: Mapping[int, Candidates], shares: Sequence[float]
+) -> list[_Result]:
+    """The candidates of all indexes with comparable scores."""
+    largest = max((shares[place] for place in candidates), default=0.0)
+    results = []
+    for place, found in candidates.items():
+        log_odds = [searchers[place].fits.log_odds(ranked.evidence) for ranked in found.results]
+        own_scores = [ranked.score for ranked in found.results]
+        scores = merging.merged_scores(log_odds, own_scores, largest - shares[place])
+        results += [_Result(place, *pair) for pair in zip(scores, found.results, strict=True)]
+    return results
+
+
+def _hits(
+    searchers: Sequence[Searcher], results: Sequence[_Result], query: str, candidates: Mapping[int, Candidates]
+) -> list[tuple[Hit, Span]]:
+    """The results with their texts, in the same order."""
+    hits: dict[tuple[int, int], tuple[Hit, Span]] = {}
+    for place in dict.fromkeys(result.place for result in results):
+        own = [result for result in results if result.place == place]
+        texts = searchers[place].hits([result.ranked for result in own], query, candidates[place])
+        for result, (hit, span) in zip(own, texts, strict=True):
+            own_hit = hit if hit.score == result.score else replace(hit, score=result.score)
+            hits[place, result.ranked.row] = own_hit, span
+    return [hits[result.place, result.ranked.row] for result in results]
+
+
+def _parts(result: _Result) -> ScoreParts:
+    """The parts of a result's score: those in its own index, as shares of the score on the common scale."""
+    ranked = result.ranked
+    words, heading, vectors, links = (round(part, SCORE_DIGITS) for part in ranked.summands)
+    page = round(ranked.score - sum(ranked.summands), SCORE_DIGITS) + 0.0  # no -0.0
+    share = result.score / (ranked.score or 1.0)
+    return ScoreParts(*(round(part * share, SCORE_DIGITS) for part in (words, heading, vectors, links, page)))

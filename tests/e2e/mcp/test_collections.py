@@ -12,13 +12,13 @@ from mcp.types import ResourceUpdatedNotification
 
 import anvil
 from anvil.interfaces.mcp_server.tools import docs
-from anvil.interfaces.mcp_server.tools.toolset import ServeOptions
+from anvil.interfaces.mcp_server.tools.toolset import ServeRequest
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.collections_of_pages import KITCHEN, project_with
 from tests.support.mcp_servers import Speaker
 
-OPTIONS = ServeOptions(provider="none", watch=False)
+OPTIONS = ServeRequest(provider="none", watch=False)
 SEVERAL = """
 [collections.docs]
 docs = "docs"
@@ -80,7 +80,7 @@ def test_with_one_collection_nothing_changes(project: Path) -> None:
     with mcp_servers.with_options(OPTIONS) as speaker:
         assert everything(speaker) == before
     (project / "anvil.toml").write_text(SEVERAL, encoding="utf-8")
-    with mcp_servers.with_options(ServeOptions(provider="none", watch=False, collections=("docs",))) as speaker:
+    with mcp_servers.with_options(ServeRequest(provider="none", watch=False, collections=("docs",))) as speaker:
         assert everything(speaker) == before
     text = json.dumps(before)
     assert '"version": {' not in text and '"collection' not in text and docs.INSTRUCTIONS in text

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 import anvil
 from anvil.core.agents.documentation_map import MAX_MAP_BYTES
 from anvil.interfaces.mcp_server.skills import SKILLS_EXTENSION
-from anvil.interfaces.mcp_server.tools.toolset import ServeOptions
+from anvil.interfaces.mcp_server.tools.toolset import ServeRequest
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.mcp_servers import Speaker
@@ -148,7 +148,7 @@ def test_each_own_collection_has_a_skill(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "anvil.toml").write_text(
         '[embedding]\nprovider = "none"\n[collections.api]\ndocs = "api"\n[collections.guide]\ndocs = "guide"\n'
     )
-    options = ServeOptions(watch=False)
+    options = ServeRequest(watch=False)
     with mcp_servers.with_options(options, mode="auto") as speaker:
         entries = skills(speaker).skills
         assert [entry["frontmatter"]["name"] for entry in entries] == ["api-docs", "guide-docs"]

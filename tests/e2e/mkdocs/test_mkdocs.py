@@ -149,7 +149,7 @@ def test_a_server_beside_the_folder_reads_an_edited_page_from_its_file(tmp_path:
         assert "New. {{ x }}" in hit.content
         assert hit.metadata.url == f"{sites.SITE}guide/a/#b-and-more"
         assert "walrus" in opened.get_page("index.md").chunks[0].content
-        with opened._live.query() as copy:
+        with opened.members[0].live.query() as copy:
             after = copy.reader.document("guide/a.md")
     assert after is not None
     assert (after.title, after.nav_path, after.url) == (before.title, before.nav_path, before.url)

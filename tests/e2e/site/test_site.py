@@ -146,7 +146,7 @@ def test_versions_and_languages_are_kept_apart(tmp_path: Path) -> None:
             write(site, {f"{version}/{path}": page("Guide", f"<p>Of {version}.</p>", address=address)})
     write(site, {"2.0/de/index.html": page("Start", "<p>Anfang.</p>", address="2.0/de/", lang="de")})
     build(site)
-    with anvil.open(index=site / "anvil/index.db") as opened, opened._location.open() as reader:
+    with anvil.open(index=site / "anvil/index.db") as opened, opened.members[0].location.open() as reader:
         metadata = {
             path: document.metadata for path in reader.identities() if (document := reader.document(path)) is not None
         }

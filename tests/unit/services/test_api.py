@@ -574,3 +574,14 @@ def test_a_filter_that_no_page_fits_is_said_with_the_closest_pages(docs: Path) -
         assert not any("No page" in note for note in notes)
         notes = found.search("alerts", version="9", language="de").freshness.notes
         assert notes[-1] == "No page has the version 9 and the language de."
+
+
+def test_a_build_and_a_check_open_no_live_index(docs: Path) -> None:
+    code = (
+        f"import sys, anvil\nwith anvil.open({str(docs)!r}, provider='none') as found:\n"
+        " found.index()\n found.index()\n assert not found.check()\n"
+        "print([name for name in sys.modules if name.startswith('anvil.services.live.')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "docs_corpus" in done.stdout
+    assert not [name for name in ("live_index", "vector_worker", "index_saver") if name in done.stdout]

@@ -11,7 +11,6 @@ import anvil
 from anvil.errors import ArtifactError, ConfigError, FetchError, NotFound, SourceError
 from anvil.models.documents import Changes
 from anvil.models.results import GrepMatch
-from anvil.several import Collections
 from tests.conftest import write
 from tests.support.collections_of_pages import project_with
 
@@ -43,7 +42,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def opened(project: Path) -> Iterator[Collections]:
+def opened(project: Path) -> Iterator[anvil.Anvil]:
     with anvil.open(collections="all") as found:
         yield found
 
@@ -52,7 +51,7 @@ def found(result: anvil.SearchResult) -> list[tuple[str | None, str | None, str]
     return [(hit.collection, hit.version, hit.metadata.file_path) for hit in result.results]
 
 
-def test_one_search_answers_from_all(opened: Collections) -> None:
+def test_one_search_answers_from_all(opened: anvil.Anvil) -> None:
     assert opened.names == ("docs", "handbook", "bakery")
     assert found(opened.search("journalctl"))[0] == ("docs", None, "install.md")
     assert found(opened.search("knives"))[0] == ("handbook", None, "index.md")
@@ -61,7 +60,7 @@ def test_one_search_answers_from_all(opened: Collections) -> None:
     assert [hit.score for hit in result.results] == sorted((hit.score for hit in result.results), reverse=True)
 
 
-def test_the_question_chooses_collection_and_version(opened: Collections) -> None:
+def test_the_question_chooses_collection_and_version(opened: anvil.Anvil) -> None:
     assert found(opened.search("sourdough", collection="bakery")) == [("bakery", "1.10", "bread.md")]
     assert found(opened.search("sourdough", collection="bakery", version="1.9")) == [("bakery", "1.9", "bread.md")]
     assert found(opened.search("sourdough", collection="bakery@1.9")) == [("bakery", "1.9", "bread.md")]
@@ -72,7 +71,7 @@ def test_the_question_chooses_collection_and_version(opened: Collections) -> Non
         opened.search("sourdough", collection="bakery", version="2")
 
 
-def test_a_filter_is_applied_before_ranking(opened: Collections) -> None:
+def test_a_filter_is_applied_before_ranking(opened: anvil.Anvil) -> None:
     result = opened.search("sourdough morning night", file_filter="guides/*", top_k=20)
     assert {(collection, path) for collection, _, path in found(result)} <= {
         ("docs", "guides/alerts.md"),
@@ -81,12 +80,12 @@ def test_a_filter_is_applied_before_ranking(opened: Collections) -> None:
     assert result.total_chunks == opened.search("x", file_filter="guides/*", collection="docs").total_chunks
 
 
-def test_the_budget_is_one_for_all(opened: Collections) -> None:
+def test_the_budget_is_one_for_all(opened: anvil.Anvil) -> None:
     result = opened.search("sourdough night alerts", top_k=5, max_chars=200)
     assert len(result.results) >= 3 and sum(len(hit.content) for hit in result.results) <= 200
 
 
-def test_a_page_is_found_by_its_path_where_only_one_collection_has_it(opened: Collections) -> None:
+def test_a_page_is_found_by_its_path_where_only_one_collection_has_it(opened: anvil.Anvil) -> None:
     page = opened.get_page("install.md")
     assert (page.collection, page.version, page.title) == ("docs", None, "Installing")
     assert opened.get_section("install.md", "Install > Linux").collection == "docs"
@@ -96,13 +95,13 @@ def test_a_page_is_found_by_its_path_where_only_one_collection_has_it(opened: Co
     assert opened.outline("guides/alerts.md").page.collection == "docs"
 
 
-def test_a_page_that_several_have_names_them(opened: Collections) -> None:
+def test_a_page_that_several_have_names_them(opened: anvil.Anvil) -> None:
     with pytest.raises(NotFound) as error:
         opened.get_page("bread.md")
     assert str(error.value) == ("2 collections have a page bread.md: handbook, bakery@1.10. Name one with collection.")
 
 
-def test_the_name_of_a_collection_is_not_part_of_a_path(opened: Collections) -> None:
+def test_the_name_of_a_collection_is_not_part_of_a_path(opened: anvil.Anvil) -> None:
     for wrong in ("handbook/bread.md", "handbook:bread.md"):
         with pytest.raises(NotFound, match=r"handbook is a collection: give bread\.md with collection handbook"):
             opened.get_page(wrong)
@@ -110,7 +109,7 @@ def test_the_name_of_a_collection_is_not_part_of_a_path(opened: Collections) -> 
         opened.get_page("bred.md")
 
 
-def test_pages_are_listed_by_collection(opened: Collections) -> None:
+def test_pages_are_listed_by_collection(opened: anvil.Anvil) -> None:
     listed = opened.list_pages()
     labels = [(page.collection, page.version) for page in listed.pages]
     assert labels == [("docs", None)] * 4 + [("handbook", None)] * 2 + [("bakery", "1.10")] * 2
@@ -118,7 +117,7 @@ def test_pages_are_listed_by_collection(opened: Collections) -> None:
     assert opened.list_pages(collection="bakery@1.9").total_pages == 1
 
 
-def test_exact_lines_are_found_in_all(opened: Collections) -> None:
+def test_exact_lines_are_found_in_all(opened: anvil.Anvil) -> None:
     found = opened.grep("the sourdough")
     assert [(each.collection, each.version, each.file_path) for each in found.matches] == [
         ("handbook", None, "bread.md"),
@@ -139,7 +138,7 @@ def test_exact_lines_are_found_in_all(opened: Collections) -> None:
         opened.grep("e", "nowhere/*")
 
 
-def test_each_folder_is_compared_before_the_answer(project: Path, opened: Collections) -> None:
+def test_each_folder_is_compared_before_the_answer(project: Path, opened: anvil.Anvil) -> None:
     opened.search("sourdough")
     heard: list[Changes] = []
     stop = opened.on_change(heard.append)
@@ -152,7 +151,7 @@ def test_each_folder_is_compared_before_the_answer(project: Path, opened: Collec
     stop()
 
 
-def test_a_collection_that_cannot_answer_costs_a_note(project: Path, opened: Collections) -> None:
+def test_a_collection_that_cannot_answer_costs_a_note(project: Path, opened: anvil.Anvil) -> None:
     (project / "bakery-2.db").write_bytes(b"no index")
     result = opened.search("sourdough")
     assert found(result)[0] == ("handbook", None, "bread.md")
@@ -164,7 +163,7 @@ def test_a_collection_that_cannot_answer_costs_a_note(project: Path, opened: Col
         opened.search("sourdough", collection="bakery")
 
 
-def test_the_status_lists_all(project: Path, opened: Collections) -> None:
+def test_the_status_lists_all(project: Path, opened: anvil.Anvil) -> None:
     status = opened.get_status()
     assert status.server.docs_root == str(project / "docs")
     assert [
@@ -185,6 +184,28 @@ def test_some_can_be_opened(project: Path) -> None:
         anvil.open(collections=["zzz"])
     with pytest.raises(ConfigError, match="collections cannot be combined with docs, index or site"):
         anvil.open("docs", collections="all")  # type: ignore[call-overload]
+
+
+def test_one_of_several_can_be_taken_alone(opened: anvil.Anvil) -> None:
+    handbook = opened.alone(opened.members[1])
+    assert handbook.index().pages == 2 and not handbook.check()
+    hit = handbook.search("knives").results[0]
+    assert (hit.collection, hit.metadata.file_path) == (None, "index.md")
+    with pytest.raises(ConfigError, match=r"Several collections are open: docs, handbook, bakery@1\.9, bakery@1\.10\."):
+        opened.index()
+
+
+def test_what_is_for_one_index_is_refused_in_words(project: Path, opened: anvil.Anvil) -> None:
+    with pytest.raises(ConfigError, match="language is for one index"):
+        opened.search("knives", language="de")
+    with anvil.open("kitchen", provider="none") as one, pytest.raises(ConfigError, match="There is one collection"):
+        one.search("knives", collection="handbook")
+
+
+def test_a_single_collection_has_no_label(project: Path) -> None:
+    with anvil.open(collections=["bakery@1.9"]) as single:
+        assert found(single.search("sourdough", version="1.9")) == [(None, None, "bread.md")]
+        assert single.get_page("bread.md", collection="bakery").collection is None
 
 
 def test_without_a_name_the_project_s_own_docs_are_opened(project: Path) -> None:

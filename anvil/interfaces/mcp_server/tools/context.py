@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anvil.backends.config_files import load_context
 from anvil.interfaces.mcp_server.arguments import Parameter
 from anvil.interfaces.mcp_server.schemas import plain
-from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, Tool, Toolset
+from anvil.interfaces.mcp_server.tools.toolset import ServeRequest, Tool, Toolset
 from anvil.models.context import Artifact, ArtifactText, Health, Match, RepositoryContext, TaskItem
 from anvil.models.documents import Progress
 from anvil.services.context.classify import KINDS
@@ -92,7 +92,7 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
-def open(options: ServeOptions, progress: Progress) -> Context:
+def open(options: ServeRequest, progress: Progress) -> Context:
     """The context of the named repository, or of the one around the working folder."""
     flags = {"context.embeddings.provider": options.provider}
     config, root, notes = load_context(options.root, options.config, flags)

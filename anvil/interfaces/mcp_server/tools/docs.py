@@ -12,14 +12,13 @@ import anvil
 from anvil._version import __version__
 from anvil.api import Anvil
 from anvil.interfaces.mcp_server.arguments import Parameter
-from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, Tool, Toolset
+from anvil.interfaces.mcp_server.tools.toolset import ServeRequest, Tool, Toolset
 from anvil.models.documents import address
 from anvil.opening import open_project
 
 if TYPE_CHECKING:
     from anvil.models.documents import Progress
     from anvil.models.results import SearchResult
-    from anvil.several import Collections
 
 INSTRUCTIONS = (
     "Search and read a folder of Markdown documentation. Start with search_docs; fetch more of a result with "
@@ -141,7 +140,7 @@ REPORT_PAGE = Tool(
 )
 
 
-def configured(opened: Anvil | Collections) -> tuple[Tool, ...]:
+def configured(opened: Anvil) -> tuple[Tool, ...]:
     """The tools, as the configuration switches the log and the reports on; with ``collection`` and ``version`` where
     there are several collections."""
     tools = list(TOOLS)
@@ -149,7 +148,7 @@ def configured(opened: Anvil | Collections) -> tuple[Tool, ...]:
         tools[0] = replace(tools[0], description=tools[0].description + LOGGED)
     if opened.config.serve.report_page:
         tools.append(REPORT_PAGE)
-    if not isinstance(opened, Anvil):
+    if opened.is_several:
         plain = tuple(replace(each, description="") for each in COLLECTION_PARAMETERS)  # said once, in search_docs
         tools = [
             replace(tool, parameters=(*tool.parameters, *(plain if number else COLLECTION_PARAMETERS)))
@@ -160,9 +159,9 @@ def configured(opened: Anvil | Collections) -> tuple[Tool, ...]:
     return tuple(tools)
 
 
-def instructions_for(opened: Anvil | Collections) -> str:
+def instructions_for(opened: Anvil) -> str:
     """The instructions; with the names of the collections where there are several."""
-    if isinstance(opened, Anvil):
+    if not opened.is_several:
         return INSTRUCTIONS
     shown = [_described(opened, name) for name in opened.names[:MAX_NAMED_COLLECTIONS]]
     more = len(opened.names) - len(shown)
@@ -172,16 +171,16 @@ def instructions_for(opened: Anvil | Collections) -> str:
     )
 
 
-def _described(opened: Collections, name: str) -> str:
+def _described(opened: Anvil, name: str) -> str:
     """A collection with its versions, the default one first."""
-    members = [member for member in opened.members if member.collection.name == name]
+    members = [member for member in opened.members if member.collection_name == name]
     members.sort(key=lambda member: not opened.is_default(member))
-    versions = " or ".join(member.collection.version for member in members if member.collection.version)
-    about = [*([versions] if versions else []), *(["this project's own"] if members[0].collection.docs else [])]
+    versions = " or ".join(member.version for member in members if member.version)
+    about = [*([versions] if versions else []), *(["this project's own"] if members[0].is_own else [])]
     return f"{name} ({', '.join(about)})" if about else name
 
 
-def _search(opened: Anvil | Collections, given: dict[str, Any]) -> SearchResult:
+def _search(opened: Anvil, given: dict[str, Any]) -> SearchResult:
     result = opened.search(**given)
     if opened.config.serve.question_log:
         from anvil.services.doc_tests import question_log
@@ -190,7 +189,7 @@ def _search(opened: Anvil | Collections, given: dict[str, Any]) -> SearchResult:
     return result
 
 
-def _report(opened: Anvil | Collections, file_path: str, problem: str, comment: str, **chosen: str | None) -> Reported:
+def _report(opened: Anvil, file_path: str, problem: str, comment: str, **chosen: str | None) -> Reported:
     from anvil.services.doc_tests import question_log
 
     if problem == "missing":
@@ -202,21 +201,12 @@ def _report(opened: Anvil | Collections, file_path: str, problem: str, comment: 
     return Reported("recorded", page, problem)
 
 
-def open(options: ServeOptions, progress: Progress) -> Anvil | Collections:
+def open(options: ServeRequest, progress: Progress) -> Anvil:
     """The index over the documentation folder, or the collections of the project."""
-    return open_project(
-        options.docs,
-        options.index,
-        options.provider,
-        options.config,
-        collections=options.collections,
-        progress=progress,
-        background=True,
-        watch=options.watch,
-    )
+    return open_project(replace(options, progress=progress, background=True))
 
 
-def health(opened: Anvil | Collections) -> dict[str, Any]:
+def health(opened: Anvil) -> dict[str, Any]:
     """Numbers of pages, chunks and missing vectors; of all collections together, where there are several."""
     status = opened.get_status()
     counted_in: Any = status.collections or [status.index]
@@ -238,7 +228,7 @@ TOOLSET = Toolset(
     has_pages=True,
     configured=configured,
     instructions_for=instructions_for,
-    topics=lambda opened: opened.topics() if isinstance(opened, Anvil) else "",  # several are named already
-    known_topics=lambda opened: opened.topics(wait=False) if isinstance(opened, Anvil) else "",
+    topics=lambda opened: opened.topics(),
+    known_topics=lambda opened: opened.topics(wait=False),
     optional=(REPORT_PAGE,),
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anvil._version import __version__
 from anvil.interfaces.mcp_server.arguments import Parameter
-from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, Tool, Toolset
+from anvil.interfaces.mcp_server.tools.toolset import ServeRequest, Tool, Toolset
 from anvil.models.documents import Progress
 from anvil.models.library import (
     Deleted,
@@ -156,7 +156,7 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
-def open(options: ServeOptions, progress: Progress) -> Library:
+def open(options: ServeRequest, progress: Progress) -> Library:
     """The library of the options."""
     return open_library(
         options.library_index,

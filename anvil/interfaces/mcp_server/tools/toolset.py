@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from anvil.interfaces.mcp_server.arguments import Parameter, validated
+from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -36,16 +37,11 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ServeOptions:
-    """The options of the command line for the objects to open. None: not given."""
+class ServeRequest(OpenRequest):
+    """What a server opens: an index, and a repository or library beside it. None: not given."""
 
-    docs: str | None = None
-    index: str | None = None
-    config: str | None = None
-    provider: str | None = None
-    collections: tuple[str, ...] = ()
-    root: str | None = None
     watch: bool = True
+    root: str | None = None
     library_index: str | None = None
     allow_private_urls: bool = False
     transport: str = "stdio"
@@ -158,7 +154,7 @@ class RunningToolset:
 
 
 @contextmanager
-def open_toolset(name: str, options: ServeOptions, progress: Progress) -> Iterator[RunningToolset]:
+def open_toolset(name: str, options: ServeRequest, progress: Progress) -> Iterator[RunningToolset]:
     """Open the object of a toolset, and close it with the context. Slow work only begins with :meth:`Target.start`.
 
     ``progress`` gets the progress of long work. Raises :class:`AnvilError`.

@@ -23,6 +23,7 @@ from anvil.backends.embedding.provider import Embedded, EmbeddingProvider
 from anvil.backends.sources import open_tree
 from anvil.core.config.schema import ChunkingOptions, EmbeddingSettings
 from anvil.errors import BuildError, ConfigError
+from anvil.requests import BuildRequest
 from anvil.services.build import builder
 from tests.conftest import PAGES, write
 
@@ -56,7 +57,7 @@ class Ahead:
 
 def built(docs: Path, index: Path, provider: EmbeddingProvider, **more: Any) -> bytes:
     """The bytes of an index."""
-    builder.build(open_tree.working_tree(docs), index, provider, OPTIONS, **more)
+    builder.build(open_tree.working_tree(docs), index, provider, OPTIONS, BuildRequest(**more))
     return index.read_bytes()
 
 
@@ -65,7 +66,11 @@ def test_batches_that_are_taken_ahead_make_the_same_bytes(docs: Path, tmp_path: 
     told: list[tuple[str, int, int]] = []
     index = tmp_path / "ahead.db"
     report = builder.build(
-        open_tree.working_tree(docs), index, local, OPTIONS, executor=ahead, progress=lambda *word: told.append(word)
+        open_tree.working_tree(docs),
+        index,
+        local,
+        OPTIONS,
+        BuildRequest(executor=ahead, progress=lambda *word: told.append(word)),
     )
     assert index.read_bytes() == built(docs, tmp_path / "here.db", local)
     assert max(ahead.under_way) == 4 and ahead.closed
@@ -263,7 +268,11 @@ def test_rows_that_failed_keep_their_reasons(docs: Path, tmp_path: Path, local: 
 
     write(docs, {"index.md": "# One\n\nA page of one section.\n"})
     report = builder.build(
-        open_tree.working_tree(docs), tmp_path / "index.db", local, OPTIONS, executor=Failing(local, 4)
+        open_tree.working_tree(docs),
+        tmp_path / "index.db",
+        local,
+        OPTIONS,
+        BuildRequest(executor=Failing(local, 4)),
     )
     assert report.failed and {each.reason for each in report.failed} == {"the worker could not"}
     assert report.embedded + len(report.failed) == report.windows

@@ -14,6 +14,7 @@ from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store import overwrite_guard, verify
 from anvil.core.config.schema import ChunkingOptions
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ArtifactRejected, BuildError, FormatTooNew
+from anvil.requests import BuildRequest
 from anvil.services.build.builder import build
 
 
@@ -167,4 +168,4 @@ def test_a_damaged_index_of_a_site_is_made_again_by_its_site(index: Path, keywor
     docs, options = index.parent / "docs", ChunkingOptions()
     with pytest.raises(BuildError, match="was built with a site"):
         build(working_tree(docs), index, keywords, options)
-    assert build(working_tree(docs), index, keywords, options, force=True).outcome == "built"
+    assert build(working_tree(docs), index, keywords, options, BuildRequest(force=True)).outcome == "built"

@@ -26,6 +26,7 @@ from anvil.core.config.schema import ChunkingOptions, Config, SourceOptions
 from anvil.core.shards import Shard
 from anvil.errors import BuildError, FormatTooNew, SourceError
 from anvil.models.documents import BuildReport, Document, Skipped
+from anvil.requests import BuildRequest
 from anvil.services.build import builder, merge
 from tests.conftest import PAGES, replacements, write
 from tests.support import repositories
@@ -68,7 +69,7 @@ def make(
     docs: Path, index: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None, **more: Any
 ) -> BuildReport:
     source = open_tree.working_tree(docs, SourceOptions())
-    return builder.build(source, index, provider, options or ChunkingOptions(), **more)
+    return builder.build(source, index, provider, options or ChunkingOptions(), BuildRequest(**more))
 
 
 def sha(path: Path) -> str:

@@ -20,6 +20,7 @@ from anvil.core.config.schema import ChunkingOptions
 from anvil.core.shards import Shard
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, ConfigError
 from anvil.models.documents import Document
+from anvil.requests import BuildRequest
 from anvil.services.build import builder, merge
 from tests.conftest import PAGES, replacements, write
 from tests.support import repositories
@@ -39,7 +40,9 @@ def built(
     for number in range(1, count + 1):
         found.append(folder / f"shard-{number}.db")
         source = open_tree.working_tree(docs)
-        builder.build(source, found[-1], provider, options or ChunkingOptions(), shard=Shard(number, count))
+        builder.build(
+            source, found[-1], provider, options or ChunkingOptions(), BuildRequest(shard=Shard(number, count))
+        )
     return found
 
 

@@ -14,6 +14,7 @@ from anvil.backends.packages import project_files
 from anvil.errors import ArtifactMissing, ConfigError
 from anvil.models.dependencies import LockedDocs
 from anvil.opening import open_project
+from anvil.requests import OpenRequest
 from anvil.services.collections.locked import locked_collections
 from anvil.services.dependencies import docs_cache
 
@@ -86,4 +87,4 @@ def test_documentation_that_is_not_here_is_fetched_by_a_command(tmp_path: Path) 
         )
         assert advice in found.freshness.notes
     with pytest.raises(ArtifactMissing, match=r"click 8\.1\.7 is not on this machine\. Run 'anvil deps sync'"):
-        open_project(config=str(tmp_path / "anvil.toml"), collections=["click"])
+        open_project(OpenRequest(config=str(tmp_path / "anvil.toml"), collections=("click",)))

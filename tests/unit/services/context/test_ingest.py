@@ -17,6 +17,7 @@ from anvil.core.config.schema import Config, ContextEmbeddings, ContextOptions, 
 from anvil.errors import BuildError, IndexBusy
 from anvil.models.context import Ingestion
 from anvil.models.documents import Document, Skipped
+from anvil.requests import BuildRequest
 from anvil.services.context.repository import Context
 from anvil.services.context.run_log import STATE_VERSION
 from anvil.services.context.tasks import TaskedDocuments
@@ -106,7 +107,7 @@ def test_the_same_files_give_the_same_index(root: Path, tmp_path: Path) -> None:
         for folder in (root, other):
             os.utime(folder / path, (1_700_000_000, 1_700_000_000))
     with Context(Config(), root) as one, Context(Config(), other) as two:
-        one.ingest(force=True)
+        one.ingest(BuildRequest(force=True))
         two.ingest()
     assert (root / ".context/index/index.db").read_bytes() == (other / ".context/index/index.db").read_bytes()
 
@@ -182,7 +183,7 @@ def test_two_runs_at_once_wait_for_each_other(root: Path) -> None:
     began.wait()
     with Context(Config(), root) as context:
         with pytest.raises(IndexBusy, match="Another process is writing"):
-            context.ingest(lock_timeout_s=0.0)
+            context.ingest(BuildRequest(lock_timeout_s=0.0))
         assert context.ingest().outcome == "built"
     holder.join()
     assert ended and ended[0] <= time.monotonic()
@@ -195,7 +196,7 @@ def test_a_lock_that_a_dead_process_left_is_nobodys(root: Path) -> None:
     (folder / "ingestion.lock").write_bytes(b"")
     (folder / "index.db.lock").write_bytes(b"")
     with Context(Config(), root) as context:
-        assert context.ingest(lock_timeout_s=0.0).outcome == "built"
+        assert context.ingest(BuildRequest(lock_timeout_s=0.0)).outcome == "built"
 
 
 def test_many_runs_at_once_end_in_one_index(root: Path) -> None:

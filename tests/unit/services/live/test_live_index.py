@@ -89,7 +89,7 @@ def built(docs: Path, held: Held) -> Path:
 def serving(built: Path) -> Iterator[anvil.Anvil]:
     with anvil.open(built, background=True) as found:
         found.search("alerts")
-        starter = found._live._starter
+        starter = found.members[0].live._starter
         assert starter is not None
         starter.join(30)  # it compares the documents too, and could be the one that sees a test's edit
         yield found
@@ -199,7 +199,7 @@ def test_a_server_that_closes_does_not_finish_its_index(
         time.sleep(0.3)  # it builds, and waits for the model
         closing = threading.Thread(target=found.close)
         closing.start()
-        until(lambda: found._live.closed)
+        until(lambda: found.members[0].live.closed)
         held.gate.set()
         closing.join(30)
     with anvil.open(built) as found:
@@ -748,7 +748,7 @@ def test_answers_are_right_whatever_becomes_of_the_events(
     with anvil.open(built, background=True, watch=watch) as found:
         found.search("alerts")
         if watch:  # its thread ends, nobody notices
-            watcher = found._live._watcher
+            watcher = found.members[0].live._watcher
             assert watcher is not None
             watcher.close()
             assert not watcher.alive

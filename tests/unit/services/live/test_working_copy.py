@@ -110,8 +110,8 @@ def test_vectors_that_could_not_be_made_are_tried_again(
         assert found.search("quagga", mode="keyword").freshness.pending_vectors == 1
         assert "quagga" in text(found) and len(server.requests) == asked + 1  # not each time
         server.script = good
-        assert found._live._copy is not None
-        monkeypatch.setattr(found._live._copy, "_retry_at", 0.0)
+        assert found.members[0].live._copy is not None
+        monkeypatch.setattr(found.members[0].live._copy, "_retry_at", 0.0)
         result = found.search("quagga", mode="semantic")
         assert (result.freshness.pending_vectors, result.freshness.notes) == (0, ())
         assert "install.md" in {hit.metadata.file_path for hit in result.results}

@@ -22,6 +22,7 @@ from anvil.core.config.schema import ChunkingOptions
 from anvil.core.search.page_links import links_of
 from anvil.core.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, FetchError, FormatTooNew
+from anvil.requests import BuildRequest
 from anvil.services.build.builder import build
 from anvil.services.milvus import export as exporting
 from tests.conftest import PAGES, write
@@ -238,7 +239,7 @@ def test_what_is_not_there_not_whole_or_too_new_is_one_sentence_each(tmp_path: P
 def test_a_shard_is_no_index(tmp_path: Path, client: Client, keywords: EmbeddingProvider) -> None:
     write(tmp_path / "docs", PAGES)
     index = tmp_path / "shard.db"
-    build(working_tree(tmp_path / "docs"), index, keywords, ChunkingOptions(), shard=Shard.parse("1/2"))
+    build(working_tree(tmp_path / "docs"), index, keywords, ChunkingOptions(), BuildRequest(shard=Shard.parse("1/2")))
     with pytest.raises(ArtifactRejected, match="shard"):
         export(index, client)
 

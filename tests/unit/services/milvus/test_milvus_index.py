@@ -13,6 +13,7 @@ from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.backends.store import verify
 from anvil.errors import ConfigError
 from anvil.models.results import Mode
+from anvil.requests import SearchRequest
 from anvil.services.milvus import export
 from anvil.services.milvus.milvus_index import MilvusIndex
 from anvil.services.milvus.overlay import LayeredReader
@@ -53,11 +54,8 @@ class Both:
     there: Searcher
 
     def ask(self, query: str, mode: Mode = "hybrid", top_k: int = 5, **more: Any) -> tuple[Found, Found]:
-        given = {"file_filter": None, "max_chars": 12_000, "threshold": 0.0, **more}
-        return (
-            self.file.search(query, top_k, mode=mode, **given),
-            self.there.search(query, top_k, mode=mode, **given),
-        )
+        request = SearchRequest(query, top_k, mode=mode, **{"max_chars": 12_000, **more})
+        return self.file.search(request), self.there.search(request)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +133,7 @@ def test_budget_threshold_and_number_are_kept(both: Both) -> None:
 def test_what_is_refused_of_a_file_is_refused_here(both: Both) -> None:
     for query, mode in ((" ", "hybrid"), ("x", "exact")):
         with pytest.raises(ConfigError):
-            both.there.search(query, 5, None, 12_000, mode, 0.0)  # type: ignore[arg-type]
+            both.there.search(SearchRequest(query, 5, None, 12_000, mode))  # type: ignore[arg-type]
 
 
 def test_a_bounded_number_of_questions_and_rows(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,16 +152,16 @@ def test_a_bounded_number_of_questions_and_rows(both: Both, monkeypatch: pytest.
         return found
 
     monkeypatch.setattr(client, "ask", counting)
-    both.there.search(f"{QUESTIONS[11]} unheard-of", 5, None, 12_000, "hybrid", 0.0)
+    both.there.search(SearchRequest(f"{QUESTIONS[11]} unheard-of", 5, None, 12_000, "hybrid"))
     assert set(asked) <= {"search", "query"} and len(asked) <= 14 and rows < 1500
 
 
 def test_another_model_searches_by_words_and_says_so(both: Both, local: EmbeddingProvider) -> None:
     other = Searcher(both.there.index, local)
-    found = other.search(QUESTIONS[10], 5, None, 12_000, "hybrid", 0.0)
+    found = other.search(SearchRequest(QUESTIONS[10], 5, None, 12_000, "hybrid"))
     assert "Semantic search is off" in found.notes[0] and found.hits
     with pytest.raises(ConfigError, match="hashed-words"):
-        other.search("lantern", 5, None, 12_000, "semantic", 0.0)
+        other.search(SearchRequest("lantern", 5, None, 12_000, "semantic"))
 
 
 def test_without_vectors_words_are_all(tmp_path: Path, keywords: EmbeddingProvider) -> None:
@@ -172,7 +170,7 @@ def test_without_vectors_words_are_all(tmp_path: Path, keywords: EmbeddingProvid
     remote = MilvusCollection("milvus+lite:lite.db/docs", tmp_path)
     export.export(index, remote.client, grace=0)
     with verify.open_checked(index) as reader:
-        file = Searcher(FileIndex(reader), keywords).search(asked, 5, None, 12_000, "hybrid", 0.0)
+        file = Searcher(FileIndex(reader), keywords).search(SearchRequest(asked, 5, None, 12_000, "hybrid"))
         there = Searcher(MilvusIndex(LayeredReader(remote.reader())), keywords)
-        assert there.search(asked, 5, None, 12_000, "hybrid", 0.0) == file and file.hits
+        assert there.search(SearchRequest(asked, 5, None, 12_000, "hybrid")) == file and file.hits
     remote.close()

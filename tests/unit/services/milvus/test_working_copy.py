@@ -19,6 +19,7 @@ from anvil.backends.store.writer import quantized
 from anvil.core import index_url
 from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, SourceError, Unreachable
 from anvil.models.results import Mode
+from anvil.requests import SearchRequest
 from anvil.services.build import site_view
 from anvil.services.build.indexer import cut
 from anvil.services.live.working_copy import ChunkVectors, WorkingCopy
@@ -67,7 +68,7 @@ def copies(exported: Path) -> Iterator[tuple[WorkingCopy, WorkingCopy]]:
 
 def search(copy: WorkingCopy, query: str, mode: Mode = "hybrid", glob: str | None = None) -> Any:
     copy.refresh()
-    return copy.searcher.search(query, 5, glob, 12_000, mode, 0.0)
+    return copy.searcher.search(SearchRequest(query, 5, glob, 12_000, mode))
 
 
 def same(copies: tuple[WorkingCopy, WorkingCopy]) -> None:
@@ -212,7 +213,7 @@ def test_a_server_makes_the_vectors_behind_the_answers(exported: Path) -> None:
     vectors = [quantized(Words().embed(each).vectors) for each in texts]
     copy.save_vectors(list(map(ChunkVectors, rows, windows, vectors)))
     assert copy.pending == 0
-    best = copy.searcher.search("quokka smiles walrus", 1, None, 12_000, "semantic", 0.0).hits[0]
+    best = copy.searcher.search(SearchRequest("quokka smiles walrus", 1, None, 12_000, "semantic")).hits[0]
     assert best.metadata.file_path == "quokka.md"
     copy.close()
     remote.close()

@@ -15,6 +15,7 @@ from anvil.backends.sources import open_tree
 from anvil.backends.store import verify
 from anvil.core.config.schema import ChunkingOptions, SourceOptions
 from anvil.core.search.vector_index import nearest_pairs
+from anvil.requests import BuildRequest
 from anvil.services.build import builder
 from anvil.services.live.working_copy import WorkingCopy
 from anvil.services.reports import content_health
@@ -29,7 +30,7 @@ QUIET = "\n".join(PAGES["guides/alerts.md"].splitlines()[10:14])
 def looked_over(docs: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None) -> ContentHealth:
     index = docs.parent / "i.db"
     options = options or ChunkingOptions()
-    builder.build(open_tree.working_tree(docs, SourceOptions()), index, provider, options, force=True)
+    builder.build(open_tree.working_tree(docs, SourceOptions()), index, provider, options, BuildRequest(force=True))
     with verify.open_checked(index) as reader:
         return content_health.examine(reader)
 

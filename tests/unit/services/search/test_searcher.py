@@ -24,6 +24,7 @@ from anvil.core.search import snippets
 from anvil.core.search.confidence import UNLIKELY
 from anvil.errors import ConfigError, ModelError
 from anvil.models.results import Mode
+from anvil.requests import SearchRequest
 from anvil.services.build.builder import build
 from anvil.services.search.file_index import FileIndex
 from anvil.services.search.searcher import Found, Searcher
@@ -69,7 +70,7 @@ def ask(
     mode: Mode = "hybrid",
     threshold: float = 0.0,
 ) -> Found:
-    return searcher.search(query, top_k, file_filter, max_chars, mode, threshold)
+    return searcher.search(SearchRequest(query, top_k, file_filter, max_chars, mode, threshold=threshold))
 
 
 def places(found: Found) -> list[str]:
@@ -392,7 +393,7 @@ def test_filters_are_globs_over_paths(lighthouse: Searcher, glob: str, wanted: s
 
 def test_a_choice_of_paths_narrows_like_a_filter(lighthouse: Searcher) -> None:
     def paths(*chosen: str, glob: str | None = None) -> set[str]:
-        found = lighthouse.search("server alert", 20, glob, 12_000, "keyword", 0.0, None, chosen)
+        found = lighthouse.search(SearchRequest("server alert", 20, glob, 12_000, "keyword", paths=chosen))
         assert len(found.rows) == len(found.hits) and found.rows == tuple(dict.fromkeys(found.rows))
         return {hit.metadata.file_path for hit in found.hits}
 
@@ -511,12 +512,12 @@ def test_confidence_does_not_depend_on_the_other_results(lighthouse: Searcher) -
 def test_results_of_less_confidence_are_left_out(lighthouse: Searcher, mode: Mode) -> None:
     query = "how do I silence alerts at night?"
     every = [hit.confidence for hit in ask(lighthouse, query, 20, mode=mode).hits]
-    found = lighthouse.search(query, 20, None, 12_000, mode, 0.0, min_confidence=0.5)
+    found = lighthouse.search(SearchRequest(query, 20, None, 12_000, mode, min_confidence=0.5))
     assert [hit.confidence for hit in found.hits] == [
         likely for likely in every if likely is not None and likely >= 0.5
     ]
     assert 0 < len(found.hits) < len(every) and found.notes == ()
-    nothing = lighthouse.search("pizza flour at night", 20, None, 12_000, mode, 0.0, min_confidence=0.99)
+    nothing = lighthouse.search(SearchRequest("pizza flour at night", 20, None, 12_000, mode, min_confidence=0.99))
     assert nothing.hits == () and len(nothing.notes) == 1
 
 

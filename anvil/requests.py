@@ -1,0 +1,128 @@
+"""What people ask of Anvil, as values: a search, a search for exact lines, a build, and an index to open.
+
+Each is made where it comes in: from the command line, a tool or Python. It is checked and clamped there, once, and
+passed on whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from anvil.errors import ConfigError
+from anvil.models.documents import Progress, silent
+
+if TYPE_CHECKING:
+    from anvil.backends.embedding.executor import Executor
+    from anvil.backends.sources.document_source import DocumentSource
+    from anvil.core.config.schema import Config
+    from anvil.core.shards import Shard
+    from anvil.models.results import Mode
+
+MAX_RESULTS = 20
+"""Results of one search."""
+LOCK_TIMEOUT_S = 600.0
+"""How long a build waits for another process that builds the same index."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A search. ``top_k`` is clamped to 1..20. Raises :class:`ConfigError` for a blank query, an unknown mode, or a
+    confidence that is none."""
+
+    query: str
+    top_k: int = 5
+    file_filter: str | None = None
+    """A glob over paths."""
+    max_chars: int | None = None
+    """The budget for all contents together; None: that of each rank."""
+    mode: Mode = "hybrid"
+    min_confidence: float = 0.0
+    """Results with a lower confidence are left out; 0: none is."""
+    threshold: float = 0.0
+    """Results with a lower score are left out; 0: none is."""
+    version: str | None = None
+    """Only pages of a site that have this version."""
+    language: str | None = None
+    """Only pages of a site in this language."""
+    paths: Collection[str] | None = None
+    """Only these pages."""
+
+    def __post_init__(self) -> None:
+        if not self.query.strip():
+            raise ConfigError("query parameter is required")
+        if self.mode not in ("hybrid", "semantic", "keyword"):
+            raise ConfigError(f"Unknown mode {self.mode!r}. Use hybrid, semantic or keyword.")
+        if not 0 <= self.min_confidence <= 1:
+            raise ConfigError(f"min_confidence is {self.min_confidence}. Use a value from 0 to 1.")
+        object.__setattr__(self, "top_k", min(max(self.top_k, 1), MAX_RESULTS))
+
+
+@dataclass(frozen=True, slots=True)
+class GrepRequest:
+    """A search for lines that contain a text or match an expression. Numbers are clamped to what makes sense."""
+
+    pattern: str
+    path: str | None = None
+    """A page, a folder or a glob."""
+    regex: bool = False
+    ignore_case: bool = True
+    context: int = 0
+    """Lines before and after each match."""
+    max_matches: int = 50
+    offset: int = 0
+    """Matches to leave out before those of the answer."""
+    max_chars: int | None = None
+    """None: no limit, and lines are whole."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("context", 0), ("max_matches", 1), ("offset", 0)):
+            object.__setattr__(self, name, max(least, getattr(self, name)))
+        if self.max_chars is not None:
+            object.__setattr__(self, "max_chars", max(1, self.max_chars))
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """A build of one index."""
+
+    source: DocumentSource | None = None
+    """Other documents than those of the working tree, such as the staged ones."""
+    previous: tuple[Path, ...] = ()
+    """Further indexes whose vectors may be reused."""
+    force: bool = False
+    """Read and embed all pages again; where the provider fails, the old vector stays."""
+    shard: Shard | None = None
+    """Only its pages; the manifest names the shard."""
+    executor: Executor | None = None
+    """Embeds the texts; None: this process."""
+    version: str | None = None
+    """Of what the pages describe, such as ``1.2.0``. An index that is unchanged keeps its own."""
+    progress: Progress = silent
+    lock_timeout_s: float = LOCK_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """What to open, and how; None: as configured. The arguments of :func:`anvil.open`."""
+
+    docs: str | None = None
+    index: str | None = None
+    config: str | None = None
+    provider: str | None = None
+    collections: tuple[str, ...] | Literal["all"] | None = None
+    site: str | None = None
+    site_url: str | None = None
+    progress: Progress = silent
+    background: bool = False
+    watch: bool = False
+    build_first: bool = True
+    settings: Config | None = None
+    """The configuration itself, instead of the file ``config``."""
+
+    @property
+    def names_index(self) -> bool:
+        """Whether one index is named, by itself or by what it is built from."""
+        return self.docs is not None or self.index is not None or self.site is not None
