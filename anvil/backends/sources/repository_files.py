@@ -46,7 +46,8 @@ class RepositoryFiles:
         try:
             git = Repository.discover(self._folder)
             if self._is_ignored_whole is None:
-                self._is_ignored_whole = git is not None and git.is_ignored(f"{git.relative(self._folder)}/")
+                inside = "." if git is None else git.relative(self._folder)
+                self._is_ignored_whole = git is not None and inside != "." and git.is_ignored(f"{inside}/")
             self.git = None if self._is_ignored_whole else git
         except GitError as error:
             self.git, self.problem = None, str(error)
