@@ -19,7 +19,7 @@ from anvil.backends.git.libgit2 import configure, failures, merge, merge_texts, 
 from anvil.backends.git.staging import StagingArea
 from anvil.core.config.schema import INDEX_FOLDER
 from anvil.core.git.history import Commits, last_touched
-from anvil.core.git.objects import Entry, Trees, blob_id
+from anvil.core.git.objects import Entry, Trees, blob_id, start_of
 from anvil.core.timestamps import timestamp
 from anvil.errors import GitError, SourceError
 
@@ -357,7 +357,7 @@ class Repository:
 
     def dirty(self, prefix: str) -> bool:
         """Whether a folder differs from HEAD, with untracked files, without Anvil's index."""
-        head = "" if prefix == "." else f"{prefix}/"
+        head = start_of(prefix)
         with failures("The state of the work tree cannot be read"):
             return any(
                 path.startswith(head) and f"/{INDEX_FOLDER}/" not in f"/{path}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anvil.backends.git.libgit2 import failures, index_class
-from anvil.core.git.objects import Entry, kind
+from anvil.core.git.objects import Entry, kind, start_of
 from anvil.errors import GitError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class StagingArea:
         """The staged files of a folder: path relative to ``prefix`` -> entry. The work tree is not read."""
         with failures("The git index cannot be read"):
             index = self._current()
-            head = "" if prefix == "." else f"{prefix}/"
+            head = start_of(prefix)
             entries: dict[str, Entry] = {}
             for at in range(self._first(index, head), len(index)):
                 item = index[at]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from anvil.backends.git.repository import Repository
 from anvil.backends.sources.document_source import DocumentSource
+from anvil.core.git.objects import landing, start_of
 from anvil.core.lint.file_tree import FileTree
 from anvil.errors import GitError
 
@@ -62,7 +63,24 @@ def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
 def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree:
     """The files of a commit, or the staged ones for ``revision`` None."""
     entries = repository.staging.folder("") if revision is None else repository.tree(repository.resolve(revision), "")
-    folders = _folders(entries)
+    submodules = tuple(f"{path}/" for path, entry in entries.items() if entry.kind == "submodule")
+    folders = _folders(entries, submodules)
+    is_ignored = _ignored(repository)
+
+    def link(path: str) -> str | None:
+        entry = entries.get(path)
+        if entry is None or entry.kind != "symlink":
+            return None
+        return repository.read_blob(entry.id).decode("utf-8", "surrogateescape")
+
+    def listing(folder: str) -> Mapping[str, bool] | None:
+        real = landing(folder, link)[0] if folder else ""
+        if folder and not real:
+            return None
+        names = folders.get(real)
+        return names and {
+            name: is_folder or landing(start_of(real) + name, link)[0] in folders for name, is_folder in names.items()
+        }
 
     def read(path: str) -> str | None:
         entry = entries.get(path)
@@ -71,8 +89,11 @@ def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree
         data = repository.read_blob(entry.id)
         return data.decode("utf-8-sig", "replace") if len(data) <= MAX_CONFIG_BYTES else None
 
+    def ignored(path: str) -> bool:
+        return path.startswith(submodules) or is_ignored(path)  # what is in a submodule, this repository does not know
+
     inside = repository.relative(docs)
-    return FileTree("" if inside == "." else inside, folders.get, read, _ignored(repository))
+    return FileTree("" if inside == "." else inside, listing, read, ignored)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -92,12 +113,12 @@ def _ignored(repository: Repository) -> Callable[[str], bool]:
     return ignored
 
 
-def _folders(paths: Iterable[str]) -> dict[str, dict[str, bool]]:
-    """Folder -> its names, each with whether it is a folder."""
-    folders: dict[str, dict[str, bool]] = {"": {}}
+def _folders(paths: Iterable[str], submodules: Iterable[str]) -> dict[str, dict[str, bool]]:
+    """Folder -> its names, each with whether it is a folder. ``submodules``: with a slash at their ends."""
+    folders: dict[str, dict[str, bool]] = {"": {}, **{path.rstrip("/"): {} for path in submodules}}
     for path in paths:
         folder, _, name = path.rpartition("/")
-        folders.setdefault(folder, {})[name] = False
+        folders.setdefault(folder, {})[name] = path in folders
         while folder:
             above, _, name = folder.rpartition("/")
             names = folders.setdefault(above, {})

@@ -42,6 +42,11 @@ def kind(mode: int) -> Kind:
     return "symlink" if mode == 0o120000 else "submodule" if mode == 0o160000 else "file"
 
 
+def start_of(folder: str) -> str:
+    """What the paths of all files in a folder (POSIX) begin with. The root is ``.`` or ``""``."""
+    return "" if folder in ("", ".") else f"{folder}/"
+
+
 def landing(path: str, target: Callable[[str], str | None]) -> tuple[str, str]:
     """Follow the links on a path (POSIX, from the root). Returns (path, "") or ("", reason).
 
@@ -90,9 +95,9 @@ class Trees:
         self._entries, self._children = entries, children
 
     def folder(self, root: str, path: str) -> str | None:
-        """The id of the folder at a path (POSIX, ``.`` for the root itself); None when there is none."""
+        """The id of the folder at a path (POSIX, ``.`` or ``""`` for the root itself); None when there is none."""
         tree: str | None = root
-        for name in [] if path == "." else path.encode("utf-8", "surrogateescape").split(b"/"):
+        for name in start_of(path).encode("utf-8", "surrogateescape").split(b"/")[:-1]:
             mode, id_ = self._children(tree).get(name, _NOTHING) if tree else _NOTHING
             tree = id_.hex() if mode == _FOLDER else None
         return tree
@@ -104,7 +109,7 @@ class Trees:
         for path in paths:
             folder, _, name = path.rpartition("/")
             if folder not in trees:
-                trees[folder] = self.folder(root, folder or ".")
+                trees[folder] = self.folder(root, folder)
             tree = trees[folder]
             entry = self._children(tree).get(name.encode("utf-8", "surrogateescape")) if tree else None
             mode, id_ = entry or _NOTHING

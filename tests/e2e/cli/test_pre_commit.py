@@ -231,6 +231,23 @@ def test_a_machine_without_anvil_is_given_the_hooks_own(checked: Path, monkeypat
     commit(checked)
 
 
+def test_lint_sees_images_and_the_configuration_that_are_in_git(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    write(
+        work / "docs", {"index.md": "# A\n\n![The map](img/map.png)\n", "b.md": "# B\n\nText.\n", "img/map.png": "png"}
+    )
+    write(work, {"mkdocs.yml": "site_name: A\nnav: [index.md, b.md]\n"})
+    write(work, {".pre-commit-config.yaml": configuration("anvil-lint", args=["docs", "--fail-level", "warning"])})
+    run(work, "init", "-q", "-b", "main")
+    run(work, "add", "-A")
+    install_hooks(work)
+    call(work, "git", "commit", "-m", "sound")
+    run(work, "rm", "-q", "--cached", "docs/img/map.png")  # it is still on this disk, and nowhere else
+    said = call(work, "git", "commit", "-m", "without the image", code=1)
+    assert "docs/index.md:3: error: Broken image 'img/map.png': there is no file img/map.png." in said
+    assert "resolved as for MkDocs" in said and "orphan" not in said
+
+
 def test_other_places_with_names_of_any_kind(tmp_path: Path) -> None:
     args = ["--docs", "doc umentação", "--index", "the índex of docs.anvil.db", "--config", "set tings.toml"]
     work = tmp_path / "wörk place"
