@@ -639,11 +639,18 @@ class Anvil:
         limits, attested = Limits(size=self.config.fetch.max_bytes), rule_of(self.config.fetch, self.base)
         return fetch(named, head=self.folder, limits=limits, attested=attested if attested.required else None).path
 
-    def lint(self, source: DocumentSource | None = None, rules: Sequence[str] | None = None) -> LintReport:
+    def lint(
+        self,
+        source: DocumentSource | None = None,
+        rules: Sequence[str] | None = None,
+        site: str | os.PathLike[str] | None = None,
+    ) -> LintReport:
         """What is wrong in the pages: broken links and anchors, orphans, near duplicates, and more; needs no model.
 
         ``source``: other documents than the working tree's, such as the staged ones. ``rules``: the names of the rules
-        to apply; all by default. The index is used where it has the pages as they are, and is not changed.
+        to apply; all by default. ``site``: the folder of the built site, in which links, anchors and orphans are looked
+        up; by default ``site.folder``, if there is one and ``source`` is not given. The index is used where it has the
+        pages as they are, and is not changed.
         Raises :class:`SourceError` when there are no documents, :class:`ConfigError` for a rule that does not exist.
         """
         from anvil.backends.sources import file_names
@@ -661,7 +668,10 @@ class Anvil:
 
                 with suppress(ArtifactError):  # such as one of a newer version: the pages are read without it
                     reader = stack.enter_context(verify.open_checked(self.index_path))
-            return linter.lint(documents, files, self.config, reader, repository, rules)
+            built = self._corpus.built_site(None if site is None else Path(site), by_default=source is None)
+            if built is not None:
+                stack.callback(built.close)
+            return linter.lint(documents, files, self.config, reader, repository, rules, built)
 
     # --- building ----------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from anvil.backends.sources.document_source import DocumentSource
 from anvil.backends.sources.site import EPOCH, hash_path
@@ -244,7 +245,7 @@ class SiteFolder:
         if unknown:
             from anvil.backends.sources import site_readers  # it imports the HTML parser
 
-            for done, answer in enumerate(site_readers.read_all(self.folder, unknown, self._rules())):
+            for done, answer in enumerate(site_readers.read_all(self.folder, unknown, self.rules())):
                 self._progress("reading the site", done, len(unknown))
                 facts[answer.path] = answer.facts
                 if answer.digest:
@@ -262,10 +263,26 @@ class SiteFolder:
         except OSError:
             return None  # reading it tells the reason
 
-    def _rules(self) -> PageRules:
+    def rules(self) -> PageRules:
+        """The user's selectors of the content."""
         from anvil.core.html.content import PageRules
 
         return PageRules(self._options.content, self._options.ignore)
+
+    def html_files(self) -> list[str]:
+        """The paths of all HTML files of the last scan, also of those that are no pages."""
+        return sorted(self._listing.html) if self._listing else []
+
+    def html_of_pages(self) -> dict[str, str]:
+        """Path of a page of the last scan -> that of its HTML."""
+        return {path: page.file for path, page in self._pages.items()}
+
+    def base_path(self) -> str | None:
+        """The path of the site where it is published, with slashes at both ends; None if its pages do not say it."""
+        for page in self._pages.values():
+            if page.url is not None:
+                return urlsplit(page.url.removesuffix(page.address)).path
+        return None
 
     # --- texts -----------------------------------------------------------------------------------------------
 
@@ -286,7 +303,7 @@ class SiteFolder:
             from anvil.backends.sources import site_readers
 
             files = [(each, self._listing.twins.get(each)) for each in paths]
-            for answer in site_readers.read_all(self.folder, files, self._rules()):
+            for answer in site_readers.read_all(self.folder, files, self.rules()):
                 if answer.digest and answer.digest == self._files[answer.path].digest:
                     self._store(answer.path, answer.text)
             if path not in self._texts:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from anvil.core import globs
 from anvil.core.config.schema import LintOptions
 from anvil.core.lint import suppressions
+from anvil.core.lint.built import BuiltSite, Lookup
 from anvil.core.lint.page import LintPage
 from anvil.core.lint.site import PAGE_ENDINGS, Site, Target
 from anvil.core.markdown.headings import UNTITLED
@@ -40,12 +41,14 @@ _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-conten
 
 
 class Issue(NamedTuple):
-    """A problem: the page, a line of its file, and a message. ``whole``: it is about the page as a whole."""
+    """A problem: the page, a line of its file, and a message. ``whole``: it is about the page as a whole. ``seen``: the
+    built site shows it."""
 
     path: str
     line: int
     message: str
     whole: bool = False
+    seen: bool = False
 
 
 class SimilarPair(NamedTuple):
@@ -70,7 +73,7 @@ class Documentation:
     """The input of the rules. ``site``: the pages and their links. ``similar``: sections with similar vectors.
 
     ``linked``: pages that files outside of the documentation link to. ``moved``: paths from the root that no longer
-    exist -> their new paths by git's history.
+    exist -> their new paths by git's history. ``built``: the site that the generator made of the pages.
     """
 
     site: Site
@@ -78,6 +81,7 @@ class Documentation:
     similar: Sequence[SimilarPair] = ()
     linked: frozenset[str] = frozenset()
     moved: Callable[[Sequence[str]], Mapping[str, str]] = lambda paths: {}
+    built: BuiltSite | None = None
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
@@ -89,6 +93,11 @@ class Documentation:
                 if line is not None and link.target:
                     uses.append(Use(page, line, link, self.site.resolve(page, link)))
         return tuple(uses)
+
+    def look_up(self, use: Use) -> Lookup | None:
+        """What the built site has for a link; None where there is none, or where only the source tells."""
+        is_looked_up = self.built is not None and use.target.kind != "external"
+        return self.built.look_up(use.page.path, use.link) if self.built and is_looked_up else None
 
     @cached_property
     def incoming(self) -> frozenset[str]:
@@ -130,7 +139,7 @@ class Documentation:
     @property
     def is_of_another_tool(self) -> bool:
         """Whether so many pages are orphans that a tool which is not known here must show them in a navigation."""
-        count = self.unlinked if self.site.rules.generator == "github" else 0
+        count = self.unlinked if self.site.rules.generator == "github" and self.built is None else 0
         return count >= MIN_ORPHANS and 3 * count > len(self.examined)
 
 
@@ -154,7 +163,8 @@ def run(documentation: Documentation, names: Sequence[RuleName] | None = None, n
                 suppressed += 1
                 continue
             message = " ".join(issue.message.splitlines())  # a link may name a line end as %0A
-            findings.add(LintFinding(name, level, issue.path, issue.line, message))
+            is_certain = issue.seen or name not in site.rules.doubtful
+            findings.add(LintFinding(name, level if is_certain else "note", issue.path, issue.line, message))
     ordered = sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule, finding.message))
     return LintReport(tuple(ordered), len(site.pages), suppressed, site.rules.generator, site.files.docs, tuple(notes))
 
@@ -165,14 +175,19 @@ def run(documentation: Documentation, names: Sequence[RuleName] | None = None, n
 def broken_link(documentation: Documentation) -> Iterator[Issue]:
     """Links and images whose page or file does not exist."""
     site = documentation.site
-    missing = [
-        use for use in documentation.uses if use.target.kind == "missing" and not _is_built(use.target.file, site)
-    ]
-    moved = documentation.moved(sorted({use.target.file for use in missing if use.target.file}))
-    for use in missing:
+    missing: list[tuple[Use, str]] = []
+    for use in documentation.uses:
+        lookup = documentation.look_up(use)
+        if lookup is not None and lookup.verdict == "no address":
+            missing.append((use, lookup.reason))
+        elif lookup is None and use.target.kind == "missing" and not _is_built(use.target.file, site):
+            missing.append((use, ""))
+    moved = documentation.moved(sorted({use.target.file for use, _ in missing if use.target.file}))
+    for use, seen in missing:
         kind = "image" if use.link.kind in ("image", "html image") else "link"
-        reason, hint = use.target.reason, _where_now(use, site, moved)
-        yield Issue(use.page.path, use.line, f"Broken {kind} {_code(use.link.target)}: {reason}.{hint}")
+        reason, hint = seen or use.target.reason, _where_now(use, site, moved)
+        message = f"Broken {kind} {_code(use.link.target)}: {reason}.{hint}"
+        yield Issue(use.page.path, use.line, message, seen=bool(seen))
 
 
 def _is_built(file: str, site: Site) -> bool:
@@ -207,6 +222,11 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
     anchors_by_page: dict[str, frozenset[str] | None] = {}
     for use in documentation.uses:
         target, fragment = use.target, use.target.fragment
+        if lookup := documentation.look_up(use):
+            if lookup.verdict == "no anchor":
+                written = use.link.target.partition("#")[2]
+                yield Issue(use.page.path, use.line, f"{_code('#' + written)}: {lookup.reason}.", seen=True)
+            continue
         if target.kind != "page" or not fragment or _GENERATED_ANCHOR.match(fragment):
             continue
         if target.page not in anchors_by_page:
@@ -264,6 +284,8 @@ def undefined_reference(documentation: Documentation) -> Iterator[Issue]:
         if not page.references.undefined or _is_dynamic(documentation.site, page):
             continue
         for at, label in page.references.undefined:
+            if documentation.built is not None and not documentation.built.shows_label(page.path, label):
+                continue
             yield from _at(page, at, f"The link label {_code(f'[{label}]')} is not defined in this page.")
 
 
@@ -278,9 +300,7 @@ def orphan_page(documentation: Documentation) -> Iterator[Issue]:
 
 def _orphans(documentation: Documentation) -> Iterator[Issue]:
     site = documentation.site
-    if site.rules.generator in ("unknown", "hugo"):
-        return
-    if site.rules.nav is None and site.rules.generator != "github":
+    if documentation.built is None and site.rules.nav is None and site.rules.generator != "github":
         return
     included = {file for page in site.pages.values() for file in page.included}
     for path, page in site.pages.items():
@@ -288,6 +308,10 @@ def _orphans(documentation: Documentation) -> Iterator[Issue]:
         if name in ("index", "readme", "_index", "summary", "404", "home", "_sidebar", "_footer") or name[:1] in "_.":
             continue
         if any(page.metadata.get(key) is True for key in ("draft", "unlisted", "orphan", "hidden")):
+            continue
+        if documentation.built is not None:
+            if documentation.built.has(path) and path not in documentation.built.linked:
+                yield Issue(path, 1, "No other page of the site links to this page.", whole=True, seen=True)
             continue
         if path in documentation.incoming or posixpath.join(site.files.docs, path) in included:
             continue

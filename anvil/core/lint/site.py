@@ -45,6 +45,7 @@ class SiteRules:
     ``snippets``: folders from the root for included files; None where no extension includes files. ``excluded``: globs
     of pages, from the content, that the site leaves out. ``filled``: pages, from the content, that the generator fills.
     ``wiki``: whether ``[[Page]]`` is a link. ``silent``: rules that do not apply to this site.
+    ``doubtful``: rules whose findings only a build of the site can confirm, so they are notes.
     """
 
     generator: Generator = "github"
@@ -63,6 +64,7 @@ class SiteRules:
     filled: frozenset[str] = frozenset()
     wiki: bool = False
     silent: frozenset[str] = frozenset()
+    doubtful: frozenset[str] = frozenset()
 
 
 class Target(NamedTuple):

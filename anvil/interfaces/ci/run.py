@@ -213,7 +213,7 @@ def test(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
 def lint(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Examine the pages, with annotations at errors and warnings; whether no finding reaches the fail level."""
     with _opened(order, host) as opened:
-        report = opened.lint()
+        report = opened.lint(site=order.site)
         failing = report.at_least(order.fail_level or opened.config.lint.fail_level)
         for note in lint_notes(lint_summary.annotated(report, MAX_WARNINGS), opened):
             host.annotate(*note)

@@ -31,6 +31,13 @@ _GENERATORS = {
 
 @click.command("lint", epilog="Example: anvil lint --level warning --sarif anvil.sarif")
 @options.given(options.docs, options.index, options.config)
+@click.option(
+    "--site",
+    metavar="FOLDER",
+    multiple=True,
+    callback=options.once,
+    help="The folder of the built site: links, anchors and orphans are looked up in it.",
+)
 @options.tree
 @click.option("--rule", "names", metavar="NAME", multiple=True, help="Only this rule (repeatable).")
 @click.option(
@@ -56,6 +63,7 @@ _GENERATORS = {
 @options.folder
 def command(
     given: OpenRequest,
+    site: str | None,
     staged: bool,
     ref: str | None,
     names: tuple[str, ...],
@@ -74,7 +82,8 @@ def command(
     if as_json and sarif == "-":
         raise click.UsageError("--json and --sarif - both print to standard output. Give one of them, or name a file.")
     with options.open_index(given) as opened:
-        report = opened.lint(options.documents(opened, staged, ref), names or None)
+        source = options.documents(opened, staged, ref) if staged or ref is not None else None
+        report = opened.lint(source, names or None, site)
         failing = report.at_least(fail_level or opened.config.lint.fail_level)
         shown = report.at_least(level or ("note" if names or as_json or sarif else "warning"))
         if sarif is not None:

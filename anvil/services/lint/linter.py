@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from anvil.backends import installation
 from anvil.backends.git.repository import Repository
@@ -24,6 +25,9 @@ from anvil.errors import ConfigError, GitError
 from anvil.models.documents import SEPARATOR, Document
 from anvil.models.lint import LintReport, RuleName
 from anvil.services.reports import content_health
+
+if TYPE_CHECKING:
+    from anvil.backends.sources.site_folder import SiteFolder
 
 MAX_PAIRS = 200
 """Pairs of near duplicates in a report."""
@@ -47,11 +51,13 @@ def lint(
     reader: Reader | None = None,
     repository: Repository | None = None,
     names: Sequence[str] | None = None,
+    built: SiteFolder | None = None,
 ) -> LintReport:
     """Examine the pages of ``source`` by all rules, or those of ``names``; needs no model.
 
     ``files``: the files around them. ``reader``: their index, if there is one; the headings and vectors of pages that
-    did not change come from it. ``repository`` gives the new paths of moved pages.
+    did not change come from it. ``repository`` gives the new paths of moved pages. ``built``: the site that the generator
+    made of the pages, in which links are looked up.
     """
     chosen = None if names is None else [_rule(name) for name in names]
     indexed = {} if reader is None else reader.blob_ids()
@@ -83,7 +89,13 @@ def lint(
         except GitError:
             return {}
 
-    documentation = Documentation(site, config.lint, similar, _linked_around(site), moved)
+    looked_up = None
+    if built is not None:
+        from anvil.backends.sources import site_links  # it imports the HTML parser
+
+        looked_up = site_links.built_site(built)
+        notes += built.notes
+    documentation = Documentation(site, config.lint, similar, _linked_around(site), moved, looked_up)
     if config.site.rule != "github" and _needs_links(chosen) and documentation.is_of_another_tool:
         pages_examined = counted(len(documentation.examined), "page")
         notes.append(OTHER_TOOL.format(orphans=documentation.unlinked, pages=pages_examined))

@@ -85,18 +85,27 @@ class DocsCorpus:
         if self.site_folder is None:
             return self.tree
         if self._site_source is None:
-            from anvil.backends.sources.site_folder import SiteFolder
-
-            self._site_source = SiteFolder(
-                self.site_folder,
-                self.config.site,
-                self.site_tree,
-                docs=self.folder,
-                is_certain=not self._index_only,
-                limit=self.config.source.max_file_bytes,
-                progress=progress,
-            )
+            self._site_source = self._site_in(self.site_folder, progress)
         return self._site_source
+
+    def built_site(self, folder: Path | None, *, by_default: bool) -> SiteFolder | None:
+        """The built site in a folder. ``by_default``: that of the configuration where none is named, if it exists."""
+        if folder is None and by_default and self.site_folder is not None and self.site_folder.is_dir():
+            folder = self.site_folder
+        return None if folder is None else self._site_in(folder)
+
+    def _site_in(self, folder: Path, progress: Progress = silent) -> SiteFolder:
+        from anvil.backends.sources.site_folder import SiteFolder
+
+        return SiteFolder(
+            folder,
+            self.config.site,
+            self.site_tree,
+            docs=self.folder,
+            is_certain=not self._index_only,
+            limit=self.config.source.max_file_bytes,
+            progress=progress,
+        )
 
     @property
     def docs_root(self) -> Path | None:

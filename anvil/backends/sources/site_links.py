@@ -1,0 +1,27 @@
+"""The links and ids of a built site's pages, for lookups."""
+
+from __future__ import annotations
+
+from anvil.backends.sources import site_readers
+from anvil.backends.sources.site_folder import SiteFolder
+from anvil.core.html import parser
+from anvil.core.html.links import read_links
+from anvil.core.lint.built import BuiltSite
+
+
+def built_site(site: SiteFolder) -> BuiltSite:
+    """The site that a generator wrote into a folder, read as its index reads it. Raises :class:`SourceError` for a folder
+    without pages."""
+    site.scan()
+    pages = {}
+    for path in site.html_files():
+        try:
+            pages[path] = read_links((site.folder / path).read_bytes(), site.rules())
+        except (OSError, parser.Unreadable):
+            continue  # it counts as missing from the site that the index has
+    sources = {page: file for page, file in site.html_of_pages().items() if file in pages}
+
+    def has_file(address: str) -> bool:
+        return site_readers.is_inside(site.folder, address)
+
+    return BuiltSite(pages, sources, has_file, site.base_path())
