@@ -10,8 +10,7 @@ from anvil.core.lint.built import BuiltSite
 
 
 def built_site(site: SiteFolder) -> BuiltSite:
-    """The site that a generator wrote into a folder, read as its index reads it. Raises :class:`SourceError` for a folder
-    without pages."""
+    """The site in a folder, read as its index reads it. Raises :class:`SourceError` for a folder without pages."""
     site.scan()
     pages = {}
     for path in site.html_files():

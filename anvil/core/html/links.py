@@ -39,7 +39,7 @@ def read_links(html: bytes | str, rules: PageRules = NO_RULES) -> PageLinks:
         target = attributes.get("src" if is_image else "href") or ""
         text = " ".join(((attributes.get("alt") or "") if is_image else element.text()).split())
         links.append(PageLink(target.strip(), text, is_image, element.mem_id in inside))
-    named = ((element.attributes.get("id"), element.attributes.get("name")) for element in parser.select(tree, "[id], a[name]"))
-    ids = frozenset(name for names in named for name in names if name)
+    attributes_of = [element.attributes for element in parser.select(tree, "[id], a[name]")]
+    ids = frozenset(value for each in attributes_of for name in ("id", "name") if (value := each.get(name)))
     text = " ".join(" ".join(root.text() for root in roots).split())
     return PageLinks(ids, tuple(links), text, parser.first(tree, "meta[http-equiv=refresh i]") is not None)

@@ -107,13 +107,16 @@ class BuiltSite:
         inside = self._inside(file, target)
         if inside is None:
             return None
-        fragment = unquote(target.partition("#")[2])
+        written = target.partition("#")[2]
+        fragment = unquote(written)
         page = self._page_at(inside)
         if page is None:
             if self._has_file(inside) or self._has_file(unquote(inside)):
                 return Lookup("sound")
             return None if self._has_redirects else Lookup("no address", f"the site has nothing at /{inside}")
-        if not fragment or _MADE_BY_SCRIPTS.match(fragment) or self._pages[page].is_redirect or fragment in self._pages[page].ids:
+        if not fragment or _MADE_BY_SCRIPTS.match(fragment) or self._pages[page].is_redirect:
+            return Lookup("sound")
+        if not self._pages[page].ids.isdisjoint((written, fragment)):
             return Lookup("sound")
         return Lookup("no anchor", f"{page} of the site has no element with this id")
 

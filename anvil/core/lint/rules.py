@@ -37,6 +37,8 @@ _MAY_BE_EMPTY = re.compile(r":::|\{[{%]|<[A-Z]|^\W*unreleased\W*$", re.I)
 """A heading that a plugin or component fills, or that a changelog has for its next entries."""
 _TEMPLATE_KEYS = frozenset({"template", "layout", "hero", "pageLayout"})
 """Keys in the front matter of pages that a template fills."""
+_REDIRECT_KEYS = frozenset({"redirect", "redirect_to", "redirect_url", "redirectTo"})
+"""Keys in the front matter of pages that only lead to others."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
 
 
@@ -284,9 +286,16 @@ def undefined_reference(documentation: Documentation) -> Iterator[Issue]:
         if not page.references.undefined or _is_dynamic(documentation.site, page):
             continue
         for at, label in page.references.undefined:
+            if documentation.site.rules.generator == "mkdocs" and _is_after_a_paragraph(page, label):
+                continue
             if documentation.built is not None and not documentation.built.shows_label(page.path, label):
                 continue
             yield from _at(page, at, f"The link label {_code(f'[{label}]')} is not defined in this page.")
+
+
+def _is_after_a_paragraph(page: LintPage, label: str) -> bool:
+    """Whether a line is the definition of a label but for the paragraph before it, which only Python-Markdown ends."""
+    return re.search(rf"^[ \t>]*\[{re.escape(label)}\]:[ \t]*\S", page.references.prose, re.M | re.I) is not None
 
 
 def _is_dynamic(site: Site, page: LintPage) -> bool:
@@ -312,6 +321,8 @@ def _orphans(documentation: Documentation) -> Iterator[Issue]:
         if documentation.built is not None:
             if documentation.built.has(path) and path not in documentation.built.linked:
                 yield Issue(path, 1, "No other page of the site links to this page.", whole=True, seen=True)
+            continue
+        if page.metadata.keys() & _REDIRECT_KEYS or str(page.metadata.get("template")).startswith("redirect"):
             continue
         if path in documentation.incoming or posixpath.join(site.files.docs, path) in included:
             continue

@@ -29,7 +29,8 @@ _INDEX_FILES = ("/index", "/README", "/_index")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _TEMPLATE = re.compile(r"[{}<>$\\`|]|%%|\[\[")
 _HUGO_REF = re.compile(r"\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?[\"`']?([^\"`'\s]+)[\"`']?\s*[>%]\}\}(#.*)?")
-_VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*|next|latest|stable|current", re.I)
+_ADDRESSES_UNKNOWN = frozenset({"docusaurus", "hugo", "unknown"})
+"""Generators that give pages addresses that only a built site tells: routes, categories, sections, taxonomies."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,15 @@ class SiteRules:
 
     ``rule``: how addresses follow from paths; None where the generator is not known. ``slugs``: the styles of anchors
     that its headings may have. ``content``: the folder from the repository's root whose pages begin at the site's
-    ``base`` path. ``assets``: folders from the root whose files the site has at its top. ``strict_absolute``: whether
-    links that begin with ``/`` lead into the content and nowhere else. ``generates``: whether pages may exist that no
-    file holds. ``dynamic``: matches the text of a page whose anchors only a build knows. ``nav``: whether the
-    navigation shows a page; None where it shows all, or that is unknown. ``redirects``: former page -> new page.
-    ``snippets``: folders from the root for included files; None where no extension includes files. ``excluded``: globs
-    of pages, from the content, that the site leaves out. ``filled``: pages, from the content, that the generator fills.
-    ``wiki``: whether ``[[Page]]`` is a link. ``silent``: rules that do not apply to this site.
-    ``doubtful``: rules whose findings only a build of the site can confirm, so they are notes.
+    ``base`` path. ``starts``: folders from the root at which a link to a file without ``./`` may also begin.
+    ``assets``: folders from the root whose files the site has at its top. ``strict_absolute``: whether links that begin
+    with ``/`` lead into the content and nowhere else. ``generates``: whether pages may exist that no file holds.
+    ``dynamic``: matches the text of a page whose anchors only a build knows. ``nav``: whether the navigation shows a
+    page; None where it shows all, or that is unknown. ``redirects``: former page -> new page. ``snippets``: folders
+    from the root for included files; None where no extension includes files. ``excluded``: globs of pages, from the
+    content, that the site leaves out. ``filled``: pages, from the content, that the generator fills. ``wiki``: whether
+    ``[[Page]]`` is a link. ``silent``: rules that do not apply to this site. ``doubtful``: rules whose findings only a
+    build of the site can confirm, so they are notes.
     """
 
     generator: Generator = "github"
@@ -53,6 +55,7 @@ class SiteRules:
     slugs: tuple[Slugs, ...] = ("github",)
     content: str = ""
     base: str = ""
+    starts: tuple[str, ...] = ()
     assets: tuple[str, ...] = ()
     strict_absolute: bool = False
     generates: bool = False
@@ -95,7 +98,6 @@ class Site:
         self.files = files
         self.addresses: dict[str, str] = {}
         self._own: dict[str, str] = {}
-        self._territory: set[str] = set()
         self._by_name: dict[str, list[str]] = {}
         self._page_files: dict[str, Target | None] = {}
         for path, page in pages.items():
@@ -104,8 +106,6 @@ class Site:
             if address is not None:
                 self._own[path] = address
                 self.addresses.setdefault(self._canonical(address), path)
-                if "/" in address.strip("/"):
-                    self._territory.add(address.strip("/").partition("/")[0])
             for alias in _aliases(page):
                 self.addresses.setdefault(self._canonical(alias), path)
 
@@ -206,7 +206,7 @@ class Site:
                 target = self._as_page_file(file, fragment)
             if target is not None:
                 return target
-        if rules.generates or rules.generator == "unknown":
+        if rules.generates or rules.generator in _ADDRESSES_UNKNOWN:
             return UNKNOWN
         file = posixpath.normpath(join(rules.content, inside))
         reason = f"the site has no page or file /{path}"
@@ -214,16 +214,9 @@ class Site:
             is_gone = path.endswith(PAGE_ENDINGS) and self.files.is_repository and self.files.kind(file) is None
             reason = f"there is no {self.shown(file)} in the repository"
             return Target("missing", "", fragment, reason, file) if is_gone else UNKNOWN
-        if rules.generator == "docusaurus" and not within_base and rules.base:
-            return UNKNOWN  # another plugin's pages, or the site's own
-        if rules.strict_absolute or within_base or self._is_known_territory(inside):
+        if rules.strict_absolute or within_base:
             return Target("missing", "", fragment, reason, file)
         return UNKNOWN
-
-    def _is_known_territory(self, path: str) -> bool:
-        """Whether a path from the site's top leads into a folder of which all pages are known here."""
-        first, _, rest = path.strip("/").partition("/")
-        return bool(rest) and first in self._territory and not _VERSION.fullmatch(first) and not self.rules.generates
 
     def _relative(self, page: LintPage, path: str, fragment: str, link: Link) -> Target:
         rules = self.rules
@@ -236,7 +229,10 @@ class Site:
         if path.startswith(("@", "~")):
             return UNKNOWN  # an alias of a bundler
         names_page = path.lower().endswith(PAGE_ENDINGS)
-        target = None if path.endswith("/") else self._at(file, fragment)
+        starts = () if path.startswith("./") or path.startswith("../") else self.rules.starts
+        files = [file, *(posixpath.normpath(join(start, path)) for start in starts)]
+        at = None if path.endswith("/") else [self._at(each, fragment) for each in files]
+        target = next(filter(None, at or ()), None)
         if target is not None:
             if target.kind == "file" and self._is_outside(file) and rules.generator in ("mkdocs", "vitepress"):
                 return self._outside(file, fragment, link)
@@ -253,8 +249,10 @@ class Site:
             return Target("missing", "", fragment, f"there is no file {self.shown(file)}", file)
         if rules.generator == "unknown" or self._is_unknowable(page, path, file):
             return UNKNOWN
-        if link.kind in ("image", "html image") or posixpath.splitext(path)[1]:
+        if link.kind in ("image", "html image") or (posixpath.splitext(path)[1] and not path.endswith("/")):
             return Target("missing", "", fragment, f"there is no file {self.shown(file)}", file)
+        if rules.generator in _ADDRESSES_UNKNOWN:
+            return UNKNOWN
         return Target("missing", "", fragment, f"there is no page or file {self.shown(file)}", file)
 
     def _is_outside(self, file: str) -> bool:
@@ -288,11 +286,6 @@ class Site:
         """Whether a relative link may lead to a page that only the generator makes."""
         if self.rules.generator == "github":  # a link without ending to a page: another tool makes the site
             return self._as_page_file(file, "") is not None
-        if self.rules.generator == "docusaurus":
-            # A partial's links start from the page that has it; categories and tags have pages without a file.
-            return self.address(page.path) is None or re.search(r"(?:^|/)(?:category|tags)(?:/|$)", path) is not None
-        if self.rules.generator == "hugo":
-            return not posixpath.splitext(path)[1]  # sections, taxonomies, permalinks
         if self.rules.generator == "vitepress":
             folder = posixpath.dirname(posixpath.normpath(join(posixpath.dirname(page.path), path)))
             names = self.files.names(posixpath.normpath(join(self.files.docs, folder))) or {}

@@ -56,8 +56,8 @@ def lint(
     """Examine the pages of ``source`` by all rules, or those of ``names``; needs no model.
 
     ``files``: the files around them. ``reader``: their index, if there is one; the headings and vectors of pages that
-    did not change come from it. ``repository`` gives the new paths of moved pages. ``built``: the site that the generator
-    made of the pages, in which links are looked up.
+    did not change come from it. ``repository`` gives the new paths of moved pages. ``built``: the site of the pages, in
+    which links are looked up.
     """
     chosen = None if names is None else [_rule(name) for name in names]
     indexed = {} if reader is None else reader.blob_ids()

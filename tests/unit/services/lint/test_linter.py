@@ -339,10 +339,7 @@ def test_docusaurus_links(tmp_path: Path) -> None:
     others = {"docusaurus.config.js": "module.exports = {presets: [['classic', {docs: {}}]]}", "static/x.png": ""}
     report = linted(tmp_path, pages, "broken-link", others=others)
     assert report.generator == "docusaurus"
-    assert [found.message.split(":")[0] for found in report.findings] == [
-        "Broken link '/docs/gone'",
-        "Broken link 'gone.mdx'",
-    ]
+    assert [found.message.split(":")[0] for found in report.findings] == ["Broken link 'gone.mdx'"]
 
 
 def test_docusaurus_in_a_folder_beside_the_documentation(tmp_path: Path) -> None:
@@ -359,9 +356,7 @@ def test_docusaurus_in_a_folder_beside_the_documentation(tmp_path: Path) -> None
     report = linted(tmp_path, pages, "broken-link", "broken-anchor", "orphan-page", others=others)
     assert report.generator == "docusaurus"
     assert messages(report) == [
-        "a.md:4 Broken link '/docs/gone': the site has no page or file /docs/gone.",
         "a.md:4 Broken link '@site/no.png': there is no @site/no.png.",
-        "c.md:1 No page links to this page, and the navigation does not show it.",
     ]
     (tmp_path / "website" / "docusaurus.config.ts").write_text("export default {docs: {path: '../handbook'}}")
     assert linted(tmp_path, pages, "broken-link", others={}).generator == "github"

@@ -1,4 +1,4 @@
-"""Lint of the folder, of the staged tree and of a commit agree where nothing was changed, whatever the project's shape."""
+"""Lint of the folder, of the staged tree and of a commit agree where nothing was changed, in projects of any shape."""
 
 from __future__ import annotations
 
