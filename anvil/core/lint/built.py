@@ -76,13 +76,17 @@ class BuiltSite:
 
     @cached_property
     def linked(self) -> frozenset[str]:
-        """The documentation pages to which another page of the site leads, also by its navigation."""
+        """The documentation pages to which another page of the site leads, also by its navigation; and redirects."""
         leading: dict[str, set[str]] = {}
         for file, page in self._pages.items():
             for target in dict.fromkeys(link.target.partition("#")[0] for link in page.links if not link.is_image):
                 if (inside := self._inside(file, target)) is not None and (led := self._page_at(inside)) is not None:
                     leading.setdefault(led, set()).add(file)
-        return frozenset(page for page, file in self._sources.items() if leading.get(file, set()) - {file})
+        return frozenset(
+            page
+            for page, file in self._sources.items()
+            if leading.get(file, set()) - {file} or self._pages[file].is_redirect
+        )
 
     # --- the HTML of a link ------------------------------------------------------------------------------------------
 

@@ -318,11 +318,11 @@ def _orphans(documentation: Documentation) -> Iterator[Issue]:
             continue
         if any(page.metadata.get(key) is True for key in ("draft", "unlisted", "orphan", "hidden")):
             continue
+        if page.metadata.keys() & _REDIRECT_KEYS or str(page.metadata.get("template")).startswith("redirect"):
+            continue
         if documentation.built is not None:
             if documentation.built.has(path) and path not in documentation.built.linked:
                 yield Issue(path, 1, "No other page of the site links to this page.", whole=True, seen=True)
-            continue
-        if page.metadata.keys() & _REDIRECT_KEYS or str(page.metadata.get("template")).startswith("redirect"):
             continue
         if path in documentation.incoming or posixpath.join(site.files.docs, path) in included:
             continue
