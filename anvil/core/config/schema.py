@@ -114,7 +114,8 @@ class SiteOptions:
     """How addresses follow from paths: ``directory`` (``guide/``) or ``html`` (``guide.html``), as MkDocs;
     ``docusaurus``, ``vitepress``, ``hugo`` or ``github``, which also say how anchors are made."""
     folder: str | None = None
-    """The folder that a site generator wrote, such as ``site``. Its pages are indexed as readers see them."""
+    """The folder that a site generator wrote, such as ``site``. Its pages are indexed as readers see them, and
+    ``anvil lint`` looks links up in it."""
     content: tuple[str, ...] = ()
     """CSS selectors of the element with a page's content; the first that matches counts. Empty: found by Anvil."""
     ignore: tuple[str, ...] = ()

@@ -101,6 +101,8 @@ def command(
             )
         elif sarif != "-":
             _print(opened, report, shown, form, quiet)
+            if not quiet and given.docs is None:
+                _name_other_folders(opened, given.config)
     return NO if failing else OK
 
 
@@ -131,6 +133,18 @@ def _print(opened: Anvil, report: LintReport, findings: tuple[LintFinding, ...],
             output.say()
     if not quiet:
         output.say(_summary(report, len(report.findings) - len(findings)))
+
+
+def _name_other_folders(opened: Anvil, config: str | None) -> None:
+    """Say which folder of several collections was examined."""
+    from anvil.backends.config_files import load_config
+
+    settings, base = load_config(config)
+    own = os.path.realpath(opened.folder or ".")
+    folders = {os.path.realpath(base / each.docs) for each in settings.collections if each.docs is not None} - {own}
+    if folders:
+        named = ", ".join(map(output.relative, sorted(folders)))
+        output.say(f"Only {output.relative(own)} was examined. Name the folder of another collection: {named}.")
 
 
 def _summary(report: LintReport, hidden: int) -> str:

@@ -150,3 +150,30 @@ def test_each_rule_has_a_section_a_level_and_a_description(root: Path) -> None:
         assert all(
             f"**{part}" in page.partition(f"\n## {name}\n")[2].partition("\n## ")[0] for part in ("What.", "Why.")
         )
+
+
+def test_of_several_collections_the_examined_one_is_named(root: Path) -> None:
+    for name in ("api", "web"):
+        write(root / name / "index.md", f"# {name}\n\nText.\n")
+    write(root / "anvil.toml", '[collections.api]\ndocs = "api"\n[collections.web]\ndocs = "web"\n')
+    said = program("lint", cwd=root).stdout.splitlines()
+    assert said[-1] == "Only docs was examined. Name the folder of another collection: api, web."
+    assert "Only" not in program("lint", "web", cwd=root).stdout
+
+
+def test_the_built_site_is_looked_up(root: Path) -> None:
+    write(root / "docs/a.md", "# A\n\n[x](gone.md) [y](b/address)\n")
+    text = "<p>The text of the page.</p>"
+    write(root / "out/a.html", f"<main><h1>A</h1>{text}<a href='gone.html'>x</a> <a href='b/address'>y</a></main>")
+    write(root / "out/gone.html", f"<main><h1>Gone</h1>{text}<a href='a.html'>a</a></main>")
+    done = program("lint", "docs", "--site", "out", cwd=root, code=1)
+    assert done.stdout.splitlines()[:3] == [
+        "docs/a.md:3: error: Broken link 'b/address': the site has nothing at /b/address. [broken-link]",
+        "",
+        "1 page: 1 error.",
+    ]
+    assert "no HTML page" in complaint("lint", "docs", "--site", "docs", cwd=root)
+    assert "There is no folder" in complaint("lint", "docs", "--site", "nowhere", cwd=root)
+    done = program("ci", "lint", "--docs", "docs", "--site", "out", cwd=root, code=1)
+    assert "the site has nothing at /b/address" in done.stdout and "gone.md" not in done.stdout
+    program("ci", "lint", "--docs", "docs", "--site", "nowhere", cwd=root, code=2)
