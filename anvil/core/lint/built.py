@@ -92,7 +92,7 @@ class BuiltSite:
 
     def _shown(self, file: str, link: Link) -> list[PageLink]:
         """The links of an HTML file that a link of its source became: those with its target, else those with its text
-        and what is left of its target."""
+        and what is left of its target, else the only address with its text and anchor."""
         is_image = link.kind in ("image", "html image")
         links = [each for each in self._pages[file].links if each.is_content and each.is_image == is_image]
         written = unquote(link.target)
@@ -105,7 +105,10 @@ class BuiltSite:
         alike = [each for each in links if _tail(each.target) == tail]
         if texts := [each for each in alike if each.text.casefold() == text]:
             return texts
-        return alike if tail[0] else []
+        if alike and tail[0]:
+            return alike
+        renamed = [each for each in links if text and (each.text.casefold(), _tail(each.target)[1]) == (text, tail[1])]
+        return renamed if len({each.target for each in renamed}) == 1 else []
 
     def _followed(self, file: str, target: str) -> Lookup | None:
         inside = self._inside(file, target)

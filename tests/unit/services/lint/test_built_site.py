@@ -59,17 +59,21 @@ def test_the_site_decides_where_it_shows_a_link(tmp_path: Path) -> None:
 
 def test_generators_write_targets_their_own_way(tmp_path: Path) -> None:
     pages = {
-        "index.md": "# Start\n\n[A](01-a.mdx) [b](sub/b.md#X-Y) [c](https://other.org/c) [d](/d) ![Logo](logo.png)\n",
+        "index.md": "# Start\n\n[The A](./OwnSlug.md#x) "
+        "[A](01-a.mdx) [b](sub/b.md#X-Y) [c](https://other.org/c) [d](/d) ![Logo](logo.png)\n",
         "01-a.mdx": "# A\n",
+        "OwnSlug.md": "---\nslug: own-slug\n---\n# The A\n",
         "sub/b.md": "# B\n\n## X Y\n",
     }
     site = {
         "index.html": html(
             "Start",
+            "<a href='/base/own-slug#x'>The A</a> "
             "<a href='/base/a'>A</a> <a href='/base/sub/b.html#%C3%A4'>b</a> <a href='/base/sub/b#x-y'>b</a> "
             "<a href='/elsewhere/d'>d</a> <img alt=Logo src='/base/assets/logo-1f.png'>",
         ),
         "a/index.html": html("A", ""),
+        "own-slug.html": html("The A", "<p id=x>x</p>"),
         "sub/b.html": html("B", "<h2 id='x-y'>X Y</h2>"),
         "assets/logo-1f.png": "png",
     }
