@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("trees", nargs="+", metavar="NAME=DOCS:SITE")
     parser.add_argument("--show", action="store_true", help="print each finding")
     given = parser.parse_args()
-    rows = []
+    rows: list[tuple[str | int, ...]] = []
     totals: Counter[str] = Counter()
     for each in given.trees:
         name, _, folders = each.partition("=")
