@@ -668,7 +668,7 @@ class Anvil:
 
                 with suppress(ArtifactError):  # such as one of a newer version: the pages are read without it
                     reader = stack.enter_context(verify.open_checked(self.index_path))
-            built = self._corpus.built_site(None if site is None else Path(site), by_default=source is None)
+            built = self.only.built_site(None if site is None else Path(site), by_default=source is None)
             if built is not None:
                 stack.callback(built.close)
             return linter.lint(documents, files, self.config, reader, repository, rules, built)
