@@ -33,6 +33,7 @@ _GENERATORS = {
 @options.given(options.docs, options.index, options.config)
 @click.option(
     "--site",
+    "built_site",  # not the site whose index is opened
     metavar="FOLDER",
     multiple=True,
     callback=options.once,
@@ -63,7 +64,7 @@ _GENERATORS = {
 @options.folder
 def command(
     given: OpenRequest,
-    site: str | None,
+    built_site: str | None,
     staged: bool,
     ref: str | None,
     names: tuple[str, ...],
@@ -83,7 +84,7 @@ def command(
         raise click.UsageError("--json and --sarif - both print to standard output. Give one of them, or name a file.")
     with options.open_index(given) as opened:
         source = options.documents(opened, staged, ref) if staged or ref is not None else None
-        report = opened.lint(source, names or None, site)
+        report = opened.lint(source, names or None, built_site)
         failing = report.at_least(fail_level or opened.config.lint.fail_level)
         shown = report.at_least(level or ("note" if names or as_json or sarif else "warning"))
         if sarif is not None:
