@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from anvil.core import iso_time
+from anvil.core.canonical_json import canonical
 from anvil.errors import ConfigError
 
 TIMES = ("last_modified", "created_at")
@@ -157,6 +158,18 @@ def checked_metadata(value: Any) -> dict[str, Any]:
         raise ConfigError(f"metadata has more than {MAX_DEPTH} nested levels. Send fewer levels.")
     metadata: dict[str, Any] = json.loads(text)
     return metadata
+
+
+def merged_metadata(old: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """``old`` with the keys of ``given`` set; None removes a key. Raises :class:`ConfigError` when it is too large."""
+    return checked_metadata(
+        {key: value for key, value in {**old, **given}.items() if given.get(key, value) is not None}
+    )
+
+
+def different_keys(old: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """The keys of ``given`` that have another value in ``old``, or are not there, sorted. None is as no key."""
+    return sorted(key for key in given if canonical(old.get(key)) != canonical(given[key]))
 
 
 def is_deep(value: Any) -> bool:

@@ -17,9 +17,6 @@ from anvil.models.documents import Progress
 from anvil.models.library import FileError, Imported, Ingested
 from anvil.services.library.pipeline import title_of
 
-_FILE_TYPES = {"url": "html", "unknown": "", "text": "txt"}
-"""File endings by the names that mcpvectordb has for types of its own."""
-
 
 def ingest(
     path: str,
@@ -75,16 +72,17 @@ def _text_and_info(document: LanceDocument, library: str) -> tuple[bytes, Docume
     source = metadata_filter.source_name(document.source)
     if not document.text.strip():
         raise DocumentRejected("It has no text.")
-    data = document.text.encode("utf-8", "replace")
+    data, created_at = document.text.encode("utf-8", "replace"), _time(document.created_at)
     return data, DocumentInfo(
         source=source,
         library=library,
         title=document.title or title_of(source) or source,
-        file_type=_FILE_TYPES.get(document.file_type, document.file_type),
+        file_type=document.file_type,
         content_hash=hashlib.sha256(data).hexdigest(),
         size=len(data),
-        last_modified=_time(document.last_modified) or _time(document.created_at) or utc_now(),
+        last_modified=_time(document.last_modified) or created_at or utc_now(),
         metadata=metadata,
+        created_at=created_at,
     )
 
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from anvil.backends.config_files import load_config
 from anvil.backends.store.library.connection import default_path, reading, translated, writing
 from anvil.backends.store.library.connection import open_library as open_file
-from anvil.backends.store.library.reader import LibraryReader
+from anvil.backends.store.library.reader import LibraryReader, StoredLibraryDocument
 from anvil.backends.store.library.staging import DocumentInfo
 from anvil.backends.store.library.verify import guarded
-from anvil.backends.store.library.writer import LibraryWriter, doc_id_for, utc_now
+from anvil.backends.store.library.writer import LibraryWriter, utc_now
 from anvil.core.cancellation import still_wanted
 from anvil.core.chunking.streaming import DocumentPart
 from anvil.core.config.layers import configured
@@ -336,11 +336,10 @@ class Library:
         return self._ingest(text_parts(data), info)
 
     def _ingest(self, parts: Iterable[DocumentPart], info: DocumentInfo) -> Ingested:
-        doc_id = doc_id_for(info.source, info.library)
         with self._read() as reader:
             stored = reader.find(info.source, info.library)
             if stored is not None and stored.content_hash == info.content_hash:
-                return Ingested("skipped", doc_id, info.source, info.library, stored.chunk_count)
+                return _skipped(stored, info)
             previous = reader.previous_version(stored.id) if stored else None
         prepared = prepare(
             parts,
@@ -356,10 +355,14 @@ class Library:
         if result is None:  # another process stored the same content
             with self._read() as reader:
                 stored = reader.find(info.source, info.library)
-            return Ingested("skipped", doc_id, info.source, info.library, stored.chunk_count if stored else 0)
+            if stored is None:
+                raise DocumentRejected("It was deleted while it was read. Ingest it again.")
+            return _skipped(stored, info)
         notes = prepared.notes
         if not result.chunk_count:
             notes = (*notes, "It has no text, so no search finds it.")
+        if result.changed_keys:
+            notes = (*notes, f"Its metadata has new values for {', '.join(result.changed_keys)}.")
         return Ingested(result.status, result.doc_id, info.source, info.library, result.chunk_count, notes)
 
     def ensure_writable(self) -> dict[str, str]:
@@ -486,13 +489,8 @@ class Library:
         :class:`ConfigError` for metadata that cannot be stored.
         """
         given = metadata_filter.checked_metadata(metadata)
-
-        def change(old: dict[str, Any]) -> dict[str, Any]:
-            merged = {key: value for key, value in {**old, **given}.items() if given.get(key, value) is not None}
-            return metadata_filter.checked_metadata(merged)
-
         with self._write() as writer:
-            updated = writer.update(doc_id, change)
+            updated = writer.update(doc_id, given)
         if updated is None:
             raise self._not_found(doc_id)
         return updated
@@ -544,3 +542,14 @@ class Library:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _skipped(stored: StoredLibraryDocument, info: DocumentInfo) -> Ingested:
+    """The result for a document that is stored with the same content. Its metadata stays, so a note names the keys
+    that were given other values."""
+    notes: tuple[str, ...] = ()
+    if keys := metadata_filter.different_keys(stored.metadata, info.metadata):
+        notes = (
+            f"The metadata {', '.join(keys)} was not stored, because the content is the same. Use update_document.",
+        )
+    return Ingested("skipped", stored.doc_id, info.source, info.library, stored.chunk_count, notes)

@@ -191,6 +191,8 @@ def test_http_with_a_token(tmp_path: Path) -> None:
             "notes": [],
         }
         assert curl(process, path, "-F", "library=papers")[1]["status"] == "skipped"
+        documents.pdf(path, ["High water.", "Low water at six."])
+        assert curl(process, path, "-F", "library=papers")[1]["status"] == "replaced"
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 

@@ -6,7 +6,7 @@ A filter applies before the ranking: it becomes conditions on indexed columns in
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.backends.store import row_ids
@@ -35,12 +35,14 @@ _PASSAGE_COLUMNS = {"page": "page", "chunk_index": f"id & {row_ids.most_chunks()
 
 
 class StoredLibraryDocument(NamedTuple):
-    """A document that is in the library: its row id, and what decides whether it must be ingested again."""
+    """A document that is in the library: its row id, what decides whether it must be ingested again, and what stays
+    when it is replaced."""
 
     id: int
     doc_id: str
     content_hash: str
     chunk_count: int
+    metadata: Mapping[str, Any]
 
 
 class DocumentName(NamedTuple):
@@ -81,11 +83,14 @@ class LibraryReader(Reader):
     def find(self, source: str, library: str) -> StoredLibraryDocument | None:
         """The document of a source in a library; None when there is none."""
         row = self.connection.execute(
-            "SELECT h.id, h.doc_id, h.content_hash, h.chunk_count FROM documents d JOIN holdings h ON h.id = d.id "
-            "WHERE d.library = ? AND d.file_path = ?",
+            "SELECT h.id, h.doc_id, h.content_hash, h.chunk_count, d.metadata "
+            "FROM documents d JOIN holdings h ON h.id = d.id WHERE d.library = ? AND d.file_path = ?",
             (library, source),
         ).get
-        return None if row is None else StoredLibraryDocument(*typed(row, _ENTRY, int, str, str, int))
+        if row is None:
+            return None
+        *entry, json_text = typed(row, _ENTRY, int, str, str, int, str)
+        return StoredLibraryDocument(*entry, metadata(json_text, source))
 
     def full_document(self, doc_id: str) -> WholeDocument | None:
         """A document with all its text."""

@@ -25,7 +25,8 @@ MAX_PASSAGES = 1 << row_ids.CHUNK_BITS
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo:
-    """What is known of a document before it is read. ``metadata`` is plain JSON; times are ISO 8601 in UTC."""
+    """What is known of a document before it is read. ``metadata`` is plain JSON; times are ISO 8601 in UTC.
+    ``created_at``: when another program stored it first; None for a document that is new."""
 
     source: str
     library: str
@@ -35,6 +36,7 @@ class DocumentInfo:
     size: int
     last_modified: str
     metadata: Mapping[str, Any]
+    created_at: str | None = None
 
 
 class StagedDocument:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from anvil.backends.store.library.reader import LibraryReader
 from anvil.backends.store.library.staging import DocumentInfo, StagedDocument
 from anvil.backends.store.writer import INSERT_CHUNK, SETTINGS, Writer
 from anvil.core.canonical_json import canonical
-from anvil.core.search.metadata_filter import labels_of
+from anvil.core.search.metadata_filter import different_keys, labels_of, merged_metadata
 from anvil.errors import ConfigError
 from anvil.models.library import Outcome, Updated
 
@@ -26,11 +26,13 @@ DOC_ID_CHARACTERS = 20
 
 @dataclass(frozen=True, slots=True)
 class StoreResult:
-    """A document that was stored, and whether it is new or replaced another."""
+    """A document that was stored, and whether it is new or replaced another. ``changed_keys``: those of the other's
+    metadata that have new values."""
 
     status: Outcome
     doc_id: str
     chunk_count: int
+    changed_keys: Sequence[str] = ()
 
 
 class LibraryWriter:
@@ -47,7 +49,8 @@ class LibraryWriter:
         self.connection.close()
 
     def store(self, staged: StagedDocument, info: DocumentInfo, head: str) -> StoreResult | None:
-        """Add a document, or replace the one with its source and library.
+        """Add a document, or replace the one with its source and library, which keeps its metadata: new keys are
+        added to it.
 
         None, and nothing is written, when another process stored the same content first.
         Raises :class:`ConfigError` when the library's embedding model was changed meanwhile.
@@ -59,8 +62,10 @@ class LibraryWriter:
             stored = self.reader.find(info.source, info.library)
             if stored is not None and stored.content_hash == info.content_hash:
                 return None
-            created_at = utc_now()
+            created_at, changed = info.created_at or utc_now(), []
             if stored is not None:
+                changed = [key for key in different_keys(stored.metadata, info.metadata) if key in stored.metadata]
+                info = replace(info, metadata=merged_metadata(stored.metadata, info.metadata))
                 created_at = self._value("SELECT created_at FROM holdings WHERE id = ?", stored.id)
                 self._remove(stored.id, info.source, info.library)
             id_ = stored.id if stored else self.rows.new_id(info.library, info.source)
@@ -72,7 +77,7 @@ class LibraryWriter:
             )
             self._add_labels(id_, info.metadata)
             self._mark_changed(id_)
-        return StoreResult("replaced" if stored else "indexed", doc_id, chunk_count)
+        return StoreResult("replaced" if stored else "indexed", doc_id, chunk_count, changed)
 
     def change_model(self, settings: Mapping[str, str]) -> None:
         """Set the embedding model in the manifest, and delete all vectors."""
@@ -110,13 +115,13 @@ class LibraryWriter:
             self._mark_changed(id_)
         return int(chunk_count)
 
-    def update(self, doc_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Updated | None:
-        """Replace a document's metadata by what ``change`` returns for it; None when there is no such document."""
+    def update(self, doc_id: str, given: Mapping[str, Any]) -> Updated | None:
+        """Merge ``given`` into a document's metadata; None when there is no such document."""
         with writing(self.connection):
             document = self.reader.full_document(doc_id)
             if document is None:
                 return None
-            metadata = change(dict(document.metadata))
+            metadata = merged_metadata(document.metadata, given)
             id_ = self._value("SELECT id FROM holdings WHERE doc_id = ?", doc_id)
             self.connection.execute("UPDATE documents SET metadata = ? WHERE id = ?", (canonical(metadata), id_))
             self.connection.execute("DELETE FROM labels WHERE document_id = ?", (id_,))

@@ -45,7 +45,10 @@ INSTRUCTIONS = (
 
 _LIBRARY = Parameter("library", "The library that gets the document.", default=DEFAULT_LIBRARY)
 _METADATA = Parameter(
-    "metadata", "A JSON object to store with it; search can filter by its strings and whole numbers.", "object"
+    "metadata",
+    "A JSON object to store with it; search can filter by its strings and whole numbers. A document that is replaced "
+    "keeps its other keys; null removes one.",
+    "object",
 )
 _WITHIN = Parameter("library", "Only this library; none means all.")
 _DOC_ID = Parameter("doc_id", "As in search or list_documents.", required=True)

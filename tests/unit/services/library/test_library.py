@@ -74,7 +74,7 @@ def test_index_skip_replace_delete(library: Library) -> None:
     second = library.ingest_content(GUIDE.replace("noon", "dusk"), "guide.md")
     assert (second.status, second.doc_id) == ("replaced", first.doc_id)
     assert sources(library, "noon") == [] and sources(library, "dusk") == ["guide.md"]
-    assert library.get_document(first.doc_id).metadata == {}
+    assert library.get_document(first.doc_id).metadata == {"team": "sea"}
     deleted = library.delete_document(first.doc_id)
     assert (deleted.status, deleted.doc_id, deleted.deleted_chunks) == ("deleted", first.doc_id, 2)
     assert sources(library, "dusk") == []

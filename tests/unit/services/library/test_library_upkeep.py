@@ -10,9 +10,12 @@ import pytest
 
 import anvil
 from anvil.backends import lancedb_reader
+from anvil.core.config.schema import Config, EmbeddingSettings, LibraryOptions
 from anvil.errors import ConfigError, NotFound, SourceError
+from anvil.models.library import Ingested
 from anvil.services.library.library import Library
 from tests.support.in_process import complaint, printed, program
+from tests.support.index_server import Answer, serving
 
 
 @pytest.fixture
@@ -39,6 +42,48 @@ def test_metadata_is_changed_without_the_text(library: Library) -> None:
     with pytest.raises(ConfigError, match="the limit is 16,384"):
         library.update_document(taken.doc_id, {"a": "x" * 16_370})
     assert library.get_document(taken.doc_id).metadata == found.metadata
+
+
+@pytest.mark.parametrize("way", ["content", "file", "folder", "url"])
+def test_a_replaced_document_keeps_its_metadata(tmp_path: Path, way: str) -> None:
+    config = Config(embedding=EmbeddingSettings(provider="none"), library=LibraryOptions(allow_private_urls=True))
+    page = tmp_path / "in" / "tides.md"
+    page.parent.mkdir()
+    with serving() as server, anvil.open_library(tmp_path / "library.db", config=config) as library:
+
+        def ingest(text: str, metadata: dict[str, Any] | None = None) -> Ingested:
+            if way == "content":
+                return library.ingest_content(text, "tides.md", metadata=metadata)
+            if way == "url":
+                server.answers["/tides.md"] = Answer(text.encode())
+                return library.ingest_url(f"{server.url}/tides.md", metadata=metadata)
+            page.write_text(text)
+            if way == "file":
+                return library.ingest_file(str(page), metadata=metadata)
+            report = library.ingest_folder(str(page.parent), metadata=metadata)
+            if report.errors:
+                raise ConfigError(report.errors[0].error)
+            return report.results[0]
+
+        doc_id = ingest("high water at six", {"year": 2025, "team": "sea", "draft": True}).doc_id
+        library.update_document(doc_id, {"year": 2026, "team": "harbour"})
+        replaced = ingest("high water at noon")
+        assert (replaced.status, replaced.notes) == ("replaced", ())
+        assert library.get_document(doc_id).metadata == {"year": 2026, "team": "harbour", "draft": True}
+        assert library.search("noon", filter={"metadata.year": 2026, "metadata.team": "harbour"}).results
+        same = ingest("high water at noon", {"team": "harbour", "year": 2027})
+        assert (same.status, library.get_document(doc_id).metadata["year"]) == ("skipped", 2026)
+        assert same.notes == (
+            "The metadata year was not stored, because the content is the same. Use update_document.",
+        )
+        again = ingest("high water at midnight", {"year": 2027, "draft": None, "team": "harbour", "by": "Ada"})
+        assert again.status == "replaced" and again.notes == ("Its metadata has new values for draft, year.",)
+        assert library.get_document(doc_id).metadata == {"year": 2027, "team": "harbour", "by": "Ada"}
+        assert not library.search("midnight", filter={"metadata.draft": True}).results
+        with pytest.raises(ConfigError, match="the limit is 16,384"):
+            ingest("high water at dawn", {"note": "x" * 16_330})
+        whole = library.get_document(doc_id)
+        assert whole.content == "high water at midnight" and whole.metadata["by"] == "Ada"
 
 
 # --- vanished files ----------------------------------------------------------------------------------------------
@@ -194,7 +239,12 @@ def test_a_lancedb_of_mcpvectordb_is_taken_in(tmp_path: Path) -> None:
         (hit,) = library.search("tide", filter={"last_modified": "2025-05-05T03:05:05Z", "file_type": "pdf"}).results
         assert (hit.title, hit.library, hit.metadata) == ("Title d1", "papers", {"year": 2025})
         (hit,) = library.search("lamp dusk", filter={"created_at": {"gte": "2026"}}).results
-        assert (hit.file_type, hit.last_modified) == ("html", "2026-01-01T10:00:00Z")
+        assert (hit.file_type, hit.last_modified) == ("url", "2026-01-01T10:00:00Z")
+        assert {each.created_at for each in library.list_documents("default").documents} == {
+            "2026-01-01T10:00:00Z",
+            "2026-02-01T10:00:00Z",
+        }
+        assert not library.search("lamp dusk", filter={"created_at": {"gte": "2026-01-02"}, "file_type": "url"}).results
         library.ingest_content("Another text by now.", "notes.txt")
     told = program("library", "import", *given, tmp_path, "--library", "default").stdout
     assert told.startswith(f"3 documents of {tmp_path}: 1 new, 2 there already.")
