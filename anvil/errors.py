@@ -101,6 +101,10 @@ class ArtifactRejected(ArtifactError):
     """An index file failed a check before its first use."""
 
 
+class OlderIndex(ArtifactRejected):
+    """An index file of the older Anvil, the program for Node.js. A build may replace it."""
+
+
 class NotAttested(ArtifactRejected):
     """No valid attestation says that the right repository built the index."""
 

@@ -101,6 +101,13 @@ def test_examples_of_commands_within_commands_run_as_written(name: str) -> None:
     outer.commands[name].make_context(name, example[4:])
 
 
+def test_guides_that_messages_name_exist() -> None:
+    titles = {page.read_text(encoding="utf-8").split("\n")[0] for page in (DOCS / "guides").glob("*.md")}
+    sources = "".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "anvil").rglob("*.py")))
+    named = re.findall(r"[Gg]uide '([^']+)'", sources)
+    assert named and {f"# {name}" for name in named} <= titles
+
+
 # --- pages made from the code ----------------------------------------------------------------------------------
 
 

@@ -175,6 +175,10 @@ def sha256(connection: apsw.Connection) -> tuple[str, int]:
     return whole.hexdigest(), size.value
 
 
+IMMUTABLE = "?immutable=1"
+"""What of a URI says that the file does not change, so that SQLite looks for no log of it."""
+
+
 def uri(path: PurePath) -> str:
     """SQLite's URI for a file that does not change, from its absolute path.
 
@@ -182,7 +186,7 @@ def uri(path: PurePath) -> str:
     gets an empty host: ``file:////server/share/index.db``. https://sqlite.org/uri.html
     """
     quoted = urllib.parse.quote(path.as_posix())
-    return f"file:{'//' if quoted.startswith('//') else ''}{quoted}?immutable=1"
+    return f"file:{'//' if quoted.startswith('//') else ''}{quoted}{IMMUTABLE}"
 
 
 def open_scratch(path: Path | str = "", page_size: int = LARGE.page_size) -> apsw.Connection:

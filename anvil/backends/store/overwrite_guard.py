@@ -1,13 +1,14 @@
 """The check before an index is written over a file: a file that is not Anvil's is never replaced.
 
-A damaged index, and the pointer file of Git LFS, can be replaced. The documents give the same index again.
+A damaged index, one of the older Anvil, and the pointer file of Git LFS can be replaced. The documents give the same index
+again.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from anvil.backends.store import connection
+from anvil.backends.store import connection, older_anvil
 from anvil.errors import BuildError
 
 _ID = slice(68, 72)
@@ -27,7 +28,8 @@ def ensure_overwritable(path: Path) -> None:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether ``path`` is something else than an index, a damaged index, a Git LFS pointer or an empty file.
+    """Whether ``path`` is something else than an index, damaged or of the older Anvil too, a Git LFS pointer or an
+    empty file.
 
     Raises :class:`OSError` when the file cannot be read.
     """
@@ -44,7 +46,9 @@ def is_foreign(path: Path) -> bool:
         from anvil.backends.git import tracked_file
 
         return not tracked_file.is_pointer(path)
-    return len(header) >= _ID.stop and not _is_ours(header)
+    if len(header) < _ID.stop or _is_ours(header):
+        return False
+    return not older_anvil.has_written(path)
 
 
 def is_index(path: Path) -> bool:

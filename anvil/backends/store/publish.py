@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anvil.backends import safe_write
-from anvil.backends.store import connection, keywords, overwrite_guard, row_ids, verified_cache, verify
+from anvil.backends.store import connection, keywords, older_anvil, overwrite_guard, row_ids, verified_cache, verify
 from anvil.backends.store.digest import checksum
 from anvil.backends.store.lock import NEW_SUFFIX, exclusive
 from anvil.backends.store.writer import Writer
+from anvil.core.config.schema import INDEX_NAME
 from anvil.errors import AnvilError, ArtifactRejected, BuildError
 
 FEW_MOVES = 200
@@ -29,13 +30,14 @@ is made again."""
 def keep_out_of_git(folder: Path) -> None:
     """Create the default folder of an index with a ``.gitignore``, so that it is not committed by accident.
 
-    A folder that exists is not changed. Raises :class:`BuildError` for a link that leads out of its parent folder.
+    A folder that exists is not changed, unless the older Anvil made it. Raises :class:`BuildError` for a link that leads out of its parent folder.
     """
     safe_write.ensure_inside_parent(folder)
-    if not folder.exists():
+    ignore_file = folder / ".gitignore"
+    if not folder.exists() or (not ignore_file.exists() and older_anvil.has_written(folder / INDEX_NAME)):
         try:
-            folder.mkdir(parents=True)
-            safe_write.write_file(folder / ".gitignore", "*\n")
+            folder.mkdir(parents=True, exist_ok=True)
+            safe_write.write_file(ignore_file, "*\n")
         except OSError as error:
             raise BuildError(f"{folder} cannot be made ({error.strerror}). Choose another --index.") from error
 
@@ -77,6 +79,7 @@ def copy(file: Path, path: Path, sha256: str | None = None) -> None:
 def replace(fresh: Path, path: Path) -> None:
     """Rename ``fresh`` to ``path``. Raises :class:`BuildError`."""
     try:
+        older_anvil.clear_logs(path)
         safe_write.rename(fresh, path)
     except PermissionError as error:
         raise BuildError(

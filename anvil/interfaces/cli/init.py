@@ -21,7 +21,7 @@ from anvil.core.toml_values import quoted
 from anvil.errors import ConfigError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.client_setup import ALL, Setup
-from anvil.interfaces.cli.older_config import OLDER_CONFIG, read_older_config
+from anvil.interfaces.cli.older_config import read_older_config
 
 TEMPLATE = """\
 # Anvil: the documentation index. The most used keys, with their defaults where commented out.
@@ -117,7 +117,7 @@ def command(
     ):
         if given:
             raise ConfigError(f"{option} goes with --client. Name a client, such as --client cursor.")
-    older = read_older_config() if docs is None and nearest_config(Path.cwd()) is None else None
+    older = read_older_config(docs) if nearest_config(Path.cwd()) is None else None
     docs = docs or (older.docs if older else None)
     config, base, config_file = _project(docs)
     folder = base / config.docs
@@ -139,10 +139,10 @@ def command(
         for key, value in older.values.items() if older else ():
             text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
         safe_write.write_file(Path(CONFIG_NAME), text)
-        output.say(f"Wrote {CONFIG_NAME}{f' from {OLDER_CONFIG}' if older else ''}.")
+        output.say(f"Wrote {CONFIG_NAME}{f' from {older.file}' if older else ''}.")
         if older and older.unused_keys:
             output.say(
-                f"Not taken from {OLDER_CONFIG}: {', '.join(older.unused_keys)}. The guide 'Move to Anvil' says why."
+                f"Not taken from {older.file}: {', '.join(older.unused_keys)}. The guide 'Moving to Anvil' says why."
             )
     ignore_file = (
         index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None

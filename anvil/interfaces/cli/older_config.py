@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anvil.interfaces.cli import output
 
+DEFAULT_DOCS = "docs"
 OLDER_CONFIG = "anvil.config.json"
 OLDER_KEYS = {
     "chunking.maxChunkSize": "max_chunk_size",
@@ -19,51 +20,67 @@ OLDER_KEYS = {
 
 
 class OlderConfig(NamedTuple):
-    """The documentation folder, the values by the keys of ``anvil.toml``, and the keys that ``anvil.toml`` lacks."""
+    """The file, its documentation folder, the values by the keys of ``anvil.toml``, and the keys that ``anvil.toml``
+    lacks."""
 
+    file: str
     docs: str | None
     values: Mapping[str, str | int | bool]
     unused_keys: Sequence[str]
 
 
 def warn_of_older_config(words: Sequence[str]) -> None:
-    """Warn that the file in the working folder is not read, unless there is a current configuration too."""
-    if not os.path.isfile(OLDER_CONFIG) or not words or words[0] in ("init", "--help", "-h", "--version", "-v"):
+    """Warn that the file is not read, unless there is a current configuration too. It is looked for in the folders that
+    the command names."""
+    if not words or words[0] in ("init", "--help", "-h", "--version", "-v"):
+        return
+    file = _file([*(word.partition("=")[2] or word for word in words), DEFAULT_DOCS])
+    if file is None:
         return
     from pathlib import Path
 
     from anvil.backends.config_files import nearest_config
 
     if nearest_config(Path.cwd()) is None:
-        output.warn(
-            f"{OLDER_CONFIG} is from an older Anvil and is not read. Run 'anvil init' to convert it to anvil.toml."
-        )
+        output.warn(f"{file} is from an older Anvil and is not read. Run 'anvil init' to convert it to anvil.toml.")
 
 
-def read_older_config() -> OlderConfig | None:
-    """The file in the working folder; None without one. Raises :class:`ConfigError` for values that are not valid."""
+def _file(folders: Iterable[str]) -> str | None:
+    """The file, of the working folder or else of the first of ``folders`` that has it."""
+    names = (OLDER_CONFIG, *(os.path.join(folder, OLDER_CONFIG) for folder in folders))
+    return next(filter(os.path.isfile, names), None)
+
+
+def read_older_config(docs: str | None) -> OlderConfig | None:
+    """The file of the working folder, or else of the documentation folder; None without one. Raises
+    :class:`ConfigError` for values that are not valid."""
     import json
     from pathlib import Path
 
+    from anvil.backends.embedding.factory import create_provider
     from anvil.core.config.layers import configure
     from anvil.errors import ConfigError
 
-    file = Path(OLDER_CONFIG)
-    if not file.is_file():
+    file = _file([docs or DEFAULT_DOCS])
+    if file is None:
         return None
     try:
-        table = json.loads(file.read_text(encoding="utf-8-sig"))
+        table = json.loads(Path(file).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{OLDER_CONFIG} cannot be read: {error}. Correct it, or remove it.") from None
+        raise ConfigError(f"{file} cannot be read: {error}. Correct it, or remove it.") from None
     if not isinstance(table, dict):
-        raise ConfigError(f"{OLDER_CONFIG} must hold a JSON object. Correct it, or remove it.")
+        raise ConfigError(f"{file} must hold a JSON object. Correct it, or remove it.")
     given: dict[str, Any] = {}
     for key, value in table.items():
         given |= {f"{key}.{inner}": item for inner, item in value.items()} if isinstance(value, dict) else {key: value}
     values = {key: given[older_key] for older_key, key in OLDER_KEYS.items() if older_key in given}
     chunking = {key: value for key, value in values.items() if key != "provider"}
     embedding = {"provider": values["provider"]} if "provider" in values else {}
-    docs = {"docs": given["docs"]} if "docs" in given else {}
-    configure({**docs, "chunking": chunking, "embedding": embedding}, origin=OLDER_CONFIG)  # raises for wrong values
+    folder = {"docs": given["docs"]} if "docs" in given and file == OLDER_CONFIG else {}
+    config = configure({**folder, "chunking": chunking, "embedding": embedding}, origin=file)
+    try:
+        create_provider(config.embedding.provider, config.embedding)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
     unused_keys = sorted(key for key in given if key not in OLDER_KEYS and key != "docs")
-    return OlderConfig(docs=docs.get("docs"), values=values, unused_keys=unused_keys)
+    return OlderConfig(file=file, docs=folder.get("docs"), values=values, unused_keys=unused_keys)

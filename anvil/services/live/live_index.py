@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from anvil.core import staleness
 from anvil.core.cancellation import still_wanted
 from anvil.core.pluralize import counted
-from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound
+from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound, OlderIndex
 from anvil.models.documents import Changes, Progress, silent
 from anvil.requests import BuildRequest, SearchRequest
 from anvil.services.live import status
@@ -217,7 +217,8 @@ class LiveIndex:
         elif copy.pending and (failure := self._vector_worker.failure or copy.failure):
             notes.append(f"{counted(copy.pending, 'vector', 'could')} not be made: {failure} It is tried again.")
         elif copy.provisional and copy.pending and not self._background:
-            notes.append("There is no index yet: only the best matches by words were compared by meaning.")
+            why = "Its vectors are not made yet" if copy.refused else "There is no index yet"
+            notes.append(f"{why}: only the best matches by words were compared by meaning.")
         elif copy.pending and self._background:
             missing = counted(copy.pending, "vector", "are")
             notes.append(f"{missing} still being made; the text and search by words are complete.")
@@ -302,7 +303,10 @@ class LiveIndex:
             except ArtifactError as error:
                 if not corpus.may_build(error):
                     raise
-                if self._build_first or not self._read_ahead(copy):
+                if isinstance(error, OlderIndex):  # 'anvil build' replaces it; a question does not
+                    self._read_ahead(copy)
+                    copy.refused = f"{error} This answer is from the documents."
+                elif self._build_first or not self._read_ahead(copy):
                     corpus.build(BuildRequest())
                     self._compare(copy)
             return copy
@@ -315,6 +319,8 @@ class LiveIndex:
             except ArtifactError as error:
                 if not corpus.may_build(error):
                     raise
+                if isinstance(error, OlderIndex):
+                    logger.warning("%s It is replaced.", error.problem)
                 self._begin_empty(copy, read_until=began_at + self._first_reading_s)
             self._compared_at = began_at
         if copy.provisional and not self._building and time.monotonic() >= self._build_retry_at:
@@ -449,8 +455,8 @@ class LiveIndex:
 
     @property
     def provisional(self) -> bool:
-        """Whether the last answer came from documents that have no index file."""
-        return self._copy is not None and self._copy.provisional
+        """Whether the last answer came from documents that have no index file, so that one should be built."""
+        return self._copy is not None and self._copy.provisional and not self._copy.refused
 
     def close(self) -> None:
         """Stop the threads, then close the files. A second call does nothing."""

@@ -184,9 +184,26 @@ def test_the_older_configuration_is_named_and_made_into_ours(tmp_path: Path) -> 
     assert "sk-secret" not in text + told
     assert not in_process.program("list", cwd=tmp_path).stderr
     (tmp_path / "anvil.toml").unlink()
-    for bad in ("{", "[]", '{"chunking": {"maxChunkSize": "x"}}', '{"docs": 5}'):
+    unknown = '{"embedding": {"provider": "foo"}}'
+    for bad in ("{", "[]", '{"chunking": {"maxChunkSize": "x"}}', '{"docs": 5}', unknown):
         write(tmp_path, {"anvil.config.json": bad})
         assert "anvil.config.json" in complaint("init", "--yes", cwd=tmp_path, by=in_process.program)
+    assert not (tmp_path / "anvil.toml").exists()
+
+
+@pytest.mark.parametrize(("folder", "named"), [("docs", []), ("manual", ["--docs", "manual"]), ("manual", ["manual"])])
+def test_the_older_configuration_is_found_in_the_documentation_too(
+    tmp_path: Path, folder: str, named: list[str]
+) -> None:
+    file = f"{folder}/anvil.config.json"
+    write(tmp_path, {f"{folder}/a.md": "# A\n", file: '{"docs": "./", "chunking": {"maxChunkSize": 4000}, "db": "x"}'})
+    built = in_process.program("build", *named, "--provider", "none", cwd=tmp_path)
+    assert f"{file} is from an older Anvil and is not read. Run 'anvil init'" in built.stderr
+    told = in_process.program("init", "--yes", *(["--docs", folder] if named else []), cwd=tmp_path).stdout
+    assert f"Wrote anvil.toml from {file}." in told and "Not taken from" in told
+    text = (tmp_path / "anvil.toml").read_text(encoding="utf-8")
+    assert f'docs = "{folder}"' in text and "\nmax_chunk_size = 4000" in text
+    assert not in_process.program("list", cwd=tmp_path).stderr
 
 
 # --- completion -----------------------------------------------------------------------------------------------------
