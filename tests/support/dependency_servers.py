@@ -150,21 +150,26 @@ def tarball(package: Mapping[str, Any], files: Mapping[str, bytes] | None = None
     return buffer.getvalue()
 
 
-def publish_wheel(server: Server, name: str, version: str, data: bytes, html: bool = False) -> None:
-    """A version in the index at ``/simple/``, with the wheel's metadata by its side."""
+def publish_wheel(
+    server: Server, name: str, version: str, data: bytes, html: bool = False, with_metadata: bool = True
+) -> None:
+    """A version in the index at ``/simple/``, with the wheel's metadata by its side, unless ``with_metadata`` is
+    False."""
     module = name.replace("-", "_")
     file = f"{module}-{version}-py3-none-any.whl"
     sha256 = hashlib.sha256(data).hexdigest()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         text = archive.read(f"{module}-{version}.dist-info/METADATA")
     server.answers[f"/files/{file}"] = Answer(data)
-    server.answers[f"/files/{file}.metadata"] = Answer(text)
+    if with_metadata:
+        server.answers[f"/files/{file}.metadata"] = Answer(text)
     if html:
-        link = f'<a href="../../files/{file}#sha256={sha256}" data-core-metadata="true">{file}</a>'
+        attribute = ' data-core-metadata="true"' if with_metadata else ""
+        link = f'<a href="../../files/{file}#sha256={sha256}"{attribute}>{file}</a>'
         page = f"<!DOCTYPE html><html><body>{link}</body></html>".encode()
         server.answers[f"/simple/{name}/"] = Answer(page, headers={"Content-Type": "text/html"})
         return
-    row = {"filename": file, "url": f"../../files/{file}", "hashes": {"sha256": sha256}, "core-metadata": True}
+    row = {"filename": file, "url": f"../../files/{file}", "hashes": {"sha256": sha256}, "core-metadata": with_metadata}
     body = json.dumps({"meta": {"api-version": "1.1"}, "name": name, "files": [{**row, "size": len(data)}]}).encode()
     kind = {"Content-Type": "application/vnd.pypi.simple.v1+json"}
     server.answers[f"/simple/{name}/"] = Answer(body, headers=kind)

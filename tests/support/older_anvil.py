@@ -1,4 +1,4 @@
-"""An index as the older Anvil writes it, the npm package @claymore-dev/anvil 0.1.12: its tables, in SQLite's WAL mode."""
+"""An index as the older Anvil writes it, the npm package @claymore-dev/anvil 0.1.12: its tables, in WAL mode."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil.backends.fetch.http_client import HttpClient
+from anvil.backends.packages import archive
 from anvil.backends.packages.registry import PackageArchive, Registry, Release, get, json_object
 from anvil.core.dependencies.names import is_name, is_version, normalized
 from anvil.core.dependencies.project_urls import ProjectUrls, of_python
@@ -23,6 +24,7 @@ from anvil.models.dependencies import Dependency
 
 MAX_METADATA_CHARS = 5_000_000
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+_METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 _WHEEL = re.compile(r"([^-]+)-([^-]+)(?:-\d[^-]*)?-([^-]+)-([^-]+)-([^-]+)\.whl")
 
 
@@ -37,21 +39,28 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
         )
     wheels = []
     has_version = False
-    for archive, has_metadata in files:
-        match = _WHEEL.fullmatch(archive.name)
-        sdist = archive.name.endswith((".tar.gz", ".zip")) and f"-{version}." in archive.name
+    for file, has_metadata in files:
+        match = _WHEEL.fullmatch(file.name)
+        sdist = file.name.endswith((".tar.gz", ".zip")) and f"-{version}." in file.name
         if match and _same(match[2], version):
-            wheels.append((match[5] != "any", archive.size or 0, archive.name, archive, has_metadata))
+            wheels.append((match[5] != "any", file.size or 0, file.name, file, has_metadata))
         has_version = has_version or sdist or bool(wheels)
     if not has_version:
         raise NotFound(f"{urllib.parse.urlsplit(place).netloc} has no version {version} of {name}.")
     if not wheels:
         return Release(ProjectUrls(), None)
-    _, _, _, archive, has_metadata = min(wheels, key=lambda each: each[:3])
+    _, _, _, wheel, has_metadata = min(wheels, key=lambda each: each[:3])
     if not has_metadata:
-        return Release(ProjectUrls(), archive)
-    text, _, _ = get(http, f"{archive.url}.metadata", f"metadata of {archive.name}", "*/*")
-    return Release(urls_of(text), archive)
+        return Release(None, wheel)
+    text, _, _ = get(http, f"{wheel.url}.metadata", f"metadata of {wheel.name}", "*/*")
+    return Release(urls_of(text), wheel)
+
+
+def urls_in_wheel(path: Path, name: str) -> ProjectUrls:
+    """The addresses in the ``METADATA`` of a wheel. Raises :class:`ArtifactRejected`."""
+    wanted = [member for member in archive.members(path, name) if _METADATA.fullmatch(member)]
+    texts = archive.read(path, name, wanted, MAX_METADATA_CHARS).values()
+    return urls_of("".join(text.decode("utf-8", "replace") for text in texts))
 
 
 def urls_of(metadata: str) -> ProjectUrls:
@@ -70,13 +79,13 @@ def _of_json(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
             raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a list of files with errors.")
         hashes, size = row.get("hashes"), row.get("size")
         sha256 = hashes.get("sha256") if isinstance(hashes, dict) else None
-        archive = PackageArchive(
+        file = PackageArchive(
             url=urllib.parse.urljoin(place, row["url"]),
             name=row["filename"],
             digest=f"sha256:{sha256}" if isinstance(sha256, str) else None,
             size=size if type(size) is int else None,
         )
-        yield archive, bool(row.get("core-metadata") or row.get("dist-info-metadata"))
+        yield file, bool(row.get("core-metadata") or row.get("dist-info-metadata"))
 
 
 def _of_html(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:

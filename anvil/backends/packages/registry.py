@@ -55,9 +55,10 @@ class PackageArchive:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One version of a package. ``archive``: None for a Python package without a wheel."""
+    """One version of a package. ``urls``: None where only the wheel names them. ``archive``: None for a Python package
+    without a wheel."""
 
-    urls: ProjectUrls
+    urls: ProjectUrls | None
     archive: PackageArchive | None
 
 

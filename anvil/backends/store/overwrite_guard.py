@@ -1,7 +1,7 @@
 """The check before an index is written over a file: a file that is not Anvil's is never replaced.
 
-A damaged index, one of the older Anvil, and the pointer file of Git LFS can be replaced. The documents give the same index
-again.
+A damaged index, one of the older Anvil, and the pointer file of Git LFS can be replaced. The documents give the same
+index again.
 """
 
 from __future__ import annotations

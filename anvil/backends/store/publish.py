@@ -30,7 +30,8 @@ is made again."""
 def keep_out_of_git(folder: Path) -> None:
     """Create the default folder of an index with a ``.gitignore``, so that it is not committed by accident.
 
-    A folder that exists is not changed, unless the older Anvil made it. Raises :class:`BuildError` for a link that leads out of its parent folder.
+    A folder that exists is not changed, unless the older Anvil made it. Raises :class:`BuildError` for a link that
+    leads out of its parent folder.
     """
     safe_write.ensure_inside_parent(folder)
     ignore_file = folder / ".gitignore"

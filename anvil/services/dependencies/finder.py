@@ -7,6 +7,7 @@ repository's documentation folder at the version's tag. What was tried is record
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import tempfile
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -171,11 +172,13 @@ class DocsFinder:
         if place.repository is not None:
             yield from self._from_repository(wanted, place, place.repository, None)
             return
-        package = self._packages.find(wanted)
-        if package is None:
-            return
+        with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
+            package = self._packages.find(wanted, Path(folder))
+            if package is None:
+                return
+            if place.tag is None and place.folder is None:
+                yield from self._from_package(wanted, package, Path(folder))
         if place.tag is None and place.folder is None:
-            yield from self._from_package(wanted, package)
             for site in package.urls.documentation[:2]:
                 yield from self._from_site(wanted, site, package)
         if package.urls.repository is None:
@@ -185,42 +188,42 @@ class DocsFinder:
 
     # --- carried by the package ------------------------------------------------------------------------------------
 
-    def _from_package(self, wanted: LockedDocs, package: Package) -> Iterator[LockedDocs]:
+    def _from_package(self, wanted: LockedDocs, package: Package, folder: Path) -> Iterator[LockedDocs]:
         docs = replace(wanted, source="package", url=package.page)
         with self._log.attempt("package", package.page):
-            yield from self._carried(docs, package, lambda: self._rule(package.github))
+            yield from self._carried(docs, package, folder, lambda: self._rule(package.github))
 
     def _carried(
         self,
         docs: LockedDocs,
         package: Package,
+        folder: Path,
         attested: Callable[[], AttestationRule | None],
         kind: Literal["index", "pages"] | None = None,
     ) -> Iterator[LockedDocs]:
         """The documentation in the files of a package: its index, or pages where that cannot be used.
 
-        ``attested``: asked where there is an index. ``kind``: what an entry of ``anvil.lock`` is, and nothing else is
-        taken.
+        ``folder``: for what is downloaded. ``attested``: asked where there is an index. ``kind``: what an entry of
+        ``anvil.lock`` is, and nothing else is taken.
         """
-        with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
-            read, names = self._packages.files(package, Path(folder))
-            there = carried.find(names)
-            if there.index is not None and kind != "pages":
-                with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
-                    found = self._index_of_package(docs, read, names, there.index, attested())
-                    yield self._of_version(found) if kind is None else found  # of a lock, the digest decides
-                    return
-            if kind == "index":
-                raise NotFound(f"{package.page} carries no index any more")
-            if there.pages:
-                pages = read(there.pages)
-                yield self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
-            elif there.llms is not None:
-                text = read([there.llms])[there.llms].decode("utf-8-sig", "replace")
-                pages = {name: content.encode() for name, content in carried.sections(text)}
-                yield self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
-            elif there.index is None:
-                self._log.tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
+        read, names = self._packages.files(package, folder)
+        there = carried.find(names)
+        if there.index is not None and kind != "pages":
+            with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
+                found = self._index_of_package(docs, read, names, there.index, attested())
+                yield self._of_version(found) if kind is None else found  # of a lock, the digest decides
+                return
+        if kind == "index":
+            raise NotFound(f"{package.page} carries no index any more")
+        if there.pages:
+            pages = read(there.pages)
+            yield self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
+        elif there.llms is not None:
+            text = read([there.llms])[there.llms].decode("utf-8-sig", "replace")
+            pages = {name: content.encode() for name, content in carried.sections(text)}
+            yield self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
+        elif there.index is None:
+            self._log.tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
 
     def _index_of_package(
         self,
@@ -380,10 +383,11 @@ class DocsFinder:
                 repository_docs.ensure_tagged(remote, entry)
                 docs = self._built_from(remote, wanted, entry.folder)
         elif entry.source == "package":
-            package = self._packages.find(entry)
             kind: Literal["index", "pages"] = "index" if entry.anvil_version is None else "pages"
-            carried_docs = self._carried(wanted, package, lambda: self._rule_of_lock(entry), kind) if package else ()
-            found = next(iter(carried_docs), None)
+            with tempfile.TemporaryDirectory(prefix="anvil-") as name:
+                package = self._packages.find(entry, Path(name))
+                attested = functools.partial(self._rule_of_lock, entry)
+                found = next(self._carried(wanted, package, Path(name), attested, kind), None) if package else None
             if found is None:
                 raise NotFound(f"{entry.shown} cannot be fetched. {sentence(self._log.attempts[-1].outcome)}")
             docs = found

@@ -12,7 +12,7 @@ from anvil.backends.packages.pypi import PythonEnvironment
 from anvil.backends.packages.registry import PackageArchive
 from anvil.core.config.schema import DepsOptions
 from anvil.core.dependencies.project_urls import ProjectUrls, github_slug
-from anvil.errors import FetchError, NotFound
+from anvil.errors import AnvilError, FetchError, NotFound
 from anvil.models.dependencies import Ecosystem, LockedDocs
 from anvil.models.documents import Progress
 from anvil.services.dependencies.attempts import AttemptLog
@@ -62,8 +62,9 @@ class Packages:
         self.policy = registry.policy(options, self._registries)
         self._environment = PythonEnvironment.of_project(base)
 
-    def find(self, docs: LockedDocs) -> Package | None:
-        """The package at the version of ``docs``; None where there is none, which the log explains."""
+    def find(self, docs: LockedDocs, folder: Path) -> Package | None:
+        """The package at the version of ``docs``; None where there is none, which the log explains. ``folder``: for
+        what is downloaded, as for :meth:`files`."""
         ours = self._registries[docs.ecosystem]
         page = f"{ours.url}{docs.name}"
         local = installed(self._base, self._environment, docs.ecosystem, docs.name, docs.version)
@@ -78,27 +79,41 @@ class Packages:
         except (FetchError, NotFound) as error:
             self._log.failed("metadata", page, error)
             return None
+        urls = found.urls
+        if urls is None and found.archive is not None:  # an index without separate metadata files (PEP 658)
+            try:
+                urls = pypi.urls_in_wheel(self._downloaded(found.archive, folder), found.archive.name)
+            except AnvilError as error:
+                self._log.failed("metadata", page, error)
+                return None
         self._log.tried("metadata", page, "in the registry", True)
-        return Package(found.urls, page, None, found.archive)
+        return Package(urls or ProjectUrls(), page, None, found.archive)
 
     def files(self, package: Package, folder: Path) -> tuple[ReadFiles, list[str]]:
-        """A function that reads files of the package, and the paths of all. ``folder``: for what is downloaded."""
+        """A function that reads files of the package, and the paths of all. ``folder``: for what is downloaded, which
+        is kept there."""
         if package.files is not None:
             files = package.files
             return lambda paths: _read_installed(files, paths), sorted(files)
         if package.archive is None:
             raise NotFound("the registry has no wheel of it")
-        name, max_bytes = package.archive.name, self._options.max_package_bytes
-        if (package.archive.size or 0) > max_bytes:
-            raise NotFound(f"{name} has {package.archive.size:,} bytes (deps.max_package_bytes)")
-        packed = folder / "package"
+        packed, name = self._downloaded(package.archive, folder), package.archive.name
+        paths = sorted(archive.members(packed, name))
+        return lambda wanted: archive.read(packed, name, wanted, MAX_INSTALLED_BYTES), paths
+
+    def _downloaded(self, file: PackageArchive, folder: Path) -> Path:
+        """The file of an archive, once for each folder."""
+        packed, max_bytes = folder / "package", self._options.max_package_bytes
+        if packed.exists():
+            return packed
+        if (file.size or 0) > max_bytes:
+            raise NotFound(f"{file.name} has {file.size:,} bytes (deps.max_package_bytes)")
         authorization = {
             place: value for ours in self._registries.values() for place, value in ours.authorization.items()
         }
         with HttpClient(Limits(), authorization, self.policy) as http:
-            archive.download(http, package.archive, packed, max_bytes, self._progress)
-        paths = sorted(archive.members(packed, name))
-        return lambda wanted: archive.read(packed, name, wanted, MAX_INSTALLED_BYTES), paths
+            archive.download(http, file, packed, max_bytes, self._progress)
+        return packed
 
 
 def _read_installed(files: Mapping[str, Path], wanted: Sequence[str]) -> dict[str, bytes]:

@@ -197,8 +197,8 @@ def test_the_older_configuration_is_found_in_the_documentation_too(
 ) -> None:
     file = f"{folder}/anvil.config.json"
     write(tmp_path, {f"{folder}/a.md": "# A\n", file: '{"docs": "./", "chunking": {"maxChunkSize": 4000}, "db": "x"}'})
-    built = in_process.program("build", *named, "--provider", "none", cwd=tmp_path)
-    assert f"{file} is from an older Anvil and is not read. Run 'anvil init'" in built.stderr
+    warned = in_process.program("build", *named, "--provider", "none", cwd=tmp_path).stderr
+    assert f"{file} is from an older Anvil and is not read. Run 'anvil init'" in warned
     told = in_process.program("init", "--yes", *(["--docs", folder] if named else []), cwd=tmp_path).stdout
     assert f"Wrote anvil.toml from {file}." in told and "Not taken from" in told
     text = (tmp_path / "anvil.toml").read_text(encoding="utf-8")

@@ -90,6 +90,23 @@ def forget_cache(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "cache")
 
 
+@pytest.mark.parametrize("html", [False, True])
+def test_an_index_without_metadata_files_has_them_in_the_wheel(
+    project: Path, server: Server, upstream: Path, html: bool
+) -> None:
+    with git_server(upstream.parent) as git:
+        data = wheel("beacon", "1.0.0", urls={"Source": f"{git}/beacon/.git"})
+        publish_wheel(server, "beacon", "1.0.0", data, html, with_metadata=False)
+        done = program("deps", "add", "beacon", "--explain", cwd=project)
+        assert "beacon 1.0.0 added: 2 pages from docs of" in done.stdout and "+ metadata" in done.stdout
+        assert len(server.asked("/files/beacon-1.0.0-py3-none-any.whl")) == 1
+        assert program("deps", "add", "beacon", "--repository", f"{git}/beacon/.git", cwd=project).returncode == 0
+    data = wheel("beacon", "1.0.0")[:-40]
+    publish_wheel(server, "lamp", "1.0.0", wheel("lamp", "1.0.0"), html, with_metadata=False)
+    server.answers["/files/lamp-1.0.0-py3-none-any.whl"] = Answer(data)
+    assert "its bytes are not those" in complaint("deps", "add", "lamp==1.0.0", cwd=project, code=1)
+
+
 def test_a_package_whose_metadata_names_a_repository_is_built_from_the_tag_of_its_version(
     project: Path, server: Server, upstream: Path, tmp_path: Path
 ) -> None:
