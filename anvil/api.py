@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anvil import members as several
 from anvil.core import index_url
+from anvil.core.argument_types import checks_arguments
 from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound, SourceError
 from anvil.members import Member
@@ -57,6 +58,7 @@ MAX_PEEK_BYTES = 100_000_000
 """A larger index file is not read before a server introduces itself: that must take no time."""
 
 
+@checks_arguments
 class Anvil:
     """One index, or several collections as one. All methods may be called from any thread. A context manager; without
     :meth:`close` there is a ResourceWarning.

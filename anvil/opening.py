@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from anvil.api import Anvil
 from anvil.backends.config_files import load_config
 from anvil.core import index_url
+from anvil.core.argument_types import checked
 from anvil.core.config.layers import configured, of_collection
 from anvil.core.config.schema import Collection, Config
 from anvil.errors import ArtifactMissing, ConfigError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from anvil.backends.embedding.provider import EmbeddingProvider
 
 
+@checked
 def open(
     docs: str | os.PathLike[str] | None = None,
     index: str | os.PathLike[str] | None = None,

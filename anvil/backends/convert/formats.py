@@ -91,7 +91,8 @@ def format_of(file_type: str, options: LibraryOptions) -> Format:
             "Set ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true to allow that."
         )
     if not _is_available(format_, options):
-        raise UnsupportedFormat(f"To read .{file_type} files, install {format_.install.removeprefix('install ')}.")
+        install = f"run: {format_.install}" if format_.install.startswith("pip ") else f"install {format_.install}"
+        raise UnsupportedFormat(f"To read .{file_type} files, {install}.")
     return format_
 
 

@@ -92,7 +92,7 @@ def configured(config: Config, flags: Mapping[str, Any]) -> Config:
     for dotted, value in flags.items():
         if value is not None:
             _put(table, tuple(dotted.split(".")), value)
-    return _merge(config, table, "the command line", "")
+    return _merge(config, table, "the options given", "")
 
 
 def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +12,7 @@ from anvil.errors import ConfigError
 
 Kind = Literal["string", "integer", "boolean", "object"]
 _TYPES: dict[Kind, type] = {"string": str, "integer": int, "boolean": bool, "object": dict}
+_DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
 _NAMES: dict[type, str] = {
     str: "a string",
     bool: "a boolean",
@@ -26,7 +29,8 @@ class InvalidArguments(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a tool. An integer outside of ``minimum`` and ``maximum`` is clamped, not refused."""
+    """One parameter of a tool. An integer outside of ``minimum`` and ``maximum`` is clamped, not refused; a fraction is
+    cut off, and digits in a string count as a number."""
 
     name: str
     description: str
@@ -67,8 +71,8 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
         if parameter.required:
             raise ConfigError(f"{parameter.name} parameter is required")
         return parameter.default
-    if parameter.kind == "integer" and isinstance(value, float) and value.is_integer():
-        value = int(value)  # JSON has one type for all numbers
+    if parameter.kind == "integer":
+        value = _whole(value)
     fits = _TYPES[parameter.kind]
     if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):
         given_type = _NAMES.get(type(value), "that")
@@ -76,6 +80,14 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
     if parameter.choices and value not in parameter.choices:
         raise InvalidArguments(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
     return _clamped(value, parameter) if isinstance(value, int) else value
+
+
+def _whole(value: Any) -> Any:
+    """A number without its fraction, and the number in a string of digits: models write both, and clients send them.
+    Other values are returned as they are."""
+    if isinstance(value, float) and math.isfinite(value):
+        return int(value)
+    return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
 
 
 def _clamped(value: int, parameter: Parameter) -> int:

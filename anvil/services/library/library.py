@@ -21,6 +21,7 @@ from anvil.backends.store.library.reader import LibraryReader, StoredLibraryDocu
 from anvil.backends.store.library.staging import DocumentInfo
 from anvil.backends.store.library.verify import guarded
 from anvil.backends.store.library.writer import LibraryWriter, utc_now
+from anvil.core.argument_types import checked, checks_arguments
 from anvil.core.cancellation import still_wanted
 from anvil.core.chunking.streaming import DocumentPart
 from anvil.core.config.layers import configured
@@ -73,6 +74,7 @@ COMMAND_LINE = "command line"
 """The transport of a library that a command opened: its errors name commands."""
 
 
+@checked
 def open_library(
     index: str | os.PathLike[str] | None = None,
     provider: str | None = None,
@@ -105,6 +107,7 @@ def open_library(
     return Library(path, resolved, embedding, transport=transport, progress=progress)
 
 
+@checks_arguments
 class Library:
     """One library file, usable from any thread; a context manager."""
 

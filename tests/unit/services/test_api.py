@@ -13,6 +13,7 @@ from os import utime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import anvil
@@ -585,3 +586,31 @@ def test_a_build_and_a_check_open_no_live_index(docs: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "docs_corpus" in done.stdout
     assert not [name for name in ("live_index", "vector_worker", "index_saver") if name in done.stdout]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda docs: anvil.open(docs=5), "docs of open must be a string, a path or None, not int: 5."),
+        (lambda docs: anvil.open(provider=b"none"), "provider of open must be a string or None, not bytes: b'none'."),
+        (lambda docs: anvil.open(docs=""), "In the options given: docs is empty"),
+        (lambda docs: docs.search("x", top_k="5"), "top_k of search must be a whole number, not str: '5'."),
+        (lambda docs: docs.search("x", top_k=2.5), "top_k of search must be a whole number, not float: 2.5."),
+        (lambda docs: docs.search("x", True), "top_k of search must be a whole number, not bool: True."),
+        (lambda docs: docs.search(5), "query of search must be a string, not int: 5."),
+        (lambda docs: docs.search("x", min_confidence="high"), "min_confidence of search must be a number or None"),
+        (lambda docs: docs.get_page(None), "file_path of get_page must be a string, not NoneType: None."),
+        (lambda docs: docs.grep("x", regex="yes"), "regex of grep must be True or False, not str: 'yes'."),
+        (lambda docs: anvil.open_library(index=3), "index of open_library must be a string, a path or None"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(opened: anvil.Anvil, call: Callable[[Any], object], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        call(opened)
+    assert told in str(caught.value)
+
+
+def test_arguments_that_python_takes_for_numbers_are_taken(opened: anvil.Anvil) -> None:
+    assert opened.search("alerts", top_k=np.int64(1), min_confidence=0).results == opened.search("alerts", 1).results
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        opened.search("alerts", top=3)  # type: ignore[call-arg]

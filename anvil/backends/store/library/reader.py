@@ -89,8 +89,8 @@ class LibraryReader(Reader):
         ).get
         if row is None:
             return None
-        *entry, json_text = typed(row, _ENTRY, int, str, str, int, str)
-        return StoredLibraryDocument(*entry, metadata(json_text, source))
+        id_, doc_id, content_hash, chunk_count, json_text = typed(row, _ENTRY, int, str, str, int, str)
+        return StoredLibraryDocument(id_, doc_id, content_hash, chunk_count, metadata(json_text, source))
 
     def full_document(self, doc_id: str) -> WholeDocument | None:
         """A document with all its text."""

@@ -177,7 +177,7 @@ def test_a_number_that_makes_no_sense_says_which_do(key: str, value: float, reac
     table, _, name = key.partition(".")
     message = refusal({table: {name: value}})
     assert f"{key} is {value}. Use a value {reach}" in message and message.startswith("In anvil.toml: ")
-    with pytest.raises(ConfigError, match="In the command line"):
+    with pytest.raises(ConfigError, match="In the options given"):
         configure(flags={key: value})
 
 
