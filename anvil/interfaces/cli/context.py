@@ -118,6 +118,10 @@ def tasks(given: ContextOptions, status: str, as_json: bool, path: str | None) -
         return
     if note is not None:
         output.warn(note)
+    if not listed:
+        output.say(
+            f"There is no {'task' if status == 'all' else f'{status} task'} in {path or 'the artifacts'}.", err=True
+        )
     for task in listed:
         output.say(f"{task.artifactPath}:{task.line}: [{task.mark}] {task.text}")
 
@@ -138,6 +142,8 @@ def search(given: ContextOptions, top_k: int, type_: str | None, as_json: bool, 
     if as_json:
         output.print_json(hits)
         return
+    if not hits:
+        output.say("Nothing found.")
     stems = snippets.query_stems(query)
     for number, (hit, span) in enumerate(zip(hits, spans, strict=True), 1):
         section = hit.content[span.start : span.end]

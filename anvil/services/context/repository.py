@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.core.config.schema import Config
+from anvil.core.pluralize import first_of
 from anvil.core.search import snippets
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.models.context import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 FIRST_READING_S = 60.0
 """How long a server without an index reads files before its first answer: a partial list would look complete."""
+MAX_NAMED_FILES = 5
+"""Skipped files that one note names."""
 MAX_CHARS = 24_000
 """Characters of all contents of a search answer. Lower ranks are cut to the matching lines. Twice the default,
 so that a chunk of the usual 800 characters is whole at each rank."""
@@ -185,7 +188,7 @@ class Context:
         state = self.records.state()
         with self._query() as (contents, copy):
             note, failure = contents.note(), self._corpus.provider_failure
-            notes = [*state.notes, *self._live.notes(copy), *([note] if note else [])]
+            notes = [*state.notes, *self._live.notes(copy), *([note] if note else []), *self._skipped(copy)]
             if failure is not None and not any(failure in note for note in notes):
                 notes.append(failure)
             return Health(
@@ -199,6 +202,11 @@ class Context:
                 errors=len(state.errors),
                 notes=tuple(notes),
             )
+
+    def _skipped(self, copy: WorkingCopy) -> list[str]:
+        """A sentence on the files that are not read, such as those over the limit of size."""
+        files = [f"{each.path} ({each.reason})" for each in self._corpus.source.scan(copy.indexed).skipped]
+        return [f"Skipped: {first_of(files, MAX_NAMED_FILES)}."] if files else []
 
     @contextmanager
     def _query(self, search: SearchRequest | None = None) -> Iterator[tuple[Contents, WorkingCopy]]:

@@ -83,3 +83,21 @@ def test_shards_are_built_and_joined(work: Path) -> None:
 
 def test_two_states_at_once_are_refused(work: Path) -> None:
     assert "cannot be combined" in program("build", "--staged", "--ref", "HEAD", cwd=work, code=2).stderr
+
+
+def test_the_index_is_added_to_git_once_it_is_to_be_committed(
+    isolated: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands of 'Before a commit' in the guide 'Keep the index fresh'."""
+    monkeypatch.setenv("ANVIL_EMBEDDING_PROVIDER", "none")
+    where = tmp_path / "work"
+    write(where, {"docs/a.md": "# A\n"})
+    run(where, "init", "-q", "-b", "main")
+    run(where, "add", "docs")
+    program("build", "--staged", cwd=where)
+    with pytest.raises(AssertionError, match="ignored by one of your"):
+        run(where, "add", "docs/.anvil/index.db")
+    program("init", "--yes", "--commit-index", cwd=where)
+    program("build", "--staged", cwd=where)
+    run(where, "add", "docs/.anvil/index.db")
+    assert "fresh" in program("check", "--staged", "--tracked", cwd=where).stdout

@@ -42,6 +42,10 @@ def test_a_day_with_the_context(root: Path) -> None:
     tasks = in_process.program("context", "tasks", "specs/new.md", cwd=root).stdout
     assert tasks == "specs/new.md:3: [ ] T7 feed the walrus\n"
     assert next(each["id"] for each in in_process.printed("context", "tasks", "--status", "done", cwd=root)) == "CHK001"
+    assert in_process.program("context", "search", "narwhalish", cwd=root).stdout == "Nothing found.\n"
+    nothing = in_process.program("context", "tasks", "specs/new.md", "--status", "done", cwd=root)
+    assert (nothing.stdout, nothing.stderr) == ("", "There is no done task in specs/new.md.\n")
+    assert "specs/large.md (too large" in in_process.program("context", "status", cwd=root).stdout
     status = in_process.printed("context", "status", cwd=root)
     assert status["artifacts"] == 7 and status["status"] == "ok"
     assert (

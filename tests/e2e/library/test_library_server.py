@@ -163,6 +163,23 @@ def test_errors_are_values(tmp_path: Path) -> None:
         assert speaker.ok("list_documents", limit=5000)["documents"] == []
 
 
+def test_what_the_guide_says_is_different_from_mcpvectordb(tmp_path: Path) -> None:
+    with over_stdio(tmp_path) as speaker:
+        for name in ("c", "a", "b"):
+            speaker.ok("ingest_content", content=f"The lamp of {name} burns.", source=f"{name}.md")
+        assert len(speaker.ok("search", query="lamp", top_k=0)["results"]) == 1
+        assert len(speaker.ok("search", query="lamp", top_k=101)["results"]) == 3
+        assert [each["source"] for each in speaker.ok("list_documents", limit=0)["documents"]] == ["a.md"]
+        listed = speaker.ok("list_documents", limit=1001, offset=-1)["documents"]
+        assert [each["source"] for each in listed] == ["a.md", "b.md", "c.md"]
+        again = speaker.ok("ingest_content", content="The lamp of a burns.", source="a.md")
+        assert (again["status"], again["chunk_count"]) == ("skipped", 1)
+        assert "No document has the id 'gone'" in error(speaker, "delete_document", doc_id="gone")
+        info = speaker.ok("server_info")
+        assert "index_path" in info and "model_path" in info and "lancedb_uri" not in info
+    complaint("ingest", tmp_path / "none", "--index", tmp_path / "library.db", "--provider", "none", code=2)
+
+
 def test_a_library_that_cannot_be_used_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number in range(5):

@@ -134,6 +134,8 @@ def test_large_files_are_skipped_with_a_warning(root: Path) -> None:
     warned: list[Skipped] = []
     with Context(Config(context=ContextOptions(max_file_size_bytes=1000)), root) as context:
         found = context.ingest(warn=warned.append)
+        (note,) = context.health().notes
+    assert note == "Skipped: specs/large.md (too large: 2,000 bytes, the limit is 1,000 (context.max_file_size_bytes))."
     assert [each.path for each in warned] == ["specs/large.md"] and "too large" in warned[0].reason
     assert (found.skipped, found.errors) == (1, 0)
     assert "specs/limit.md" in state(root)["hashes"] and "specs/large.md" not in state(root)["hashes"]
