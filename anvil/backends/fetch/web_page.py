@@ -71,7 +71,8 @@ def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None
         try:
             with HttpClient(limits, policy=policy) as http, http.get(url) as reply:
                 if reply.status != 200:
-                    raise DocumentRejected(f"{_shown(reply.url)} has status {reply.status}.")
+                    shown = _shown(reply.url)
+                    raise DocumentRejected(f"{shown} has status {reply.status}. Open it in a browser to see why.")
                 download = _saved(reply, Path(folder, "document"), options.max_file_bytes)
         except TimedOut:
             raise DocumentTooLarge(

@@ -10,8 +10,9 @@ import pytest
 
 import anvil
 from anvil.backends import lancedb_reader
+from anvil.backends.convert import formats
 from anvil.core.config.schema import Config, EmbeddingSettings, LibraryOptions
-from anvil.errors import ConfigError, NotFound, SourceError
+from anvil.errors import ConfigError, DocumentRejected, NotFound, SourceError
 from anvil.models.library import Ingested
 from anvil.services.library.library import Library
 from tests.support.in_process import complaint, printed, program
@@ -84,6 +85,32 @@ def test_a_replaced_document_keeps_its_metadata(tmp_path: Path, way: str) -> Non
             ingest("high water at dawn", {"note": "x" * 16_330})
         whole = library.get_document(doc_id)
         assert whole.content == "high water at midnight" and whole.metadata["by"] == "Ada"
+
+
+def test_what_cannot_be_read_is_answered_with_what_to_do(tmp_path: Path) -> None:
+    config = Config(embedding=EmbeddingSettings(provider="none"), library=LibraryOptions(allow_private_urls=True))
+    (tmp_path / "bad.pdf").write_text("no pdf")
+    with serving() as server, anvil.open_library(tmp_path / "library.db", config=config) as library:
+        with pytest.raises(DocumentRejected, match=r"/none\.md has status 404\. Open it in a browser to see why\."):
+            library.ingest_url(f"{server.url}/none.md")
+        with pytest.raises(DocumentRejected, match=r"cannot be read as PDF: .*Open it in its own program, and save"):
+            library.ingest_file(str(tmp_path / "bad.pdf"))
+
+
+@pytest.mark.parametrize(
+    ("ending", "told"),
+    [
+        ("docx", r"To read \.docx files, run: pip install 'anvil-docs\[library\]'\."),
+        ("jpg", r"To read \.jpg files, install ExifTool \(https://exiftool\.org\)\."),
+    ],
+)
+def test_a_format_that_needs_more_names_what_to_run(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, told: str
+) -> None:
+    monkeypatch.setattr(formats, "_is_available", lambda *_: False)
+    (tmp_path / f"a.{ending}").write_bytes(b"x")
+    with pytest.raises(DocumentRejected, match=told):
+        library.ingest_file(str(tmp_path / f"a.{ending}"))
 
 
 # --- vanished files ----------------------------------------------------------------------------------------------
