@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anvil.backends.store import connection, older_anvil
+from anvil.backends.store import connection
 from anvil.errors import BuildError
 
 _ID = slice(68, 72)
@@ -48,6 +48,8 @@ def is_foreign(path: Path) -> bool:
         return not tracked_file.is_pointer(path)
     if len(header) < _ID.stop or _is_ours(header):
         return False
+    from anvil.backends.store import older_anvil
+
     return not older_anvil.has_written(path)
 
 

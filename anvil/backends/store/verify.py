@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import apsw
 
 from anvil.backends.store import connection as connections
-from anvil.backends.store import keywords, older_anvil, value_checks, verified_cache
+from anvil.backends.store import keywords, value_checks, verified_cache
 from anvil.backends.store.digest import checksum, document_digests, index_digest
 from anvil.backends.store.reader import Reader
 from anvil.backends.store.writer import SETTINGS
@@ -184,6 +184,8 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
     refuse = _refusal(path)
     handle = reader.connection
     if handle.pragma("application_id") != connections.APPLICATION_ID:
+        from anvil.backends.store import older_anvil
+
         if older_anvil.has_written(path):
             raise older_anvil.refusal(path)
         raise ArtifactRejected(f"{path} is a SQLite file, but not an Anvil index. {connections.NAME_ANOTHER}")
