@@ -14,11 +14,14 @@ Each SITE is a folder of HTML that a generator wrote, DOCS the folder of its sou
 - **source words**: words of the sources, without markup, that their page in the index has. This is a second look that
   shares no rule with the conversion: what the rules leave out by mistake shows here.
 - **sources**: pages whose path is the file of their source.
+- **lines**: sections whose line in the source file is that of their heading, of those whose heading stands there as one
+  (in Markdown or reStructuredText), and then those that have a line of the others.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import tempfile
 import urllib.parse
@@ -36,6 +39,9 @@ from anvil.backends.store.verify import open_checked
 from anvil.core.html import page, parser
 from anvil.core.html.content import content_of, generator_of
 from anvil.core.html.words import words
+from anvil.core.markdown import parser as parser_of_markdown
+from anvil.core.markdown.rendered_anchors import bare
+from anvil.models.documents import Section
 from tests.support.html_words import lost_and_invented
 
 HEADINGS = "h1, h2, h3, h4, h5, h6"
@@ -69,6 +75,11 @@ class Row:
     source_words: int = 0
     found_words: int = 0
     sources: int = 0
+    standing: int = 0
+    exact: int = 0
+    others: int = 0
+    others_placed: int = 0
+    wrong_lines: list[str] = field(default_factory=list)
     unresolved: list[str] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     unmapped: list[str] = field(default_factory=list)
@@ -116,6 +127,7 @@ def _count(row: Row, site: Path, docs: Path | None, reader: Reader, document: St
         row.unmapped.append(document.file_path)
         return
     row.sources += 1
+    _count_lines(row, source, reader.sections(document.id), document.file_path)
     if source.suffix in MARKDOWN:
         text = "".join(chunk.content for chunk in reader.page_chunks(document.id))
         source_words = Counter(words(MARKUP.sub(" ", source.read_text("utf-8", "replace"))))
@@ -123,6 +135,38 @@ def _count(row: Row, site: Path, docs: Path | None, reader: Reader, document: St
         row.source_words += source_words.total()
         row.found_words += source_words.total() - absent.total()
         row.missing += absent
+
+
+def _count_lines(row: Row, source: Path, sections: Sequence[Section], path: str) -> None:
+    """Count the sections whose line is that of their heading: of the same one where several have one text."""
+    standing: dict[str, list[int]] = {}
+    lines = source.read_text("utf-8", "replace").split("\n")
+    if source.suffix in MARKDOWN:
+        for section in parser_of_markdown.parse("\n".join(lines)).sections:
+            if section.heading_level and (line := section.start_line):
+                line = next(number for number in range(line, len(lines) + 1) if lines[number - 1].strip())
+                standing.setdefault(bare(section.title), []).append(line)
+    elif source.suffix == ".rst":
+        for number, (line, below) in enumerate(itertools.pairwise(lines), 1):
+            if line[:1].isalnum() and len(below) > 2 and len(set(below)) == 1 and below[0] in '=-~^"':
+                standing.setdefault(bare(line), []).append(number)
+    titles = Counter(bare(section.title) for section in sections)
+    seen: Counter[str] = Counter()
+    for section in sections:
+        if not section.heading_level:
+            continue
+        title = bare(section.title)
+        if title not in standing:
+            row.others += 1
+            row.others_placed += section.start_line is not None
+            continue
+        numbers = standing[title]
+        expected = [numbers[seen[title]]] if titles[title] == len(numbers) else numbers
+        seen[title] += 1
+        row.standing += 1
+        row.exact += section.start_line in expected
+        if section.start_line not in expected:
+            row.wrong_lines.append(f"{path}:{section.start_line} {section.title} (in {expected[:3]})")
 
 
 def html_file(site: Path, document: StoredDocument) -> Path:
@@ -162,6 +206,7 @@ def rates(row: Row) -> Sequence[str]:
         f"{row.words:,}",
         share(row.found_words, row.source_words),
         share(row.sources, row.pages) if row.sources or row.unmapped else "-",
+        f"{share(row.exact, row.standing)} of {row.standing}; {row.others_placed} of {row.others}",
     )
 
 
@@ -189,6 +234,7 @@ def main() -> None:
         "words",
         "source words",
         "sources",
+        "lines",
     )
     print(measuring.table(columns, [rates(row) for row in rows]))
 
@@ -198,7 +244,8 @@ def detail(row: Row, count: int) -> None:
     for title, counter in (("lost", row.lost), ("invented", row.invented), ("missing", row.missing)):
         if counter:
             print(f"{row.name} {title}: {dict(counter.most_common(count))}")
-    for title, listed in (("unresolved", row.unresolved), ("without source", row.unmapped)):
+    lists = (("unresolved", row.unresolved), ("without source", row.unmapped), ("wrong lines", row.wrong_lines))
+    for title, listed in lists:
         if listed:
             print(f"{row.name} {title} ({len(listed)}): {listed[:count]}")
 

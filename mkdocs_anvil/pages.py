@@ -88,7 +88,19 @@ def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool,
         metadata={**front_matter.plain(page.meta), **edit, "rendered": True},
         headings=headings,
         cleaned=cleaned,
+        source=_file_text(page, text),
     )
+
+
+def _file_text(page: Page, text: str) -> str | None:
+    """The text of a page's file where ``text`` is another; empty for a page that a plugin made."""
+    if getattr(page.file, "generated_by", None):
+        return ""
+    try:
+        source = page.file.content_string
+    except (OSError, ValueError):  # it was deleted, or is no text
+        return ""
+    return None if source == text else source
 
 
 def source_text(page: Page, expand: Expand) -> str:

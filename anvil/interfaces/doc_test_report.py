@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from anvil.core.pluralize import counted
+from anvil.models.documents import at_line
 
 if TYPE_CHECKING:
     from anvil.models.doc_tests import Answer, Comparison, Difference, Outcome, Question, TestReport
@@ -66,7 +67,7 @@ def _where(outcome: Outcome) -> str:
 
 
 def _answer(answer: Answer) -> str:
-    return f"{answer.file_path}:{answer.line}  {answer.heading}  ({_confidence(answer.confidence)})"
+    return f"{at_line(answer.file_path, answer.line)}  {answer.heading}  ({_confidence(answer.confidence)})"
 
 
 def _confidence(value: float | None) -> str:

@@ -64,13 +64,14 @@ class Suite:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result of the search: ``heading`` is the full breadcrumb for people, ``confidence`` 0..1 or None."""
+    """A result of the search: ``heading`` is the full breadcrumb for people, ``confidence`` 0..1 or None. ``line``: of
+    the section in its source file, None where it stands in none."""
 
     file_path: str
     heading_path: str
     heading: str
     anchor: str
-    line: int
+    line: int | None
     score: float
     confidence: float | None
 
@@ -101,12 +102,12 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class ChangedPage:
     """A page that differs between two indexes. ``old_path``: where it was, of one that moved. ``line``: the first line
-    of the page that differs, 1-based."""
+    of its source file that differs, 1-based; None where that is not known."""
 
     kind: Literal["added", "changed", "removed", "moved"]
     file_path: str
     old_path: str | None = None
-    line: int = 1
+    line: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Difference:
     blame: tuple[ChangedPage, ...] = ()
     reason: str = ""
     page: str = ""
-    line: int = 1
+    line: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)

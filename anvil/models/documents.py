@@ -37,6 +37,11 @@ def address(path: str, collection: str | None, version: str | None) -> str:
     return path if collection is None else f"{labelled(collection, version)}:{path}"
 
 
+def at_line(path: str, line: int | None) -> str:
+    """A place for people: ``PATH:LINE``, or the path alone where no line is known."""
+    return path if line is None else f"{path}:{line}"
+
+
 # --- a parsed page -------------------------------------------------------------------------------
 
 
@@ -44,7 +49,8 @@ class Section(NamedTuple):
     """One heading and the text under it, up to the next heading of any level.
 
     ``start`` and ``end`` are character offsets into the page's text; ``start_line`` and ``end_line`` are
-    1-based, inclusive, in the source file (front matter counted). ``heading_path`` is unique in its page.
+    1-based, inclusive, in the source file (front matter counted); None where the text stands in no source file.
+    ``heading_path`` is unique in its page.
     """
 
     ordinal: int
@@ -54,8 +60,8 @@ class Section(NamedTuple):
     anchor: str
     start: int
     end: int
-    start_line: int
-    end_line: int
+    start_line: int | None
+    end_line: int | None
 
 
 class Block(NamedTuple):
@@ -107,7 +113,7 @@ class Chunk:
     """The unit of search: a section, a part of a long one, or several short ones together.
 
     ``heading_path`` is the breadcrumb of its first section, with `` [part 2/3]`` when it is one of several
-    parts. Offsets into the page's text; lines 1-based, inclusive, in the source file. ``masked`` is ``content`` as
+    parts. Offsets into the page's text; lines as those of a :class:`Section`. ``masked`` is ``content`` as
     :func:`anvil.core.markdown.visible_text.masked` gives it, of the whole page; None where that is the same.
     """
 
@@ -117,8 +123,8 @@ class Chunk:
     content: str
     start: int
     end: int
-    start_line: int
-    end_line: int
+    start_line: int | None
+    end_line: int | None
     anchor: str
     masked: str | None = None
 
@@ -142,8 +148,8 @@ class ChunkMetadata:
     heading_level: int
     last_modified: str
     char_count: int
-    start_line: int
-    end_line: int
+    start_line: int | None
+    end_line: int | None
     url: str | None = None
     version: str | None = field(default=None, metadata=SEVERAL)
     language: str | None = field(default=None, metadata=SEVERAL)
@@ -188,7 +194,9 @@ class Document:
     ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a plain file. ``inserted``: (source line,
     number of lines from another file after it). ``missing``: (source line, path, candidates) of included files that do
     not exist; see :mod:`anvil.core.markdown.includes`. ``page`` is the parsed ``text``, if the source parsed it, with
-    GitHub's anchors. ``cleaned``: text that readers do not see is not stored, as in the index of a site.
+    GitHub's anchors. ``cleaned``: text that readers do not see is not stored, as in the index of a site. ``source``: of
+    a page whose ``text`` was made from a file, the text of that file; empty for a page without one; None where ``text``
+    is that of the file.
     """
 
     path: str
@@ -206,6 +214,7 @@ class Document:
     page: ParsedPage | None = field(default=None, repr=False)
     cleaned: bool = False
     missing: tuple[tuple[int, str, tuple[str, ...]], ...] = ()
+    source: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class PageSection:
     heading_path: str
     heading_level: int
     anchor: str
-    start_line: int
+    start_line: int | None
     char_count: int
 
 
@@ -116,14 +116,15 @@ class PageList:
 
 @dataclass(frozen=True, slots=True)
 class GrepMatch:
-    """A line that matches: its 1-based number in the source file, and the breadcrumb of its section.
+    """A line that matches: its 1-based number in the source file, None where that is not known, and the breadcrumb of
+    its section.
 
     ``text``: the line, cut around the match where it is very long. ``before`` and ``after``: the lines around it; None
     unless they were asked for. ``collection`` and ``version`` as in a hit.
     """
 
     file_path: str
-    line: int
+    line: int | None
     text: str
     heading_path: str
     before: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)

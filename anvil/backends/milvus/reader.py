@@ -421,8 +421,8 @@ class MilvusReader:
                 heading_level=c["heading_level"],
                 last_modified=c["last_modified"],
                 char_count=c["char_count"],
-                start_line=c["start_line"],
-                end_line=c["end_line"],
+                start_line=c["start_line"] or None,
+                end_line=c["end_line"] or None,
                 url=c["url"] or None,
             )
             chunks[row] = StoredChunk(

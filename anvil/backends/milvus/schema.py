@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pymilvus import CollectionSchema
 
-LAYOUT = 3
+LAYOUT = 4
 """Increase it for a change that older versions cannot read, or without which results would differ from the file's."""
 KINDS = ("chunks", "windows", "pages", "parts")
 MAX_TEXT_BYTES = 65_535

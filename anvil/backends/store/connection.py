@@ -24,7 +24,7 @@ from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError, IndexBus
 
 MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x414E564C  # "ANVL"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 class Layout(NamedTuple):

@@ -58,8 +58,8 @@ _SECTIONS_IN = """
 
 
 def _section(row: Sequence[Any], title: str) -> Section:
-    ordinal, path, level, *rest = row
-    return Section(ordinal, path, level, title, *rest)
+    ordinal, path, level, anchor, start, end, first, last = row
+    return Section(ordinal, path, level, title, anchor, start, end, first or None, last or None)
 
 
 def _document(row: Sequence[Any]) -> StoredDocument:
@@ -76,8 +76,8 @@ def _chunk(row: Sequence[Any]) -> StoredChunk:
         heading_level=level,
         last_modified=modified,
         char_count=chars,
-        start_line=first,
-        end_line=last,
+        start_line=first or None,
+        end_line=last or None,
         url=section_url(url, anchor),
         version=version,
         language=language,
@@ -220,8 +220,8 @@ class Reader:
         """For each span (document id, start, end) of a page's text: the sections that overlap it, in order."""
         wanted = list(spans)
         found: list[list[SectionPlace]] = [[] for _ in wanted]
-        for place, *section in self.connection.execute(_SECTIONS_IN, (json.dumps(wanted),)):
-            found[place].append(SectionPlace(*section))
+        for place, *section, first, last in self.connection.execute(_SECTIONS_IN, (json.dumps(wanted),)):
+            found[place].append(SectionPlace(*section, first or None, last or None))
         return list(map(tuple, found))
 
     def page_sizes(self) -> dict[int, tuple[int, int]]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from anvil.core.markdown.lines import LINE_END
 from anvil.models.documents import SEPARATOR, ChunkMetadata
 
 
@@ -76,13 +77,20 @@ class SectionPlace(NamedTuple):
     anchor: str
     start: int
     end: int
-    start_line: int
-    end_line: int
+    start_line: int | None
+    end_line: int | None
 
 
 def section_url(page_url: str | None, anchor: str) -> str | None:
     """The URL of a section: that of the page, with ``#anchor`` if it has one."""
     return f"{page_url}#{anchor}" if page_url and anchor else page_url
+
+
+def is_parallel(text: str, start_line: int | None, end_line: int | None) -> bool:
+    """Whether a text has as many lines as its place in the source file, so that each is one of the file."""
+    if start_line is None or end_line is None:
+        return False
+    return len(LINE_END.findall(text)) - text.endswith(("\r", "\n")) == end_line - start_line
 
 
 def edition(metadata: Mapping[str, Any]) -> tuple[str | None, str | None]:

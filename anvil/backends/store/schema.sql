@@ -1,4 +1,4 @@
--- The index file, format 3. Row ids are hashes of names (see row_ids.py), so an edit in the middle of a page does not
+-- The index file, format 4. Row ids are hashes of names (see row_ids.py), so an edit in the middle of a page does not
 -- renumber the rest. connection.py adds the vector table, because its width depends on the model. verify.py compares every
 -- definition in a file with these, word for word: a comment inside a statement is part of the format.
 
@@ -34,7 +34,7 @@ CREATE TABLE sections (
   anchor TEXT NOT NULL,
   start INTEGER NOT NULL,       -- span in the page's text, in characters
   "end" INTEGER NOT NULL,
-  start_line INTEGER NOT NULL,  -- 1-based, inclusive, in the source file
+  start_line INTEGER NOT NULL,  -- 1-based, inclusive, in the source file; 0 for a text that stands in none
   end_line INTEGER NOT NULL,
   PRIMARY KEY (document_id, ordinal)
 ) WITHOUT ROWID;

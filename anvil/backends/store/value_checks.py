@@ -83,7 +83,7 @@ _DOCUMENTS = "SELECT id FROM documents WHERE NOT ({}) LIMIT 1".format(
 _INCLUDED_FILES = """
     SELECT id, substr(fingerprint, instr(fingerprint, '+')) FROM documents WHERE instr(fingerprint, '+') > 0
 """
-_LINES = (_whole("start_line", 1), _whole("end_line", "start_line"))
+_LINES = (_whole("start_line"), _whole("end_line", "start_line"), "(start_line > 0) = (end_line > 0)")
 _SECTIONS = "SELECT document_id FROM sections WHERE NOT ({}) LIMIT 1".format(
     _rules(
         _whole("document_id"),

@@ -20,7 +20,7 @@ from anvil.backends.store.rows import BareWindow, ChunkText
 from anvil.core.canonical_json import canonical
 from anvil.core.markdown import visible_text
 from anvil.core.search.query import derived_terms
-from anvil.models.documents import Chunk, Document, ParsedPage, Window
+from anvil.models.documents import Chunk, Document, ParsedPage, Section, Window
 
 if TYPE_CHECKING:
     import apsw
@@ -53,8 +53,7 @@ def chunk_values(row: int, key: bytes, document: int, title: str, chunk: Chunk, 
         chunk.heading_path,
         chunk.heading_level,
         chunk.start,
-        chunk.start_line,
-        chunk.end_line,
+        *_lines(chunk),
         page,
         len(chunk.content),
         title,
@@ -62,6 +61,11 @@ def chunk_values(row: int, key: bytes, document: int, title: str, chunk: Chunk, 
         content,
         visible_text.taken(chunk.content, content),
     )
+
+
+def _lines(part: Chunk | Section) -> tuple[int, int]:
+    """The columns of a place in the source file; 0 for a text that stands in none."""
+    return part.start_line or 0, part.end_line or 0
 
 
 def title_of(document: Document, page: ParsedPage) -> str:
@@ -136,7 +140,7 @@ class Writer:
         self.connection.executemany(
             "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                (id_, s.ordinal, s.heading_path, s.heading_level, s.anchor, s.start, s.end, s.start_line, s.end_line)
+                (id_, s.ordinal, s.heading_path, s.heading_level, s.anchor, s.start, s.end, *_lines(s))
                 for s in page.sections
             ),
         )

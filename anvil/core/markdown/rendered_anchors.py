@@ -56,8 +56,8 @@ def landed(page: ParsedPage, rendered: Iterable[tuple[int, str, str]]) -> Parsed
 
 def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int, Heading]:
     """Section ordinal -> its heading."""
-    left = [(s.heading_level, _bare(s.title)) for s in sections]
-    right = [(h.level, _bare(h.text)) for h in rendered]
+    left = [(s.heading_level, bare(s.title)) for s in sections]
+    right = [(h.level, bare(h.text)) for h in rendered]
     pairs: dict[int, Heading] = {}
     for kind, a, b, c, d in _opcodes(left, right):
         if kind == "equal":
@@ -89,7 +89,7 @@ def _opcodes(left: Sequence[_Key], right: Sequence[_Key]) -> Sequence[tuple[str,
     return opcodes
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """Letters and digits alone: marks, icons and typographic signs differ between a source and its page."""
     return "".join(c for c in unicodedata.normalize("NFKC", _ICON.sub("", text)).casefold() if c.isalnum())
 
@@ -119,7 +119,7 @@ def _alike(section: Section, heading: Heading) -> float:
     """The similarity of two headings, 0 to 2: by id, text and level."""
     if section.anchor and section.anchor == heading.id:
         return 2.0
-    matcher = SequenceMatcher(None, _bare(section.title), _bare(heading.text), autojunk=False)
+    matcher = SequenceMatcher(None, bare(section.title), bare(heading.text), autojunk=False)
     if (
         matcher.real_quick_ratio() < MIN_SIMILARITY or matcher.quick_ratio() < MIN_SIMILARITY
     ):  # upper bounds, which cost little

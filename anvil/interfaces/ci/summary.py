@@ -14,7 +14,7 @@ from anvil.core.markdown.lines import backticks
 from anvil.core.pluralize import counted, full_heading
 from anvil.interfaces.ci.hosts import visible
 from anvil.models.dependencies import DocsReport
-from anvil.models.documents import BuildReport, Changes
+from anvil.models.documents import BuildReport, Changes, at_line
 from anvil.services.reports.content_health import Bar, ContentHealth, Spot
 from anvil.services.reports.diff import Difference, PageChange
 
@@ -234,7 +234,7 @@ def _blocks(health: ContentHealth) -> Iterator[str]:
         title = f"{counted(len(health.long_sections), 'section')} over {health.limit:,} characters, cut into parts"
         rows = [
             (
-                code(f"{spot.file_path}:{spot.line}"),
+                code(at_line(spot.file_path, spot.line)),
                 code(full_heading(spot.title, spot.heading_path)),
                 f"{spot.chars:,}",
             )
@@ -263,7 +263,7 @@ def _blocks(health: ContentHealth) -> Iterator[str]:
 
 
 def _place(spot: Spot) -> str:
-    return f"{code(f'{spot.file_path}:{spot.line}')} {code(full_heading(spot.title, spot.heading_path), 80)}"
+    return f"{code(at_line(spot.file_path, spot.line))} {code(full_heading(spot.title, spot.heading_path), 80)}"
 
 
 def folded(title: str, body: str) -> str:

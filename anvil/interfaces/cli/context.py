@@ -148,7 +148,7 @@ def search(given: ContextOptions, top_k: int, type_: str | None, as_json: bool, 
     for number, (hit, span) in enumerate(zip(hits, spans, strict=True), 1):
         section = hit.content[span.start : span.end]
         start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
-        line = span.line + snippets.lines_before(section, start)
+        line = span.line_at(section, start)
         output.say(f"{number}. {hit.artifactPath}:{line}  {hit.score:.3f}")
         output.say(f"   {full_heading(hit.title, hit.heading)}")
         output.say_lines(section[start:end])

@@ -84,11 +84,20 @@ def command(
 
 
 def _page_lines(matches: Sequence[GrepMatch], place: str, highlighted: Callable[[str], str]) -> Iterator[str]:
-    """The lines of a page as grep prints them: ``path:12:text``, ``path-13-text`` around it, ``--`` between groups."""
+    """The lines of a page as grep prints them: ``path:12:text``, ``path-13-text`` around it, ``--`` between groups.
+    Without numbers, where the line in the source file is not known."""
     matching = {match.line for match in matches}
     printed = 0
     for match in matches:
         before, after = match.before or (), match.after or ()
+        if match.line is None:
+            if printed:
+                yield "--"
+            yield from (f"{place}-{text}" for text in before)
+            yield f"{place}:{highlighted(match.text)}"
+            yield from (f"{place}-{text}" for text in after)
+            printed = 1 if before or after else 0
+            continue
         first = match.line - len(before)
         if printed and (before or after) and first > printed + 1:
             yield "--"

@@ -92,12 +92,15 @@ def section(opened: Anvil, page: str, line: int) -> str:
     sections = opened.outline(page).sections
     if not sections:
         raise NotFound(f"{page} is empty: it has no section at line {line}. Edit it, or show another page.")
-    last = sections[-1].end_line
+    last = max((each.end_line or 0 for each in sections), default=0)
+    if not last:
+        raise NotFound(f"No line of {page} is known: it has no source file. Name a heading: {page}#HEADING.")
     if line > last:
         raise NotFound(
             f"{page} ends at line {last}: it has no line {line}. Search again, if the page was edited since."
         )
-    return next((other for other in reversed(sections) if other.start_line <= line), sections[0]).heading_path
+    known = [other for other in sections if other.start_line is not None and other.start_line <= line]
+    return max(known, key=lambda other: other.start_line or 0, default=sections[0]).heading_path
 
 
 def glob(opened: Anvil, typed: str) -> str:

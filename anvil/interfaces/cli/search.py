@@ -13,7 +13,7 @@ from anvil.core.search import snippets
 from anvil.errors import BuildError
 from anvil.interfaces.cli import options, output
 from anvil.interfaces.cli.exit_codes import NO, OK
-from anvil.models.documents import labelled
+from anvil.models.documents import at_line, labelled
 from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
@@ -127,8 +127,8 @@ def _hit(number: int, hit: Hit, span: Span, stems: frozenset[str], folders: Mapp
     start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
     if blank := BLANK_LINES.match(section, start, end):
         start = blank.end()  # the printed line number is that of the first line shown
-    line = span.line + snippets.lines_before(section, start)
-    place = f"{page_paths.shown(folders, hit.metadata.file_path, hit.collection, hit.version)}:{line}"
+    page = page_paths.shown(folders, hit.metadata.file_path, hit.collection, hit.version)
+    place = at_line(page, span.line_at(section, start))
     text = section[start:end].strip("\r\n")
     marked = snippets.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]

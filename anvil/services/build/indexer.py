@@ -153,6 +153,10 @@ class Indexer:
         if document.cleaned:
             page = visible_text.cleaned(page)
         chunks = chunker.chunks(page, self.options)
+        if document.source is not None:
+            from anvil.core.site import source_lines
+
+            page, chunks = source_lines.placed(page, chunks, document.source, path)
         if document.inserted:
             page, chunks = _on_source_lines(page, chunks, document.inserted)
         if len(chunks) > most_chunks():
@@ -276,8 +280,9 @@ def _on_source_lines(
     """The page and its chunks with line numbers of the source file. An included line has the number of the line that
     includes it."""
 
-    def lines(part: Section | Chunk) -> tuple[int, int]:
-        return source_line(part.start_line, inserted), source_line(part.end_line, inserted)
+    def lines(part: Section | Chunk) -> tuple[int | None, int | None]:
+        first, last = part.start_line, part.end_line
+        return first and source_line(first, inserted), last and source_line(last, inserted)
 
     def renumbered_section(section: Section) -> Section:
         start, end = lines(section)

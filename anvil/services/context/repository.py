@@ -156,7 +156,7 @@ class Context:
                     content=hit.content,
                     type=artifacts[hit.metadata.file_path].type,
                     heading=hit.metadata.heading_path,
-                    startLine=span.line - snippets.lines_before(hit.content, span.start),
+                    startLine=(span.line or 1) - snippets.lines_before(hit.content, span.start),
                     truncated=hit.truncated,
                     title=artifacts[hit.metadata.file_path].title,
                 )

@@ -37,7 +37,7 @@ class Target:
     end: int
     headings: frozenset[str] | None
     """Breadcrumbs of the section and its subsections; None for a whole page."""
-    line: int = 1
+    line: int | None = 1
     """First line in the page's file."""
 
 

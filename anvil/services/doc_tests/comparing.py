@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from anvil.backends.store import connection, transfer
 from anvil.backends.store.reader import Reader
+from anvil.backends.store.rows import is_parallel
 from anvil.backends.store.writer import SETTINGS, Writer
 from anvil.core import staleness, text_changes
 from anvil.core.doc_tests import judging
@@ -51,15 +52,18 @@ def changed_pages(before: Reader, after: Reader, moved: dict[str, str]) -> tuple
     return tuple(sorted(pages, key=lambda page: page.file_path))
 
 
-def _line(before: Reader, old: str, after: Reader, new: str) -> int:
+def _line(before: Reader, old: str, after: Reader, new: str) -> int | None:
     first, second = before.document(old), after.document(new)
     if first is None or second is None:
         return 1
     sections = after.sections(second.id)
+    text = page_text(after.page_chunks(second.id))
+    if not all(is_parallel(text[s.start : s.end], s.start_line, s.end_line) for s in sections):
+        return None
     return text_changes.first_difference(
         page_text(before.page_chunks(first.id)),
-        page_text(after.page_chunks(second.id)),
-        sections[0].start_line if sections else 1,
+        text,
+        (sections[0].start_line or 1) if sections else 1,
     )
 
 
@@ -103,7 +107,7 @@ def compare(
     )
 
 
-def _place(question: Question, outcome: Outcome, after: Side, pages: Sequence[ChangedPage]) -> tuple[str, int]:
+def _place(question: Question, outcome: Outcome, after: Side, pages: Sequence[ChangedPage]) -> tuple[str, int | None]:
     """The page that a question is about, and the line to look at: where the page was edited, else its section."""
     targets = [target for page in question.expect if (target := after.targets.get(page)) is not None]
     if not targets:

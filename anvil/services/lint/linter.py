@@ -118,7 +118,7 @@ def _page(document: Document, row: StoredDocument | None, reader: Reader | None)
     """A document with its headings: those of the index (``row``), else of the parser."""
     sections = () if row is None or reader is None or document.inserted else reader.sections(row.id)
     metadata: Mapping[str, object]
-    if row is not None and sections:
+    if row is not None and sections and sections[0].start_line:
         first_line, metadata = sections[0].start_line, row.metadata
         text = _from_line(document.text, first_line)
     else:
@@ -128,7 +128,7 @@ def _page(document: Document, row: StoredDocument | None, reader: Reader | None)
     headings = [
         PageHeading(content.not_blank(section.start_line - first_line + 1), section.heading_level, section.title)
         for section in sections
-        if section.heading_level
+        if section.heading_level and section.start_line
     ]
     return LintPage(
         document.path,

@@ -32,11 +32,12 @@ MAX_EXTREMES = 10
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A section or chunk: its page, breadcrumb, 1-based line in the file, characters, and the page's title."""
+    """A section or chunk: its page, breadcrumb, 1-based line in the source file (None without one), characters, and the
+    page's title."""
 
     file_path: str
     heading_path: str
-    line: int
+    line: int | None
     chars: int
     title: str = ""
 
@@ -181,7 +182,7 @@ def _compared_vectors(reader: Reader) -> ChunkVectors | None:
 
 
 def _longest_first(spot: Spot) -> tuple[int, str, int]:
-    return -spot.chars, spot.file_path, spot.line
+    return -spot.chars, spot.file_path, spot.line or 0
 
 
 def _body(text: str, level: int) -> str:
@@ -216,9 +217,9 @@ def _near_duplicates(
     }
     pairs = []
     for a, b, similarity in nearest_pairs(rows, owners, (text, page), MIN_DUPLICATE_COSINE, limit):
-        first, second = sorted((spots[a], spots[b]), key=lambda spot: (spot.file_path, spot.line))
+        first, second = sorted((spots[a], spots[b]), key=lambda spot: (spot.file_path, spot.line or 0))
         pairs.append(Pair(first, second, round(similarity, 3)))
-    return tuple(sorted(pairs, key=lambda pair: (-pair.similarity, pair.first.file_path, pair.first.line)))
+    return tuple(sorted(pairs, key=lambda pair: (-pair.similarity, pair.first.file_path, pair.first.line or 0)))
 
 
 def _bars(sizes: Sequence[int], limit: int) -> Iterator[Bar]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from anvil.backends.store.reader_protocol import IndexReader
-from anvil.backends.store.rows import StoredDocument
+from anvil.backends.store.rows import StoredDocument, is_parallel
 from anvil.core import globs
 from anvil.core.cancellation import still_wanted
 from anvil.core.file_selection import is_unicode
@@ -107,12 +107,17 @@ class _PageLines:
             first_lines.append(first)
         return first_lines
 
-    def place(self, number: int) -> tuple[str, int]:
-        """The breadcrumb and the source line of a 0-based line. Of text from an included file: the line before it."""
+    def place(self, number: int) -> tuple[str, int | None]:
+        """The breadcrumb and the source line of a 0-based line; None where a site has other lines than the source. Of
+        text from an included file: the line before it."""
         section = self._sections[bisect.bisect_right(self._first_lines, number) - 1]
-        return section.heading_path, min(
-            section.start_line + number - self._first_lines[section.ordinal], section.end_line
-        )
+        first, last = section.start_line, section.end_line
+        is_made = self.document.metadata.get("rendered") is True
+        if first is None or last is None:
+            return section.heading_path, None
+        if is_made and not is_parallel(self._text[section.start : section.end], first, last):
+            return section.heading_path, first if first == last else None
+        return section.heading_path, min(first + number - self._first_lines[section.ordinal], last)
 
 
 class _Collected:

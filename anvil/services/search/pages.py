@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
 from anvil.backends.store.reader_protocol import IndexReader
-from anvil.backends.store.rows import StoredDocument, edition, section_url
+from anvil.backends.store.rows import StoredDocument, edition, is_parallel, section_url
 from anvil.core import globs
 from anvil.core.closest_paths import closest_paths
 from anvil.core.file_selection import is_unicode
@@ -155,10 +155,12 @@ def get_section(
     start, end, first_line, last_line = section.start, last.end, section.start_line, last.end_line
     if part is not None:
         start = sum(chunk.char_count for chunk in chunks[: part.ordinal])
-        first_line += snippets.lines_before(text[section.start : start], start - section.start)
+        if first_line and is_parallel(text[section.start : section.end], section.start_line, section.end_line):
+            first_line += snippets.lines_before(text[section.start : start], start - section.start)
+            if not include_children:
+                last_line = first_line + snippets.lines_before(part.content, part.char_count - 1)
         if not include_children:
             end = start + part.char_count
-            last_line = first_line + snippets.lines_before(part.content, part.char_count - 1)
     content = text[start:end]
     place = ChunkMetadata(
         document.file_path,

@@ -50,5 +50,5 @@ def _cut(hit: Hit, span: Span, stems: Collection[str], size: int) -> tuple[Hit, 
         return hit, span
     own = hit.content[span.start : span.end]
     start, end = snippets.section_snippet(own, stems, size)
-    cut = Span(0, end - start, span.line + snippets.lines_before(own, start))
+    cut = Span(0, end - start, span.line_at(own, start), span.parallel)
     return replace(hit, content=own[start:end], truncated=True), cut

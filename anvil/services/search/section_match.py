@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from anvil.backends.store.rows import SectionPlace, StoredChunk, section_url
+from anvil.backends.store.rows import SectionPlace, StoredChunk, is_parallel, section_url
 from anvil.backends.store.tokenizer import Stemmer
 from anvil.core.markdown import visible_text
 from anvil.core.search import query as lexicon
-from anvil.core.search import scoring
+from anvil.core.search import scoring, snippets
 from anvil.models.documents import SEPARATOR
 from anvil.models.results import Hit
 
@@ -23,11 +23,20 @@ DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where the text of the section that a hit names is in the hit's content; ``line``: of ``start``, in the file."""
+    """Where the text of the section that a hit names is in the hit's content.
+
+    ``line``: of ``start``, in the source file; None where it stands in none. ``parallel``: each line of the text is one
+    of the file.
+    """
 
     start: int
     end: int
-    line: int
+    line: int | None
+    parallel: bool
+
+    def line_at(self, section: str, offset: int) -> int | None:
+        """The line of a character of the section: its own where it is known, else that of the section."""
+        return self.line + snippets.lines_before(section, offset) if self.line and self.parallel else self.line
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +97,11 @@ def hit(
     """A result that names ``section``, or the part of it in this chunk, and the span of that. ``page_anchor``: the
     anchor in the chunk's own URL."""
     place, size = chunk.metadata, len(chunk.content)
+    parallel = is_parallel(chunk.content, place.start_line, place.end_line)
     if section is None:  # a text without any section
         content = visible_text.shown(chunk.content)
         return Hit(content, score, place, title=chunk.title, confidence=confidence), Span(
-            0, len(content), place.start_line
+            0, len(content), place.start_line, parallel
         )
     page_url = place.url.removesuffix(f"#{page_anchor}") if place.url and page_anchor else place.url
     start, end = section.start - chunk.start, section.end - chunk.start
@@ -107,5 +117,5 @@ def hit(
     whole = start >= 0 and end <= size
     before, own = chunk.content[: max(start, 0)], chunk.content[max(start, 0) : end]
     before, own, after = visible_text.shown(before), visible_text.shown(own), visible_text.shown(chunk.content[end:])
-    span = Span(len(before), len(before) + len(own), named.start_line)
+    span = Span(len(before), len(before) + len(own), named.start_line, parallel)
     return Hit(before + own + after, score, named, not whole, chunk.title, confidence), span

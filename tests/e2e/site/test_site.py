@@ -67,6 +67,48 @@ def test_an_edited_source_answers_from_its_file(tmp_path: Path) -> None:
     assert hit.metadata.file_path == "guide/install.md" and hit.metadata.url == f"{BASE}guide/install/#install"
 
 
+def test_lines_are_those_of_the_source_or_there_are_none(tmp_path: Path) -> None:
+    source = (
+        "---\ntitle: Cranes\n---\nimport Tabs from '@theme/Tabs'\n\n"
+        "# Cranes\n\nLift loads\nwith care.\n\n```sh\n# Wind\n```\n\n"
+        "## Wind\n\nStop at ten knots.\n\n<Tabs>\n\n</Tabs>\n\n## Load {#max}\n\nFour tons.\n\n### Wind\n\nLess then.\n"
+    )
+    body = (
+        "<p>Lift loads with care.</p><pre><code># Wind</code></pre><h2 id=wind>Wind</h2><p>Stop at ten knots.</p>"
+        "<h2 id=made>Made by a plugin</h2><p>Nowhere else.</p><h2 id=max>The load</h2><p>Four tons.</p>"
+        "<h3 id=wind-1>Wind</h3><p>Less then.</p>"
+    )
+    site = html_sites.site(tmp_path / "site")
+    write(site, {"cranes/index.html": page("Cranes", body, address="cranes/")})
+    docs = write(html_sites.docs(tmp_path / "docs"), {"cranes.md": source})
+    build(site, "--docs", docs)
+    with anvil.open(docs, site=site, provider="none") as opened:
+        sections = {s.anchor: (s.start_line, s.end_line) for s in opened.outline("cranes.md").sections}
+        assert sections == {
+            "cranes": (6, 14),
+            "wind": (15, 21),
+            "made": (None, None),
+            "max": (23, 25),
+            "wind-1": (27, 29),
+        }
+        found = opened.search("ten knots").results[0].metadata
+        assert (found.start_line, found.end_line) == (15, 21)
+        assert opened.search("moors").results[0].metadata.start_line is None
+        assert opened.get_section("cranes.md", "made").metadata.start_line is None
+        assert [match.line for match in opened.grep("Lift loads").matches] == [None]
+    options = ("--site", site, "--docs", docs)
+    assert "cranes.md:15  " in program("search", *options, "ten knots").stdout
+    assert "api/index.html  " in program("search", *options, "moors a ship").stdout
+    assert program("grep", *options, "Nowhere else").stdout.endswith("cranes.md:Nowhere else.\n")
+    assert "Stop at ten knots." in program("show", *options, "cranes.md:17").stdout
+    assert "no source file" in complaint("show", *options, "api/index.html:3")
+    program("verify", "--index", site / "anvil/index.db")
+    (docs / "cranes.md").write_text(source.replace("Stop at", "\n\nHalt at"), encoding="utf-8")
+    hit = printed("search", *options, "halt knots", "--json")["results"][0]["metadata"]
+    assert (hit["start_line"], hit["end_line"]) == (15, 24)
+    assert program("grep", *options, "Halt at").stdout.endswith("cranes.md:19:Halt at ten knots.\n")
+
+
 def test_a_page_of_the_site_that_changed_makes_the_index_stale(tmp_path: Path) -> None:
     site = html_sites.site(tmp_path / "site")
     build(site)

@@ -65,7 +65,7 @@ function drawn({health, status, stale, not_compared}) {
 const tile = (name, value, hint) => el('div', null, el('dt', null, name), el('dd', null, value, hint && el('small', null, hint)));
 
 function spot({file_path, heading_path, line, title}) {
-  return el('a', {href: place(file_path, heading_path)}, el('span', null, fullHeading(title, heading_path).split(' > ').pop()), el('small', null, `${file_path}:${line}`));
+  return el('a', {href: place(file_path, heading_path)}, el('span', null, fullHeading(title, heading_path).split(' > ').pop()), el('small', null, line === null ? file_path : `${file_path}:${line}`));
 }
 
 function findings(health) {

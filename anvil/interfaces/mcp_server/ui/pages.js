@@ -177,7 +177,7 @@ function part(page, section, text) {
   return el('section', {class: 'section', tabindex: -1, 'aria-label': titled(page, section)},
     el('div', {class: 'bar'},
       el('a', {href: fragment({page: page.file_path, section: section.heading_path}), 'aria-label': `Link to ${titled(page, section)}`},
-        `lines ${section.start_line}–${section.end_line}`),
+        section.start_line === null ? 'no line' : `lines ${section.start_line}–${section.end_line}`),
       el('span', null, counted(section.end - section.start, 'character')),
       copier('Copy get_section call', () => sectionCall(page.file_path, section.heading_path, parameters().in))),
     body);

@@ -296,7 +296,7 @@ function card(hit, parts, rank, wanted, brief) {
     el('div', {class: 'head'},
       el('h2', null, crumbs.length > 0 && el('span', {class: 'crumbs'}, `${crumbs.join(' › ')} › `),
         el('a', {href: place(at.file_path, at.heading_path, inside(hit))}, marked(title))),
-      el('span', {class: 'path'}, `${at.start_line}–${at.end_line}`),
+      at.start_line !== null && el('span', {class: 'path'}, `${at.start_line}–${at.end_line}`),
       hit.confidence !== null && el('span', {class: 'path likely', title: 'How likely it is that this answers'}, `confidence ${hit.confidence.toFixed(2)}`),
       sum),
     text, more);
