@@ -49,13 +49,12 @@ _NO_TEXT = re.compile(r"\{\{.*?\}\}|\{[^{}]*\}\s*$|<[^>]+>|\]\([^)]*\)|\]\[[^\]]
 
 
 class _Place(NamedTuple):
-    """A line of the source that looks like a heading: its index, its letters, how sure that is, and the letters of its
-    id where the source names one."""
+    """A line of the source that looks like a heading: its index, how sure that is, and the letters by which a section
+    may know it: its text, and its id where the source names one."""
 
     line: int
-    key: str
     weight: float
-    id: str = ""
+    keys: frozenset[str]
 
 
 class _Link(NamedTuple):
@@ -106,7 +105,7 @@ class _Finder:
             self._lines.pop()
         self._letters = [bare(line) if len(line) <= MAX_LINE_CHARACTERS else "" for line in self._lines]
         self._begin = len(LINE_END.findall(source[: front_matter.end(source)]))
-        self._places = sorted(_places(self._lines, self._begin, path.lower())) if source else []
+        self._places = list(_places(self._lines, self._begin, path.lower())) if source else []
         self._room = MAX_COMPARED_CHARACTERS
 
     def spans(self) -> list[tuple[int, int] | None]:
@@ -155,7 +154,7 @@ class _Finder:
         """Sections and the places of their headings, in order on both sides, that weigh most together."""
         by_key: dict[str, list[int]] = {}
         for number, place in enumerate(self._places):
-            for key in {place.key, place.id}:
+            for key in place.keys:
                 by_key.setdefault(key, []).append(number)
         uses: dict[str, int] = {}
         keys = [_keys(section) for section in self._page.sections]
@@ -257,12 +256,12 @@ def _places(lines: Sequence[str], begin: int, path: str) -> Iterator[_Place]:
             continue
         if number < begin:
             if title := _TITLE.fullmatch(line):
-                yield _Place(number, _letters(title[1]), _NAMED)
+                yield _Place(number, _NAMED, _letters(title[1]))
             continue
         if cells and (cell := _CELL.fullmatch(line)):
             line = cell[1]
         if named := _DIRECTIVE.match(line):
-            yield _Place(number, bare(named[1]), _NAMED)
+            yield _Place(number, _NAMED, frozenset((bare(named[1]),)))
         if markdown and (mark := _FENCE.match(line)):
             if not fence:
                 fence = mark[1]
@@ -276,11 +275,12 @@ def _places(lines: Sequence[str], begin: int, path: str) -> Iterator[_Place]:
         following = lines[number + 1] if number + 1 < len(lines) else ""
         if found:
             named = _ID.search(line)
-            yield _Place(number, _letters(found[1]), _EXACT, bare(named[1] or named[2]) if named else "")
+            yield _Place(number, _EXACT, _letters(found[1]) | ({bare(named[1] or named[2])} if named else set()))
         elif line.strip() and _RULER.fullmatch(following) and not _RULER.fullmatch(line):
-            yield _Place(number, _letters(line), _EXACT)
+            yield _Place(number, _EXACT, _letters(line))
 
 
-def _letters(heading: str) -> str:
-    """The letters of a heading as a page shows it."""
-    return bare(html.unescape(_NO_TEXT.sub(" ", heading)))
+def _letters(heading: str) -> frozenset[str]:
+    """The letters of a heading as a page shows it: without tags, but for those in code."""
+    without = html.unescape(_NO_TEXT.sub(" ", heading))
+    return frozenset((bare(without), bare(html.unescape(heading))))

@@ -102,7 +102,7 @@ def test_lines_are_those_of_the_source_or_there_are_none(tmp_path: Path) -> None
     assert program("grep", *options, "Nowhere else").stdout.endswith("cranes.md:Nowhere else.\n")
     assert "Stop at ten knots." in program("show", *options, "cranes.md:17").stdout
     assert "no source file" in complaint("show", *options, "api/index.html:3")
-    program("verify", "--index", site / "anvil/index.db")
+    program("verify", site / "anvil/index.db")
     (docs / "cranes.md").write_text(source.replace("Stop at", "\n\nHalt at"), encoding="utf-8")
     hit = printed("search", *options, "halt knots", "--json")["results"][0]["metadata"]
     assert (hit["start_line"], hit["end_line"]) == (15, 24)
