@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from anvil.core.html import parser
+from collections.abc import Container
+
+from anvil.core.html import parser, signatures
 from anvil.core.html.content import Content
 from anvil.core.html.parser import Element
 from anvil.core.html.words import spaced_text
@@ -14,11 +16,16 @@ LEVELS = {f"h{level}": level for level in range(1, 7)}
 def headings_of(content: Content) -> tuple[Heading, ...]:
     """The headings of a page in order, also those that have no id."""
     return tuple(
-        Heading(LEVELS[node.tag or ""], anchor_of(node), " ".join(spaced_text(node, content.skipped).split()))
+        Heading(LEVELS[node.tag or ""], anchor_of(node), text_of(node, content.skipped))
         for root in content.roots
         for node, begins in parser.walk(root, content.skipped)
         if begins and node.is_element_node and node.tag in LEVELS
     )
+
+
+def text_of(heading: Element, skipped: Container[int]) -> str:
+    """The text of a heading; of a signature its name."""
+    return signatures.name_in(heading, skipped) or " ".join(spaced_text(heading, skipped).split())
 
 
 def anchor_of(heading: Element) -> str:

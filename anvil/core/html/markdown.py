@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from anvil.core.html import callouts, code_blocks, parser
+from anvil.core.html import callouts, code_blocks, parser, signatures
 from anvil.core.html.content import Content, is_note_reference
 from anvil.core.html.headings import LEVELS, anchor_of
 from anvil.core.html.markdown_writer import MarkdownWriter
@@ -257,12 +257,20 @@ class _Converter:
         if self.writer.in_line:
             return self._block(node)
         self.writer.end()
+        text = self._text(node)
+        name = signatures.name_in(node, self._skipped)
+        if name and name != text:
+            self._add_heading(level, anchor_of(node), name, self._code_line(name))
+            self.writer.raw(self._code_line(text))
+            self.writer.end()
+            self._level = level
+            return False
         self.writer.open_line(plain=True)
 
         def end() -> None:
             line = self.writer.close_line()
             if line:
-                self._add_heading(level, anchor_of(node), self._text(node), line)
+                self._add_heading(level, anchor_of(node), text, line)
                 self._level = level
 
         self._at_end(node, end)
@@ -431,19 +439,21 @@ class _Converter:
         return True
 
     def _signature(self, node: Element) -> None:
-        """The name and parameters of a function, class or option, in the documentation of an API: a heading."""
+        """The name of a function, class or option, in the documentation of an API: a heading. All of its signature
+        follows, if that is more."""
         text = self._text(node)
         anchor = node.attributes.get("id") or ""
-        if not text:
-            return
+        name = (signatures.name_in(node) or text) if anchor else ""
+        if name:
+            self._add_heading(min(6, max(1, self._level) + self._api_depth), anchor, name, self._code_line(name))
+        if text and text != name:
+            self.writer.raw(self._code_line(text))
+            self.writer.end()
+
+    def _code_line(self, text: str) -> str:
         self.writer.open_line(plain=True)
         self.writer.code(text)
-        line = self.writer.close_line()
-        if anchor:
-            self._add_heading(min(6, max(1, self._level) + self._api_depth), anchor, text, line)
-        else:
-            self.writer.raw(line)
-            self.writer.end()
+        return self.writer.close_line()
 
     # --- tables --------------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -297,3 +299,43 @@ def test_a_long_paragraph_is_linear() -> None:
     """A copy of what is written so far, for each of these elements, would take minutes."""
     text = read_page(f"<main><p>{'<b>x</b> <i></i><a href=y>z</a> ' * 12_000}</p></main>").markdown
     assert text.count("**x**") == 12_000 and text.count("[z](y)") == 12_000
+
+
+@pytest.mark.parametrize(
+    ("html", "expected", "name"),
+    [
+        (
+            '<dl><dt class="sig" id="a.B"><em>class</em> <span class="sig-prename">a.</span>'
+            '<span class="sig-name">B</span>(<em>x</em>, <em>y=None</em>)</dt><dd>Text.</dd></dl>',
+            "# A\n\n## `a.B`\n\n`class a.B(x, y=None)`\n\nText.\n",
+            "a.B",
+        ),
+        (
+            '<dl><dt class="sig" id="o"><span class="sig-name">-v</span>, <span class="sig-name">--verbose</span>'
+            '<span class="sig-prename"> LEVEL</span></dt><dd>Text.</dd></dl>',
+            "# A\n\n## `-v, --verbose`\n\n`-v, --verbose LEVEL`\n\nText.\n",
+            "-v, --verbose",
+        ),
+        (
+            '<dl><dt class="sig" id="c"><span class="sig-name">C</span></dt><dd>Text.</dd></dl>',
+            "# A\n\n## `C`\n\nText.\n",
+            "C",
+        ),
+        (
+            '<h2 class="doc doc-heading" id="a.f"><code class="doc-symbol"></code> <code>f(x, y=(1, 2))</code>'
+            ' <span class="doc doc-labels"><small>async</small></span></h2><p>Text.</p>',
+            "# A\n\n## `f`\n\n`f(x, y=(1, 2)) async`\n\nText.\n",
+            "f",
+        ),
+        (
+            '<h2 class="doc doc-heading" id="a.f"><code>a.f</code></h2><p>Text.</p>',
+            "# A\n\n## `a.f`\n\nText.\n",
+            "a.f",
+        ),
+    ],
+)
+def test_an_entry_of_an_api_has_its_name_as_heading(html: str, expected: str, name: str) -> None:
+    page = read_page(f"<main><h1>A</h1>{html}</main>")
+    assert page.markdown == expected
+    assert [heading.text for heading in page.headings] == ["A", name]
+    assert lost_and_invented(f"<main><h1>A</h1>{html}</main>") == (Counter(), Counter())
