@@ -13,7 +13,8 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -358,7 +359,7 @@ class SiteFolder:
         self._excluded = frozenset(
             hash_path(path) for path in (blobs if self._used_tree else ()) if path not in self._pages
         )
-        self.notes = (*notes, *self._older(mapped, listing))
+        self.notes = (*notes, *_without_address(chosen.pages), *self._older(mapped, listing))
         identities = {path: staleness.identity(*entries[path]) for path in self._pages}
         left_out = sorted((*chosen.left_out, *listing.left_out), key=lambda each: each.path)
         self._scan = Scan(identities, tuple(left_out))
@@ -405,6 +406,7 @@ class SiteFolder:
         if not maps:
             return None, ()
         found: dict[str, str] = {}
+        has_names = False
         for folder in sorted({path.rpartition("/")[0] for path in maps}, key=lambda each: -each.count("/")):
             named = [
                 address
@@ -413,10 +415,14 @@ class SiteFolder:
                 for address in sitemap.locations(self._bytes(path))
                 if not address.endswith(".xml")
             ]
+            has_names = has_names or bool(named)
             start = f"{folder}/" if folder else ""
             inside = {key.removeprefix(start): path for key, path in files.items() if f"{key}/".startswith(start)}
-            for path, address in sitemap.listed(named, inside).items():
+            # a sitemap of a language may lie in its folder, and its pages at the top
+            for path, address in (sitemap.listed(named, inside) or sitemap.listed(named, files)).items():
                 found.setdefault(path, address)
+        if not found and not has_names:  # as a generator writes it that does not know the site's address
+            return None, ()
         folders = tuple(path.rpartition("/")[0] for path in maps)
         covered = [path for path in facts if path.startswith(folders)]
         if len(found) * 2 < len([path for path in covered if facts[path].word_count and not facts[path].noindex]):
@@ -456,6 +462,18 @@ class SiteFolder:
             return []
         names = [each.get("version") if isinstance(each, dict) else each for each in declared]
         return [name for name in names if isinstance(name, str)]
+
+
+def _without_address(chosen: Sequence[SitePage]) -> Iterator[str]:
+    """A remark on pages that have no address, with the key of their generator."""
+    if not chosen or any(page.url is not None for page in chosen):
+        return
+    from anvil.core.html.generators import GENERATORS
+
+    (name, _), *_ = Counter(page.facts.generator for page in chosen).most_common(1)
+    key = next((generator.address for generator in GENERATORS if generator.name == name), "")
+    own = f", or set {key} and build the site again" if key else ""
+    yield f"The pages do not say where the site is published, so no result has an address. Give --site-url{own}."
 
 
 def _known_file(read: site_readers.Loaded | site_readers.Answer, path: str, listing: SiteListing) -> KnownFile:

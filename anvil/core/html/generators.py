@@ -15,6 +15,7 @@ class Generator:
     ``meta`` begins the text of ``<meta name="generator">``, in lower case. ``markup`` is a CSS selector of an element
     that only its pages have. ``content``: selectors of the content element; the first that matches is used. ``ignore``:
     a selector list of elements that are no part of the content. ``edit``: selectors of the link to the page's source.
+    ``address``: where its configuration has the address of the site.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Generator:
     content: tuple[str, ...] = ()
     ignore: str = ""
     edit: tuple[str, ...] = ()
+    address: str = ""
 
 
 GENERIC = Generator(
@@ -35,7 +37,8 @@ GENERIC = Generator(
         .anchorjs-link, .heading-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .edit-page-link,
         .edit-link, .edit-this-page, .toc, #toc, #TOC, .table-of-contents, .copybtn, .copy-button, body > header,
         body > footer, main > footer, article > footer, form[role=search],
-        button:not([role=tab], h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *), aside.footnote > .label,
+        button:not([role=tab], h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *, :has(> button:nth-of-type(8)) > *),
+        aside.footnote > .label,
         .footnote-backref, [role=doc-backlink]:not(h1 *, h2 *, h3 *, h4 *, h5 *, h6 *), .data-footnote-backref,
         .reversefootnote, span.backrefs, td.linenos, td.gl, .linenodiv, .rouge-gutter, .hljs-ln-numbers,
         .line-numbers-rows, pre :is(.linenos, .lineno, .line-number, .lnt, .ln, .gutter),
@@ -54,6 +57,7 @@ GENERATORS = (
         content=("article.md-content__inner", ".md-content"),
         ignore=".md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav",
         edit=("a.md-content__button[href*='edit']",),
+        address="site_url in zensical.toml or mkdocs.yml",
     ),
     Generator(
         "mkdocs-material",
@@ -62,6 +66,7 @@ GENERATORS = (
         content=("article.md-content__inner",),
         ignore=".md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav",
         edit=("a.md-content__button[rel=edit]", "a.md-content__button[href*='edit']"),
+        address="site_url in mkdocs.yml",
     ),
     Generator(
         "mkdocs-readthedocs",
@@ -69,6 +74,7 @@ GENERATORS = (
         content=("div.section[itemprop=articleBody]", "div[role=main]"),
         ignore=".rst-footer-buttons, .wy-breadcrumbs-aside",
         edit=("li.wy-breadcrumbs-aside a",),
+        address="site_url in mkdocs.yml",
     ),
     Generator(
         "mkdocs",
@@ -76,6 +82,7 @@ GENERATORS = (
         markup="div#mkdocs-search-query, div#mkdocs_search_modal",
         content=("div.col-md-9[role=main]", "[role=main]"),
         edit=("a[href*='/edit/']",),
+        address="site_url in mkdocs.yml",
     ),
     Generator(
         "sphinx",
@@ -101,6 +108,7 @@ GENERATORS = (
             "li.wy-breadcrumbs-aside a",
             ".tocsection.editthispage a",
         ),
+        address="html_baseurl in conf.py",
     ),
     Generator(
         "docusaurus",
@@ -108,6 +116,7 @@ GENERATORS = (
         content=("article .markdown", "article.markdown", "article", "main"),
         ignore=".theme-doc-toc-mobile, .theme-doc-breadcrumbs, .theme-doc-version-badge, .theme-doc-footer",
         edit=("a.theme-edit-this-page",),
+        address="url and baseUrl in docusaurus.config.js",
     ),
     Generator(
         "vitepress",
@@ -115,6 +124,7 @@ GENERATORS = (
         content=("main .vp-doc", ".vp-doc", "main"),
         ignore="button.copy, .line-numbers-wrapper, a.header-anchor",
         edit=("a.edit-link-button",),
+        address="sitemap.hostname in .vitepress/config",
     ),
     Generator(
         "starlight",
@@ -122,6 +132,7 @@ GENERATORS = (
         content=(".sl-markdown-content", "main"),
         ignore="a.sl-anchor-link, .expressive-code .copy, .pagination-links, main footer.sl-flex",
         edit=(".meta a[href*='/edit/']", "a[href*='/edit/']"),
+        address="site in astro.config.mjs",
     ),
     Generator(
         "mdbook",
@@ -131,11 +142,31 @@ GENERATORS = (
         edit=("a#git-edit-button", "a[title='Suggest an edit']"),
     ),
     Generator(
-        "hugo", meta="hugo", content=(".td-content", "article.markdown", "main .content", "main article", "main")
+        "hugo",
+        meta="hugo",
+        content=(".td-content", "article.markdown", "main .content", "main article", "main"),
+        address="baseURL in hugo.toml",
     ),
-    Generator("jekyll", meta="jekyll", content=("#main-content main", "#main-content", "article", "main")),
-    Generator("antora", meta="antora", content=("article.doc",), edit=("div.edit-this-page a",)),
-    Generator("quarto", meta="quarto", content=("main#quarto-document-content", "main"), ignore=".quarto-title-meta"),
+    Generator(
+        "jekyll",
+        meta="jekyll",
+        content=("#main-content main", "#main-content", "article", "main"),
+        address="url in _config.yml",
+    ),
+    Generator(
+        "antora",
+        meta="antora",
+        content=("article.doc",),
+        edit=("div.edit-this-page a",),
+        address="site.url in the playbook",
+    ),
+    Generator(
+        "quarto",
+        meta="quarto",
+        content=("main#quarto-document-content", "main"),
+        ignore=".quarto-title-meta",
+        address="website.site-url in _quarto.yml",
+    ),
     Generator("eleventy", meta="eleventy", content=("main",)),
     Generator("docsify", markup="script[src*='docsify']", content=("article.markdown-section",)),
 )

@@ -23,7 +23,18 @@ from anvil.core.markdown.rendered_anchors import Heading
 from anvil.core.markdown.visible_text import APART
 
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
-_BLOCKS = APART | {"caption", "colgroup", "summary", "hgroup", "body", "legend", "search", "optgroup", "label"}
+_BLOCKS = APART | {
+    "button",
+    "caption",
+    "colgroup",
+    "summary",
+    "hgroup",
+    "body",
+    "legend",
+    "search",
+    "optgroup",
+    "label",
+}
 _FOOTNOTES = ["footnote", "footnotes", "footnote-list", "footnotes-list", "footnotes-section"]
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 _TEX = "annotation[encoding='application/x-tex']"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from anvil.core.html import markdown, parser
 from anvil.core.html import words as word_lists
-from anvil.core.html.content import NO_RULES, PageRules, content_of, generator_of
+from anvil.core.html.content import INERT, NO_RULES, PageRules, content_of, generator_of
 from anvil.core.html.facts import PageFacts
 from anvil.core.html.generators import GENERIC
 from anvil.core.html.parser import Tree
@@ -49,10 +49,16 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         edit_url=_edit_url(tree, (*generator.edit, *GENERIC.edit)),
         refresh=_refresh(_meta(metas, "refresh", "http-equiv")),
         noindex=any("noindex" in said or said == "none" for said in robots),
-        shell=word_count == 0 and parser.first(tree, _SCRIPTS) is not None,
+        shell=word_count == 0 and parser.first(tree, _SCRIPTS) is not None and not _has_text(tree),
         frames=parser.first(tree, "frameset") is not None,
     )
     return PageContent(converted.markdown, converted.headings, facts)
+
+
+def _has_text(tree: Tree) -> bool:
+    """Whether a reader sees any text without scripts, also around the content."""
+    inert = parser.ids(parser.select(tree, ", ".join(sorted(INERT))))
+    return tree.body is not None and bool(word_lists.words(word_lists.spaced_text(tree.body, inert)))
 
 
 def _attribute(tree: Tree, selector: str, name: str) -> str | None:

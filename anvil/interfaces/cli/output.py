@@ -133,7 +133,7 @@ def relative(path: str | Path) -> str:
     try:
         return Path(path).resolve().relative_to(Path.cwd().resolve()).as_posix()
     except ValueError:
-        return str(path)
+        return os.path.normpath(path)
 
 
 @contextmanager

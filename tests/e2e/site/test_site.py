@@ -218,6 +218,7 @@ def test_what_is_left_out_is_reported_with_its_reason(tmp_path: Path) -> None:
         "search.html": page("Search", "<p>Type a word.</p>"),
         "tags/index.html": page("Tags", '<ul><li><a href="x">many words in a link</a></li></ul>'),
         "empty.html": "<html><body><main></main></body></html>",
+        "section.html": '<body><nav>Home</nav><main></main><script src="app.js"></script></body>',
         "shell.html": '<html><body><div id="root"></div><script type="module" src="app.js"></script></body></html>',
         "frames.html": '<frameset><frame src="index.html"></frameset>',
         "deep.html": "<div>" * 300_000,
@@ -236,6 +237,7 @@ def test_what_is_left_out_is_reported_with_its_reason(tmp_path: Path) -> None:
         "large.html": "it is larger than 5,000,000 bytes (source.max_file_bytes)",
         "moved.html": "it leads to guide/",
         "search.html": "it is the search page",
+        "section.html": "it has no text",
         "shell.html": "its HTML has no text: scripts make it in the browser",
         "tags/index.html": "it is a list of other pages",
     }
@@ -273,6 +275,39 @@ def test_a_sitemap_that_is_not_of_this_site_is_not_used(tmp_path: Path, sitemap:
     report = json.loads(build(site, "--json"))
     assert report["pages"] == 3
     assert report["reasons"] == ["sitemap.xml names other pages than the site has, so all HTML files are read."]
+
+
+def test_an_empty_sitemap_and_those_of_languages_are_no_reason_for_a_remark(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    write(site, {"sitemap.xml": '<?xml version="1.0"?><urlset></urlset>'})
+    assert "sitemap.xml" not in program("build", "--site", site, *NONE).stderr
+    of_language = "<urlset>{}</urlset>".format("".join(f"<loc>{BASE}{path}</loc>" for path in ("", "guide/install/")))
+    write(site, {"sitemap.xml": f"<sitemapindex><loc>{BASE}en/sitemap.xml</loc></sitemapindex>"})
+    write(site, {"en/sitemap.xml": of_language})
+    report = json.loads(build(site, "--json"))
+    assert report["pages"] == 2 and not any("sitemap.xml" in reason for reason in report["reasons"])
+    assert {"path": "api/index.html", "reason": "it is not in sitemap.xml"} in report["skipped"]
+
+
+@pytest.mark.parametrize(
+    ("meta", "key"),
+    [("mkdocs-1.6.1, mkdocs-material", "site_url in mkdocs.yml"), ("Hugo 0.168.0", "baseURL in hugo.toml"), ("", None)],
+)
+def test_a_site_without_an_address_is_told_how_to_get_one(tmp_path: Path, meta: str, key: str | None) -> None:
+    head = f'<meta name="generator" content="{meta}">'
+    body = '<article class="md-content__inner">Text.</article>'
+    site = write(tmp_path / "site", {"a.html": page("A", body, head=head), "b.html": page("B", body + "b", head=head)})
+    said = program("build", "--site", site, *NONE).stderr
+    told = [line for line in said.splitlines() if "--site-url" in line]
+    assert len(told) == 1 and (key is None or f"set {key} and build the site again" in told[0])
+    assert "--site-url" not in program("build", "--site", site, "--site-url", BASE, *NONE).stderr
+
+
+def test_the_path_of_the_index_is_written_without_detours(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    (tmp_path / "work").mkdir()
+    said = build(site.parent / "work" / ".." / "site")
+    assert f"Built {site / 'anvil/index.db'}" in said
 
 
 def test_markdown_of_the_site_is_used_where_it_says_the_same(tmp_path: Path) -> None:

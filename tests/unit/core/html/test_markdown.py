@@ -339,3 +339,11 @@ def test_an_entry_of_an_api_has_its_name_as_heading(html: str, expected: str, na
     assert page.markdown == expected
     assert [heading.text for heading in page.headings] == ["A", name]
     assert lost_and_invented(f"<main><h1>A</h1>{html}</main>") == (Counter(), Counter())
+
+
+def test_many_buttons_side_by_side_are_content_and_a_few_are_not() -> None:
+    names = "".join(f'<button aria-label="Copy"><svg></svg><span>icon-{n}</span></button>' for n in range(8))
+    few = "<div><button>Copy</button><button>Share</button></div>"
+    page = read_page(f"<main><h1>Icons</h1><div>{names}</div>{few}</main>")
+    assert page.markdown.split() == ["#", "Icons", *(f"icon-{n}" for n in range(8))]
+    assert lost_and_invented(f"<main><h1>Icons</h1><div>{names}</div>{few}</main>") == (Counter(), Counter())
