@@ -18,7 +18,7 @@ from anvil.backends.sources.stat_cache import Signature
 from anvil.core.config.schema import SiteOptions
 from anvil.core.html.facts import PageFacts
 
-READER_VERSION = 3
+READER_VERSION = 4
 """Raised when a page of HTML gives other Markdown or other facts, or when what is kept of a file changes."""
 _KINDS = tuple(type(value) for value in PageFacts())
 """The types of the facts; what is None by default is text or None."""

@@ -32,7 +32,7 @@ from anvil.core.config.schema import SiteOptions, SourceOptions
 from anvil.core.git.objects import blob_id
 from anvil.core.html.facts import PageFacts
 from anvil.core.pluralize import counted
-from anvil.core.site import addresses, inventory, pages, sitemap, sources
+from anvil.core.site import addresses, copies, inventory, pages, sitemap, sources
 from anvil.core.site.pages import SitePage
 from anvil.errors import SourceError
 from anvil.models.documents import Document, Progress, Scan, Skipped, silent
@@ -341,10 +341,15 @@ class SiteFolder:
                 "of the generator (static generation, SSR), and build the site again."
             )
         self._used_tree, mapped = self._mapped(chosen.pages, listing, blobs)
+        repeated = copies.among(chosen.pages, mapped)
+        copied = {copy.path for copy in repeated}
+        mapped = {file: source for file, source in mapped.items() if file not in copied}
         self._aliases = self._second_names(listing)
         by_path: dict[str, SitePage] = {}
         entries: dict[str, tuple[str, str]] = {}
         for page in chosen.pages:
+            if page.file in copied:
+                continue
             path = mapped.get(page.file, page.file)
             by_path[path] = page
             values = [page.facts.digest, page.url, self._metadata(page)]
@@ -361,7 +366,7 @@ class SiteFolder:
         )
         self.notes = (*notes, *_without_address(chosen.pages), *self._older(mapped, listing))
         identities = {path: staleness.identity(*entries[path]) for path in self._pages}
-        left_out = sorted((*chosen.left_out, *listing.left_out), key=lambda each: each.path)
+        left_out = sorted((*chosen.left_out, *repeated, *listing.left_out), key=lambda each: each.path)
         self._scan = Scan(identities, tuple(left_out))
 
     def _mapped(
@@ -417,7 +422,8 @@ class SiteFolder:
             ]
             has_names = has_names or bool(named)
             start = f"{folder}/" if folder else ""
-            inside = {key.removeprefix(start): path for key, path in files.items() if f"{key}/".startswith(start)}
+            keys = {key: f"{key}/".removeprefix(start).rstrip("/") for key in files if f"{key}/".startswith(start)}
+            inside = {own: files[key] for key, own in keys.items()}
             # a sitemap of a language may lie in its folder, and its pages at the top
             for path, address in (sitemap.listed(named, inside) or sitemap.listed(named, files)).items():
                 found.setdefault(path, address)

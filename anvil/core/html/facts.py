@@ -11,7 +11,8 @@ class PageFacts(NamedTuple):
     ``canonical``, ``edit_url`` and ``refresh`` are addresses as the page has them, or None. ``noindex``: search engines
     may not index it. ``shell``: scripts make its content, so its HTML has none. ``word_count``: words of the content,
     and ``own_words``: those outside of its links and headings. ``frames``: it is a set of frames. ``digest``: the
-    SHA-256 (hex) of what is indexed of it. ``problem``: why it cannot be read.
+    SHA-256 (hex) of what is indexed of it. ``passages``: its text in short, by which
+    copies are found. ``problem``: why it cannot be read.
     """
 
     title: str = ""
@@ -27,4 +28,5 @@ class PageFacts(NamedTuple):
     shell: bool = False
     frames: bool = False
     digest: str = ""
+    passages: str = ""
     problem: str | None = None

@@ -66,7 +66,7 @@ GENERATORS = (
         content=("article.md-content__inner",),
         ignore=".md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav",
         edit=("a.md-content__button[rel=edit]", "a.md-content__button[href*='edit']"),
-        address="site_url in mkdocs.yml",
+        address="site_url in mkdocs.yml or properdocs.yml",
     ),
     Generator(
         "mkdocs-readthedocs",
@@ -74,7 +74,7 @@ GENERATORS = (
         content=("div.section[itemprop=articleBody]", "div[role=main]"),
         ignore=".rst-footer-buttons, .wy-breadcrumbs-aside",
         edit=("li.wy-breadcrumbs-aside a",),
-        address="site_url in mkdocs.yml",
+        address="site_url in mkdocs.yml or properdocs.yml",
     ),
     Generator(
         "mkdocs",
@@ -82,7 +82,7 @@ GENERATORS = (
         markup="div#mkdocs-search-query, div#mkdocs_search_modal",
         content=("div.col-md-9[role=main]", "[role=main]"),
         edit=("a[href*='/edit/']",),
-        address="site_url in mkdocs.yml",
+        address="site_url in mkdocs.yml or properdocs.yml",
     ),
     Generator(
         "sphinx",
@@ -130,7 +130,8 @@ GENERATORS = (
         "starlight",
         meta="starlight",
         content=(".sl-markdown-content", "main"),
-        ignore="a.sl-anchor-link, .expressive-code .copy, .pagination-links, main footer.sl-flex",
+        ignore="a.sl-anchor-link, .expressive-code .copy, .pagination-links, main footer.sl-flex, "
+        ".content-panel > .sl-container > p",  # that the page is not translated
         edit=(".meta a[href*='/edit/']", "a[href*='/edit/']"),
         address="site in astro.config.mjs",
     ),

@@ -30,7 +30,7 @@ _SPECIAL = (
     (re.compile(r"(?:.*/)?_modules/.*"), "it shows source code"),
     (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
 )
-_LEADS_TO = re.compile(r"^(it leads to|its canonical address is) .*")
+_LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
 _LISTING = re.compile(r"(?:.*/)?(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)")
 
 

@@ -16,6 +16,7 @@ from anvil.core.html.facts import PageFacts
 from anvil.core.html.page import read_page
 from anvil.core.markdown import front_matter
 from anvil.core.markdown.rendered_anchors import Heading
+from anvil.core.site import copies
 
 
 class ReadFile(NamedTuple):
@@ -29,6 +30,9 @@ class ReadFile(NamedTuple):
 _TWIN_LINK = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b[^>]{0,500}>", re.I)
 _HREF = re.compile(rb"\shref\s*=\s*(?:\"([^\">]*)\"|'([^'>]*)'|([^\s\"'>]+))", re.I)
 _OTHER_FOLDER = frozenset("\\:\0")
+MIN_PASSAGE_WORDS = 8
+"""Words of a passage that is looked for in other pages."""
+_HEADING_LINE = re.compile(r"^#{1,6} .*\n?", re.M)
 MAX_FOLDERS_ABOVE = 4
 """Folders of an address in which the site may be published."""
 
@@ -79,7 +83,22 @@ def read_file(data: bytes, twin: bytes | None, rules: PageRules) -> ReadFile:
     facts = page.facts
     values = [markdown, page.headings, facts.title, facts.description, facts.language]
     digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
-    return ReadFile(facts._replace(digest=digest), markdown if facts.word_count else "", page.headings)
+    facts = facts._replace(digest=digest, passages=_passages(markdown))
+    return ReadFile(facts, markdown if facts.word_count else "", page.headings)
+
+
+def _passages(markdown: str) -> str:
+    """The texts between the headings of a page, in short: the number of all their words, then digest and number of
+    words of each that is long enough to be looked for."""
+    total = 0
+    found = []
+    for body in _HEADING_LINE.split(markdown):
+        own = words.of_markdown(body)
+        total += len(own)
+        if len(own) >= MIN_PASSAGE_WORDS:
+            digest = hashlib.sha256(" ".join(own).encode("utf-8", "surrogatepass")).hexdigest()
+            found.append(f"{digest[: copies.DIGEST_CHARACTERS]}{len(own)}")
+    return " ".join((str(total), *found))
 
 
 def _said_by(twin: bytes, markdown: str) -> str | None:

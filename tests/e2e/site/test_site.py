@@ -252,6 +252,37 @@ def test_many_pages_that_are_left_out_make_one_line(tmp_path: Path) -> None:
     assert "old/8.html" in program("build", "--site", site, *NONE, "--verbose").stderr
 
 
+LONG = "<p>Cranes lift the loads of ships that moor at the quay, from six in the morning until ten in the evening.</p>"
+
+
+def test_a_copy_of_a_page_is_left_out_and_the_one_with_a_source_stays(tmp_path: Path) -> None:
+    other = LONG.replace("Cranes", "Tugs") + "<h2 id=more>More</h2>" + LONG.replace("Cranes", "Pilots")
+    site = write(
+        html_sites.site(tmp_path / "site"),
+        {
+            "zz/cranes/index.html": page("Cranes", LONG + "<p>Bell.</p>"),
+            "de/cranes/index.html": page("Cranes", LONG + "<p>Bell.</p>", lang="de"),
+            "tugs/index.html": page("Tugs", other),
+            "all/index.html": page("All", LONG.replace("Cranes", "Tugs") + f"<h1>Cranes</h1>{LONG}<p>Bell.</p>"),
+            "blog/index.html": page("Blog", f"<h2>New</h2>{LONG.replace('Cranes', 'News')}"),
+            "blog/new/index.html": page("New", LONG.replace("Cranes", "News")),
+            "1.0/index.html": page("Tugs", other),
+            "2.0/index.html": page("Tugs", other),
+        },
+    )
+    docs = write(html_sites.docs(tmp_path / "docs"), {"zz/cranes.md": "# Cranes\n"})
+    report = json.loads(build(site, "--docs", docs, "--json"))
+    assert {each["path"]: each["reason"] for each in report["skipped"] if each["path"] != "404.html"} == {
+        "all/index.html": "its text is that of tugs/index.html, zz/cranes/index.html",
+        "blog/index.html": "its text is that of blog/new/index.html",
+        "de/cranes/index.html": "its text is that of zz/cranes/index.html",
+    }
+    without_source = json.loads(build(site, "--json"))["skipped"]
+    assert {"path": "zz/cranes/index.html", "reason": "its text is that of de/cranes/index.html"} in without_source
+    write(docs, {"all.md": "# All\n\n{{ everything }}\n"})  # a source does not make a page its own that repeats others
+    assert "all/index.html" in build(site, "--docs", docs, "--json")
+
+
 def test_a_sitemap_names_the_pages(tmp_path: Path) -> None:
     site = html_sites.site(tmp_path / "site")
     listed = "".join(f"<url><loc>{BASE}{address}</loc></url>" for address in ("", "guide/install/"))
@@ -267,7 +298,6 @@ def test_a_sitemap_names_the_pages(tmp_path: Path) -> None:
         '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><urlset><url><loc>&b;</loc></url></urlset>',
         "<urlset>" + "<url><loc>https://other.example/elsewhere/</loc></url>" * 10_000 + "</urlset>",
         "<urlset><url><loc>https://example.org/../../x.html</loc></url></urlset>",
-        "\0\xff",
     ],
 )
 def test_a_sitemap_that_is_not_of_this_site_is_not_used(tmp_path: Path, sitemap: str) -> None:
@@ -279,19 +309,27 @@ def test_a_sitemap_that_is_not_of_this_site_is_not_used(tmp_path: Path, sitemap:
 
 def test_an_empty_sitemap_and_those_of_languages_are_no_reason_for_a_remark(tmp_path: Path) -> None:
     site = html_sites.site(tmp_path / "site")
-    write(site, {"sitemap.xml": '<?xml version="1.0"?><urlset></urlset>'})
-    assert "sitemap.xml" not in program("build", "--site", site, *NONE).stderr
+    for empty in ('<?xml version="1.0"?><urlset></urlset>', "\0\xff"):
+        write(site, {"sitemap.xml": empty})
+        assert "sitemap.xml" not in program("build", "--site", site, *NONE).stderr
     of_language = "<urlset>{}</urlset>".format("".join(f"<loc>{BASE}{path}</loc>" for path in ("", "guide/install/")))
     write(site, {"sitemap.xml": f"<sitemapindex><loc>{BASE}en/sitemap.xml</loc></sitemapindex>"})
     write(site, {"en/sitemap.xml": of_language})
+    write(site, {"de/index.html": page("Anfang", "<p>Der Hafen.</p>", address="de/", lang="de")})
+    write(site, {"de/a/index.html": page("Kran", "<p>Der Kran.</p>", address="de/a/", lang="de")})
+    write(site, {"de/sitemap.xml": f"<urlset><loc>{BASE}de/a/</loc><loc>{BASE}de/</loc></urlset>"})
     report = json.loads(build(site, "--json"))
-    assert report["pages"] == 2 and not any("sitemap.xml" in reason for reason in report["reasons"])
+    assert report["pages"] == 4 and not any("sitemap.xml" in reason for reason in report["reasons"])
     assert {"path": "api/index.html", "reason": "it is not in sitemap.xml"} in report["skipped"]
 
 
 @pytest.mark.parametrize(
     ("meta", "key"),
-    [("mkdocs-1.6.1, mkdocs-material", "site_url in mkdocs.yml"), ("Hugo 0.168.0", "baseURL in hugo.toml"), ("", None)],
+    [
+        ("mkdocs-1.6.1, mkdocs-material", "site_url in mkdocs.yml or properdocs.yml"),
+        ("Hugo 0.168.0", "baseURL in hugo.toml"),
+        ("", None),
+    ],
 )
 def test_a_site_without_an_address_is_told_how_to_get_one(tmp_path: Path, meta: str, key: str | None) -> None:
     head = f'<meta name="generator" content="{meta}">'
