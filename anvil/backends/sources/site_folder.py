@@ -207,7 +207,7 @@ class SiteFolder:
                 text=markdown,
                 size=len(markdown.encode("utf-8", "surrogatepass")),
                 last_modified="",
-                title=page.facts.title or path,
+                title=page.facts.title or None,
                 url=page.url,
                 metadata=self._metadata(page),
                 headings=headings,

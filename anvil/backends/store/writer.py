@@ -17,6 +17,7 @@ from anvil.backends.store import row_ids
 from anvil.backends.store.digest import document_digests, index_digest
 from anvil.backends.store.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
 from anvil.backends.store.rows import BareWindow, ChunkText
+from anvil.core import titles
 from anvil.core.canonical_json import canonical
 from anvil.core.markdown import visible_text
 from anvil.core.search.query import derived_terms
@@ -69,11 +70,12 @@ def _lines(part: Chunk | Section) -> tuple[int, int]:
 
 
 def title_of(document: Document, page: ParsedPage) -> str:
-    """The title of a page: from its source, else front matter or the first h1, else its file name.
+    """The title of a page: from its source, else front matter or the first h1, else the name of its file or folder.
 
     Front matter can contain a NUL character, where SQLite's functions end a text. It is replaced.
     """
-    return (document.title or page.title or PurePosixPath(document.path).stem).replace("\0", "\ufffd")
+    headings = [(section.heading_level, section.title) for section in page.sections if section.heading_level]
+    return titles.of_page(document.path, document.title or page.title, headings).replace("\0", "\ufffd")
 
 
 class Writer:

@@ -6,17 +6,20 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from anvil.core import titles
 from anvil.core.html import markdown, parser
 from anvil.core.html import words as word_lists
 from anvil.core.html.content import INERT, NO_RULES, PageRules, content_of, generator_of
 from anvil.core.html.facts import PageFacts
 from anvil.core.html.generators import GENERIC
-from anvil.core.html.parser import Tree
+from anvil.core.html.parser import Element, Tree
 from anvil.core.markdown.rendered_anchors import Heading
 
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)
 _TITLE_SEPARATOR = re.compile("\\s+[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-]\\s+")
 _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
+_CURRENT = "nav a[aria-current=page], .md-nav__link--active .md-ellipsis, li.current > a.current"
+"""What the navigation calls the page that is shown."""
 _SCRIPTS = "script[src], script[type=module]"
 
 
@@ -76,14 +79,19 @@ def _meta(metas: Iterable[Mapping[str, str | None]], name: str, key: str = "name
 
 
 def _title(tree: Tree, headings: tuple[Heading, ...]) -> str:
-    """The first h1 of the content, else ``<title>`` without the name of the site."""
-    for heading in headings:
-        if heading.level == 1 and heading.text:
-            return heading.text
-    element = parser.first(tree, "head > title") or parser.first(tree, "title")
-    title = " ".join(element.text().split()) if element is not None else ""
-    parts = _TITLE_SEPARATOR.split(title)
-    return parts[0] or title
+    """The first h1 of the content, else ``<title>`` without the name of the site, else what the navigation calls the
+    page: the first that says something."""
+    first = next((heading.text for heading in headings if heading.level == 1 and heading.text), "")
+    if not titles.says_nothing(first):
+        return first
+    title = _text(parser.first(tree, "head > title") or parser.first(tree, "title"))
+    short = _TITLE_SEPARATOR.split(title)[0] or title
+    candidates = (short, _text(parser.first(tree, _CURRENT)))
+    return next((each for each in candidates if not titles.says_nothing(each)), first or short)
+
+
+def _text(element: Element | None) -> str:
+    return " ".join(element.text().split()) if element is not None else ""
 
 
 def _refresh(value: str) -> str | None:

@@ -55,7 +55,7 @@ KINDS = {
     "starlight": Kind(
         "astro build && anvil build --site dist --docs src/content/docs",
         "dist",
-        HANDBOOK | {"guide/lamp.mdx", "de/index.md", "de/charts/index.html", "de/guide/lamp/index.html"},
+        HANDBOOK | {"guide/lamp.mdx", "de/index.md"},  # of two pages there is no translation
     ),
     "hugo": Kind(
         "hugo && anvil build --site public --docs content",

@@ -1,0 +1,27 @@
+"""Titles of pages: the one that says most of those that a page has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+_NO_TITLES = frozenset({"", "_index", "default", "index", "readme", "untitled"})
+
+
+def says_nothing(title: str) -> bool:
+    """Whether a title is only the usual name of a file, such as "README"."""
+    return PurePosixPath(title.strip().lower()).stem in _NO_TITLES
+
+
+def of_page(path: str, given: str | None, headings: Sequence[tuple[int, str]]) -> str:
+    """The title of a page: the one that it was ``given`` or has as h1, else the name of its file.
+
+    The name of the folder is used instead of one that says nothing, and for ``README.md`` or ``index.md`` also instead
+    of an h1 below other headings, which is that of a part. ``headings``: level and text, in order.
+    """
+    file = PurePosixPath(path)
+    own = given or ""
+    is_of_part = any(text == own for level, text in headings if level == 1) and headings[0][1] != own
+    candidates = ["" if is_of_part and says_nothing(file.stem) else own, file.stem, file.parent.name, own]
+    candidates += [text for _, text in headings[:1]]
+    return next((title for title in candidates if not says_nothing(title)), own or file.stem)
