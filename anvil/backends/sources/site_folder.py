@@ -182,14 +182,9 @@ class SiteFolder:
             return document
         if path not in self._times:
             self.last_modified(tuple(self._pages), {}, None)
+        document = replace(document, last_modified=self._times[path], source="")
         file = self._used_tree.text(path) if self._used_tree and document.blob_id else None
-        has_file = isinstance(file, Document)
-        return replace(
-            document,
-            last_modified=self._times[path],
-            source=file.text if has_file else "",
-            inserted=file.inserted if has_file else (),
-        )
+        return replace(document, source=file.text, inserted=file.inserted) if isinstance(file, Document) else document
 
     def text(self, path: str) -> Document | Skipped:
         with self._lock:

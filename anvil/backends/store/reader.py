@@ -220,8 +220,10 @@ class Reader:
         """For each span (document id, start, end) of a page's text: the sections that overlap it, in order."""
         wanted = list(spans)
         found: list[list[SectionPlace]] = [[] for _ in wanted]
-        for place, *section, first, last in self.connection.execute(_SECTIONS_IN, (json.dumps(wanted),)):
-            found[place].append(SectionPlace(*section, first or None, last or None))
+        for number, path, level, anchor, start, end, first, last in self.connection.execute(
+            _SECTIONS_IN, (json.dumps(wanted),)
+        ):
+            found[number].append(SectionPlace(path, level, anchor, start, end, first or None, last or None))
         return list(map(tuple, found))
 
     def page_sizes(self) -> dict[int, tuple[int, int]]:

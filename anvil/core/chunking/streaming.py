@@ -117,8 +117,8 @@ class IncrementalChunker:
             heading_path=path,
             start=self.characters + chunk.start,
             end=self.characters + chunk.end,
-            start_line=self._lines + chunk.start_line,
-            end_line=self._lines + chunk.end_line,
+            start_line=self._lines + (chunk.start_line or 0),
+            end_line=self._lines + (chunk.end_line or 0),
         )
 
 

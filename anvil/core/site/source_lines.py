@@ -113,8 +113,8 @@ class _Finder:
         if not self._places and not any(self._letters):
             return [None] * len(self._page.sections)
         starts: list[int | None] = [None] * len(self._page.sections)
-        for section, place in self._chain():
-            starts[section] = self._places[place].line
+        for ordinal, number in self._chain():
+            starts[ordinal] = self._places[number].line
         self._add_found_by_text(starts)
         spans: list[tuple[int, int] | None] = []
         end = len(self._lines)
@@ -153,8 +153,8 @@ class _Finder:
     def _chain(self) -> list[tuple[int, int]]:
         """Sections and the places of their headings, in order on both sides, that weigh most together."""
         by_key: dict[str, list[int]] = {}
-        for number, place in enumerate(self._places):
-            for key in place.keys:
+        for number, candidate in enumerate(self._places):
+            for key in candidate.keys:
                 by_key.setdefault(key, []).append(number)
         uses: dict[str, int] = {}
         keys = [_keys(section) for section in self._page.sections]

@@ -174,7 +174,7 @@ def _is_worth_reporting(pair: content_health.Pair) -> bool:
 
 
 def _place(spot: content_health.Spot) -> tuple[str, int, str]:
-    return spot.file_path, spot.line, spot.heading_path
+    return spot.file_path, spot.line or 1, spot.heading_path
 
 
 def _linked_around(site: Site) -> frozenset[str]:
