@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 
 _NO_TITLES = frozenset({"", "_index", "default", "index", "readme", "untitled"})
 
 
 def says_nothing(title: str) -> bool:
     """Whether a title is only the usual name of a file, such as "README"."""
-    return PurePosixPath(title.strip().lower()).stem in _NO_TITLES
+    return posixpath.splitext(title.strip().lower())[0] in _NO_TITLES
 
 
 def of_page(path: str, given: str | None, headings: Sequence[tuple[int, str]]) -> str:
@@ -19,9 +19,10 @@ def of_page(path: str, given: str | None, headings: Sequence[tuple[int, str]]) -
     The name of the folder is used instead of one that says nothing, and for ``README.md`` or ``index.md`` also instead
     of an h1 below other headings, which is that of a part. ``headings``: level and text, in order.
     """
-    file = PurePosixPath(path)
+    folder, name = posixpath.split(path)
+    stem = posixpath.splitext(name)[0]
     own = given or ""
     is_of_part = any(text == own for level, text in headings if level == 1) and headings[0][1] != own
-    candidates = ["" if is_of_part and says_nothing(file.stem) else own, file.stem, file.parent.name, own]
+    candidates = ["" if is_of_part and says_nothing(stem) else own, stem, posixpath.basename(folder), own]
     candidates += [text for _, text in headings[:1]]
-    return next((title for title in candidates if not says_nothing(title)), own or file.stem)
+    return next((title for title in candidates if not says_nothing(title)), own or stem)
