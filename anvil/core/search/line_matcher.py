@@ -7,7 +7,7 @@ That is limited, and a caller with a deadline matches a text in :meth:`LineMatch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from anvil.core.markdown.lines import LINE_END
@@ -21,6 +21,10 @@ PART_CHARS = 8_192
 MAX_REGEX_LINE_CHARS = 32_768
 """A longer line is matched in pieces: a match of a regular expression across two of them is not found."""
 
+FOLDED_STEP = 4_096
+"""Characters that are folded at once to find a place."""
+_CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
+
 
 class LineMatcher(Protocol):
     """A compiled pattern."""
@@ -31,8 +35,8 @@ class LineMatcher(Protocol):
     def lines(self, text: str) -> Iterator[int]:
         """The 0-based numbers of the lines that match, of a text whose lines end in a line feed."""
 
-    def spans(self, line: str) -> list[tuple[int, int]]:
-        """The (start, end) of each match in one line."""
+    def spans(self, line: str) -> Iterator[tuple[int, int]]:
+        """The (start, end) of each match in one line. The first one takes no time for the others."""
 
 
 def compile(pattern: str, *, regex: bool = False, ignore_case: bool = True) -> LineMatcher:
@@ -76,22 +80,32 @@ class _FixedText:
             if not line_start:
                 return
 
-    def spans(self, line: str) -> list[tuple[int, int]]:
-        if not self._ignore_case or len(folded := line.casefold()) == len(line):
-            folded = self._folded(line)
-            return list(_occurrences(folded, self._pattern, range(len(line) + 1)))
-        places: list[int] = []  # of each character of the folded line, in the line
-        for place, character in enumerate(line):
-            places += [place] * len(character.casefold())
-        return list(_occurrences(folded, self._pattern, [*places, len(line)]))
+    def spans(self, line: str) -> Iterator[tuple[int, int]]:
+        folded = self._folded(line)
+        place = _folded_places(line) if len(folded) != len(line) else int
+        at = folded.find(self._pattern)
+        while at >= 0:
+            end = at + len(self._pattern)
+            yield place(at), place(end - 1) + 1
+            at = folded.find(self._pattern, end)
 
 
-def _occurrences(folded: str, pattern: str, places: range | list[int]) -> Iterator[tuple[int, int]]:
-    at = folded.find(pattern)
-    while at >= 0:
-        end = at + len(pattern)
-        yield places[at], places[end - 1] + 1
-        at = folded.find(pattern, end)
+def _folded_places(line: str) -> Callable[[int], int]:
+    """The place in a line of offsets in its folded form, which are asked for in ascending order."""
+    place = folded = 0
+
+    def of(offset: int) -> int:
+        nonlocal place, folded
+        step = FOLDED_STEP
+        while step:
+            size = len(line[place : place + step].casefold())
+            if folded + size > offset:
+                step //= 2
+            else:
+                place, folded = place + step, folded + size
+        return place
+
+    return of
 
 
 class _Regex:
@@ -132,13 +146,18 @@ class _Regex:
             if not at:
                 return
 
-    def spans(self, line: str) -> list[tuple[int, int]]:
+    def spans(self, line: str) -> Iterator[tuple[int, int]]:
         data = line.encode("utf-8", "surrogatepass")
+        place = at = 0
+        for match in self._compiled.finditer(data):
+            start = place + _characters(data[at : match.start()])
+            place, at = start + _characters(data[match.start() : match.end()]), match.end()
+            yield start, place
 
-        def place(offset: int) -> int:
-            return len(data[:offset].decode("utf-8", "replace"))
 
-        return [(place(match.start()), place(match.end())) for match in self._compiled.finditer(data)]
+def _characters(data: bytes) -> int:
+    """How many characters begin in a piece of UTF-8."""
+    return len(data.translate(None, _CONTINUATION_BYTES))
 
 
 def _advice(pattern: str, error: Exception) -> str:

@@ -36,10 +36,10 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
     Matches are counted in all these pages, also after the limit. Raises :class:`NotFound` when no page is in the path.
     ``matcher``: of the request's pattern.
     """
-    collected = _Collected(request)
+    stop_at = time.monotonic() + TIME_LIMIT_S
+    collected = _Collected(request, stop_at)
     documents = _documents(reader, request.path, docs_root)
     chunks_of_pages = reader.chunks_of_pages(document.id for document in documents)
-    stop_at = time.monotonic() + TIME_LIMIT_S
     notes: tuple[str, ...] | None = None
     for number, (document, chunks) in enumerate(zip(documents, chunks_of_pages, strict=True)):
         text = pages.page_text(chunks)
@@ -123,8 +123,8 @@ class _PageLines:
 class _Collected:
     """The matches so far, within limits, and the numbers of all."""
 
-    def __init__(self, request: GrepRequest) -> None:
-        self._request = request
+    def __init__(self, request: GrepRequest, stop_at: float) -> None:
+        self._request, self._stop_at = request, stop_at
         self._matches: list[GrepMatch] = []
         self._chars = 0
         self._is_full = False
@@ -168,7 +168,18 @@ class _Collected:
         """A line, cut in a bounded answer: around its first match, or at its end."""
         if self._request.max_chars is None or len(line) <= MAX_LINE_CHARS:
             return line
-        spans = matcher.spans(line) if matcher is not None else []
-        start = max(0, spans[0][0] - CHARS_BEFORE_MATCH) if spans else 0
+        start = 0 if matcher is None else max(0, self._first_match(line, matcher) - CHARS_BEFORE_MATCH)
         end = start + MAX_LINE_CHARS
         return (CUT if start else "") + line[start:end] + (CUT if end < len(line) else "")
+
+    def _first_match(self, line: str, matcher: LineMatcher) -> int:
+        """Where a long line matches first; 0 when the time is up."""
+        start = 0
+        for _, part in matcher.parts(line):
+            still_wanted()
+            if time.monotonic() > self._stop_at:
+                break
+            for first, _ in matcher.spans(part):
+                return start + first
+            start += len(part)
+        return 0
