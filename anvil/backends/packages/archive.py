@@ -23,7 +23,18 @@ from anvil.models.documents import Progress, silent
 MAX_MEMBERS = 200_000
 MAX_UNPACKED_BYTES = 2_000_000_000
 """Bytes of all members of a tarball, which must be unpacked to be listed."""
+MAX_HEADER_BYTES = 20_000
+"""Bytes of a block in a tarball that holds a long name or other fields of a member; tarfile reads it whole."""
+MAX_HEADER_STEPS = 1_000_000_000
+"""The sum of the squares of the bytes of these blocks: older Pythons need such a time to read digits in them (2 s)."""
 MAX_COMPRESSION_RATIO = 1000
+_BLOCKS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
 STAGE = "fetching kB of the package"
 
 
@@ -125,7 +136,7 @@ def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 def _walk_tar(path: Path) -> Generator[Member, None, None]:
     count = unpacked = 0
-    with tarfile.open(path, "r|gz") as archive:
+    with tarfile.open(path, "r|gz", tarinfo=_limited_headers()) as archive:
         for member in archive:
             count, unpacked = count + 1, unpacked + max(member.size, 0)
             if count > MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
@@ -133,6 +144,27 @@ def _walk_tar(path: Path) -> Generator[Member, None, None]:
             if member.isreg() and _is_plain(member.name):
                 inside = member.name.partition("/")[2] or member.name  # npm puts all into one folder
                 yield inside, member.size, partial(_unpacked, archive, member)
+
+
+def _limited_headers() -> type[tarfile.TarInfo]:
+    """A header of a tarball that is refused before its block is read, if that is large."""
+    steps = 0
+
+    class Header(tarfile.TarInfo):
+        def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+            """The method that tarfile has for subclasses to override; it reads the block."""
+            nonlocal steps
+            if self.type in _BLOCKS:
+                steps += self.size**2
+                if not 0 <= self.size <= MAX_HEADER_BYTES or steps > MAX_HEADER_STEPS:
+                    raise _Wrong(f"a header in it has {self.size:,} bytes, or many have too many")
+            try:
+                found: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
+            except RecursionError:
+                raise _Wrong("it has too many headers for one member") from None
+            return found
+
+    return Header
 
 
 def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -90,6 +91,10 @@ def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
             state = entry.stat(follow_symlinks=False)
         except OSError:
             continue  # deleted since it was listed; the next listing tells
+        if not stat.S_ISREG(state.st_mode):
+            if is_html:
+                left_out.append(Skipped(path, "it is not a regular file"))
+            continue
         if is_html and state.st_size > max_page_bytes:
             left_out.append(Skipped(path, f"it is larger than {max_page_bytes:,} bytes (source.max_file_bytes)"))
             continue

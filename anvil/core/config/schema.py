@@ -131,7 +131,10 @@ class SiteOptions:
 
     def __post_init__(self) -> None:
         _one_of("site.rule", self.rule, Rule)
-        parts = urlsplit(self.url)
+        try:
+            parts = urlsplit(self.url)
+        except ValueError:  # such as http://[
+            parts = urlsplit("")
         if self.url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
             raise ConfigError("site.url must be an address such as https://example.org/docs/, without ? or #.")
         if self.folder is not None and not self.folder.strip():

@@ -20,8 +20,6 @@ from anvil.models.dependencies import Dependency, Ecosystem
 MAX_CHARACTERS = 50_000_000
 """Characters of the longest lockfile that is read."""
 MAX_PACKAGES = 100_000
-MAX_DOTS = 1000
-"""Of a line without strings. A key of many parts takes very long to parse."""
 MAX_NESTING = 200
 """Levels of ``dependencies`` in an old ``package-lock.json``."""
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]\n]*\])?\s*(.*)")
@@ -270,8 +268,6 @@ def _berry(text: str) -> list[tuple[str, object]]:
 
 
 def _toml(text: str) -> dict[str, Any]:
-    if any(line.count(".") > MAX_DOTS and not re.search(r"[\"']", line) for line in text.splitlines()):
-        raise ValueError("it has a key of too many parts")
     return toml_values.loads(text)
 
 

@@ -27,8 +27,6 @@ MAX_ASK_CHARS = 2000
 """Characters of a question: more than the bundled model reads."""
 MAX_WITHIN = 20
 """The most results that a search returns."""
-MAX_DOTS = 200
-"""Dots in a line: the time to parse a key such as ``a.b.c`` grows with the square of its parts."""
 SHOWN_CHARS = 80
 """Characters of a question or value that a message repeats."""
 
@@ -79,15 +77,10 @@ def read_table(text: str, origin: str) -> dict[str, Any]:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_FILE_BYTES:
         raise ConfigError(f"{origin} has {size:,} bytes. A suite has at most {MAX_FILE_BYTES:,}.")
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.count(".") > MAX_DOTS and not line.lstrip().startswith("#"):
-            raise ConfigError(f"{origin}, line {number} has more than {MAX_DOTS} dots. Split it into several lines.")
     try:
         return toml_values.loads(text)
     except toml_values.TOMLDecodeError as error:
         raise ConfigError(f"{origin} is not TOML: {error}. Correct the file.") from None
-    except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
-        raise ConfigError(f"{origin} cannot be read ({type(error).__name__}). Correct the file.") from None
 
 
 def question_lines(text: str) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 _SAFE = "/:@!$&'()*+,;=~-._"
 
@@ -29,6 +29,22 @@ def of_file(path: str) -> str:
     return quote(address, safe=_SAFE)
 
 
+def split(address: str) -> SplitResult:
+    """The parts of an address that a site names; all are empty for one that cannot be read, such as ``http://[``."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
+
+
+def joined(base: str, address: str) -> str | None:
+    """The absolute address, None for one that cannot be read."""
+    try:
+        return urljoin(base, address) if base else None
+    except ValueError:
+        return None
+
+
 def base_of(addresses: Mapping[str, str]) -> str:
     """Where the site is, by the addresses that its pages name: path of a file -> address. ``""`` when they disagree.
 
@@ -36,7 +52,7 @@ def base_of(addresses: Mapping[str, str]) -> str:
     """
     bases: Counter[str] = Counter()
     for path, address in addresses.items():
-        parts = urlsplit(address)
+        parts = split(address)
         own, named = key(path), key(parts.path)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             continue
@@ -51,7 +67,7 @@ def base_of(addresses: Mapping[str, str]) -> str:
 
 def within(address: str, base: str) -> str | None:
     """An absolute address as one within the site at ``base``; None for one elsewhere."""
-    parts, root = urlsplit(address), urlsplit(base)
+    parts, root = split(address), split(base)
     if parts.netloc and parts.netloc.removeprefix("www.") != root.netloc.removeprefix("www."):
         return None
     path = parts.path or "/"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
 
 from anvil.core import globs
 from anvil.core.config.schema import SiteOptions
@@ -89,7 +88,7 @@ def choose(
             continue
         taken[own] = path
         root = options.url.rstrip("/") + "/" if options.url else base
-        pages.append(SitePage(path, address, urljoin(root, address) if root else None, version, language, page))
+        pages.append(SitePage(path, address, addresses.joined(root, address), version, language, page))
     return Pages(tuple(pages), tuple(left_out))
 
 
@@ -119,7 +118,7 @@ def _address(
     for named in (page.canonical, (listed or {}).get(path)):
         inside = addresses.within(named, base) if named and base else None
         if inside is None:
-            if named and base and named is page.canonical and urlsplit(named).netloc:
+            if named and base and named is page.canonical and addresses.split(named).netloc:
                 moved = named
             continue
         if addresses.key(inside) == own:

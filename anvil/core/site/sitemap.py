@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from anvil.core.site import addresses
 
@@ -33,7 +32,8 @@ def locations(data: bytes) -> list[str]:
 
 def listed(named: list[str], files: Mapping[str, str]) -> dict[str, str]:
     """Path of a file -> its address in a sitemap. ``files``: key of an address -> path of the file."""
-    paths = [urlsplit(address).path for address in named]
+    named = [address for address in named if addresses.split(address).geturl()]  # can be read
+    paths = [addresses.split(address).path for address in named]
     prefix = addresses.common_prefix(paths[:2000], files)
     pages: dict[str, str] = {}
     for address, path in zip(named, paths, strict=True):

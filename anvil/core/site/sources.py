@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from anvil.core.site import addresses
 from anvil.core.site.pages import SitePage
@@ -69,7 +69,7 @@ def mapped(
 
 def _path(url: str | None) -> str:
     """The path in an edit link, also where the file is in its query."""
-    parts = urlsplit(url or "")
+    parts = addresses.split(url or "")
     return unquote(parts.path)
 
 

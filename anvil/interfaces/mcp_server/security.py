@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_AFTER_BRACKET = re.compile(r"(?::\d*)?")
 MAX_CONCURRENT_REQUESTS = 256
 """Open requests at once, streams included. Others get status 503. A request counts from the end of its body on;
 ``http_timeouts.py`` limits the time for a body."""
@@ -115,6 +117,8 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 def host_name(value: str) -> str | None:
     """The host in a ``Host`` header, or in an ``Origin`` without its scheme; None if it is not valid."""
+    if "]" in value and not _AFTER_BRACKET.fullmatch(value.rpartition("]")[2]):
+        return None  # urlsplit drops what follows
     try:
         parts = urlsplit(f"http://{value}")
         _ = parts.port  # raises if it is not a number

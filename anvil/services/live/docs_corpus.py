@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anvil.backends import safe_write
 from anvil.core import site_urls
 from anvil.core.config.schema import Config
 from anvil.errors import ArtifactError, ArtifactMissing, BuildError, ConfigError, SourceError
@@ -200,6 +201,8 @@ class DocsCorpus:
             self.config.chunking,
         )
         if of_site:
+            if self.config.index is None:
+                safe_write.ensure_inside_parent(self.location.path.parent)
             return self._build_site(build, request)
         self.ensure_folder(self.folder)
         if self.config.index is None:

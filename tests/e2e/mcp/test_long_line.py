@@ -106,7 +106,9 @@ def test_tools_of_a_library(project: tuple[Path, str], tmp_path: Path) -> None:
     def filled(text: str) -> str:
         if text == "{document}":
             return str(opened.ingest_content(line, "again.md").doc_id)
-        return text.replace("{folder}", str(place / "specs")).replace("{line}", line).replace("{url}", web.url("/page.txt"))
+        for name, value in {"folder": str(place / "specs"), "line": line, "url": web.url("/page.txt")}.items():
+            text = text.replace(f"{{{name}}}", value)
+        return text
 
     try:
         ask_all(library.TOOLSET, opened, filled)

@@ -6,6 +6,8 @@ import gzip
 import io
 import stat
 import tarfile
+import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -39,6 +41,29 @@ def test_members_and_contents(tmp_path: Path) -> None:
     assert archive.read(path, "lib.tgz", ["docs/a.md"], 100) == {"docs/a.md": b"# A\n"}
     with pytest.raises(ArtifactRejected, match="its documentation has more than 3 bytes"):
         archive.read(path, "lib.tgz", ["docs/a.md"], 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "block", "count", "reason"),
+    [
+        (tarfile.GNUTYPE_LONGNAME, b"a" * 50_000_000, 1, "a header in it has 50,000,000 bytes"),
+        (tarfile.XHDTYPE, b"1" * 100_000, 1, "a header in it has 100,000 bytes"),
+        (tarfile.XGLTYPE, b"1" * 15_000, 5, "many have too many"),
+        (tarfile.GNUTYPE_LONGLINK, b"a" * 10, 5_000, "too many headers for one member"),
+    ],
+)
+def test_headers_of_a_tarball_have_limits(tmp_path: Path, kind: bytes, block: bytes, count: int, reason: str) -> None:
+    header = tarfile.TarInfo("package/x")
+    header.type, header.size = kind, len(block)
+    one = header.tobuf() + block + bytes(-len(block) % 512)
+    (tmp_path / "p").write_bytes(gzip.compress(one * count + bytes(1024), 1))
+    began = time.process_time()
+    tracemalloc.start()
+    with pytest.raises(ArtifactRejected, match=reason):
+        archive.members(tmp_path / "p", "lib.tgz")
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+    assert time.process_time() - began < 5
 
 
 def test_paths_that_lead_out_and_links_are_not_members(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ NESTED = "[" * 100_000
         ("uv.lock", '[[package]]\nname = "a"\nversion = "\\u001b[31m"', "is not the version of a Python package"),
         ("uv.lock", "[[package]]\nname = 'a'\nversion = 1", "'1' is not the version of a Python package"),
         ("uv.lock", f"a = {NESTED}", "nested|Invalid|recursion"),
-        ("uv.lock", ".".join(["a"] * 20_000) + " = 1", "a key of too many parts"),
+        ("uv.lock", ".".join(["a"] * 20_000) + " = 1", "keys of too many parts"),
         ("package-lock.json", NESTED, "nested too deeply"),
         ("package-lock.json", "[]", "it is not an object"),
         ("package-lock.json", '{"packages": {"node_modules/a": 1}}', "the package 'node_modules/a' is not an object"),

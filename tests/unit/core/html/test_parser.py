@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -82,6 +83,32 @@ def test_nothing_hides_the_depth_of_what_follows(start: str) -> None:
         parser.parse(start + "<div>" * 30_000)
 
 
+@pytest.mark.parametrize(
+    ("html", "reason"),
+    [
+        ("<div></x>" * 30_000, "1,000 elements"),
+        ("<span></x>" * 30_000, "1,000 elements"),
+        ("<div t='</div>'>" * 30_000, "1,000 elements"),
+        ("<div><! </div>" * 30_000, "1,000 elements"),
+        ("<span><div></span></div>" * 30_000, "1,000 elements"),
+        ("<span><p></span></p>" * 30_000, "1,000 elements"),
+        ("<div><table></div></table>" * 30_000, "1,000 elements"),
+        ("<table></x>" * 30_000, "1,000 elements"),
+        ("<svg><p></p><g/>" * 30_000, "1,000 elements"),
+        ("<y><p>" + "<span>" * 990 + "</y>" * 30_000, "end tags that fit no element"),
+        ("".join(f"<b a{n}></i>" for n in range(10_000)) + "<p>" * 10_000, "50 elements such as <b>"),
+        ("<select>" + "<option>x" * 46_000, "10,000 elements <option>"),
+        ("<a " + " ".join(f"a{n}" for n in range(50_000)) + ">", "tag with more than 1,000 attributes"),
+    ],
+    ids=range(13),
+)
+def test_a_page_that_would_keep_the_parser_busy_is_refused_at_once(html: str, reason: str) -> None:
+    began = time.process_time()
+    with pytest.raises(parser.Unreadable, match=reason):
+        parser.parse(html)
+    assert time.process_time() - began < 3
+
+
 def test_any_mixture_of_marks_is_as_deep_as_the_tree() -> None:
     marks = [*"<>='\"/ a", "<!--", "-->", "--!>", "<!", "<?x ", "</", "<p ", '<p a="', "<p a='", "<p a=b", "</p b='"]
     marks += ["<![CDATA[", "]]>", "<svg>", "</svg>", "<select>", "</select>", "<table>", "<template>", "<noscript>"]
@@ -115,11 +142,13 @@ def test_any_mixture_of_marks_is_as_deep_as_the_tree() -> None:
         "<script>" + "<div>" * 300_000 + "</script>",
         "<!--" + "<div>" * 300_000,
         "<div></div>" * 100_000,
+        "<script>" + "if (a<b) c = ' d e'; " * 30_000 + "</script>",
+        "<table><tr><td>a<td>b" * 900 + "<p>a" * 20_000,
         "<svg><path d='x'/></svg>" * 20_000,
         "<svg a=b>" + "<path a = 'x' b=\"/\"c d / /><stop/>" * 50_000,
         "<svg>" + "<g><title>n</title><polygon points='1,2'/><text>x</text></g>" * 10_000 + "</svg>",
     ],
-    ids=range(13),
+    ids=range(15),
 )
 def test_a_long_page_is_not_deep(html: str) -> None:
     assert parser.parse(html).body is not None
