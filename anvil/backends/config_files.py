@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from anvil.backends import safe_read
 from anvil.core import index_url
 from anvil.core.config.layers import configure, key_of, variable
 from anvil.core.config.schema import (
@@ -189,10 +190,8 @@ def _nearest_root(start: Path) -> Path:
 
 def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Anvil's keys of an ``mcp.config.json``, and a note on the others."""
-    if path.exists() and not path.is_file():  # reading a pipe would wait for a writer
-        raise ConfigError(f"{path} is not a regular file. Remove it, and try again.")
     try:
-        table = json.loads(path.read_text(encoding="utf-8-sig"))
+        table = json.loads(safe_read.text(path))
     except FileNotFoundError:
         return {}, ()
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
@@ -253,7 +252,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     from anvil.core import toml_values
 
     try:
-        table: dict[str, Any] = toml_values.loads(path.read_text(encoding="utf-8-sig"))
+        table: dict[str, Any] = toml_values.loads(safe_read.text(path))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file at {path}. Write one with 'anvil init'.") from None
     except (OSError, UnicodeDecodeError, toml_values.TOMLDecodeError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from anvil.backends import safe_write
+from anvil.backends import safe_read, safe_write
 from anvil.core.doc_tests.suite import FILE_NAME, MAX_FILE_BYTES
 from anvil.errors import ConfigError
 
@@ -40,8 +40,7 @@ def read(path: Path) -> str:
     try:
         if path.is_file() and path.stat().st_size > MAX_FILE_BYTES:
             raise ConfigError(f"{path} has {path.stat().st_size:,} bytes. A suite has at most {MAX_FILE_BYTES:,}.")
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return file.read(MAX_FILE_BYTES + 1)
+        return safe_read.data(path, MAX_FILE_BYTES + 1).decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(f"There is no {path}. Name the file of a suite, or none for {FILE_NAME}.") from None
     except (OSError, UnicodeDecodeError) as error:

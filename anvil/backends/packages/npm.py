@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from anvil.backends import safe_read
 from anvil.backends.fetch.http_client import HttpClient
 from anvil.backends.packages.registry import PackageArchive, Registry, Release, get, json_object
 from anvil.core.dependencies.project_urls import ProjectUrls, of_npm
@@ -60,9 +61,7 @@ def installed(base: Path, name: str, version: str) -> tuple[ProjectUrls, dict[st
     folder = base.joinpath("node_modules", *name.split("/"))
     manifest = folder / "package.json"
     try:
-        if manifest.stat().st_size > MAX_PACKAGE_JSON_BYTES:
-            return None
-        package = json.loads(manifest.read_text(encoding="utf-8"))
+        package = json.loads(safe_read.text(manifest, MAX_PACKAGE_JSON_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(package, dict) or (package.get("name"), package.get("version")) != (name, version):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anvil.backends import safe_write
+from anvil.backends import safe_read, safe_write
 from anvil.core.config.schema import LOCK_NAME
 from anvil.core.dependencies import anvil_lock
 from anvil.errors import BuildError, ConfigError
@@ -29,7 +29,7 @@ def read(path: Path) -> str | None:
             return None
         if path.stat().st_size > MAX_BYTES:
             raise ConfigError(f"{path} has more than {MAX_BYTES:,} bytes. It is not read as a lockfile.")
-        return path.read_text(encoding="utf-8-sig")
+        return safe_read.text(path, MAX_BYTES)
     except BuildError:
         raise ConfigError(f"{path} is not a regular file. Replace it by one.") from None
     except OSError as error:

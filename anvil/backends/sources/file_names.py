@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from anvil.backends import safe_read
 from anvil.backends.git.repository import Repository
 from anvil.backends.sources.document_source import DocumentSource
 from anvil.core.git.objects import landing, start_of
@@ -50,7 +51,7 @@ def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
             found = file.lstat()
             if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_CONFIG_BYTES:
                 return None
-            return file.read_text(encoding="utf-8-sig", errors="replace")
+            return safe_read.text(file, MAX_CONFIG_BYTES, "replace")
         except OSError:
             return None
 

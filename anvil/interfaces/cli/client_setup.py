@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil.backends import installation, mcp_clients, safe_write
+from anvil.backends import installation, mcp_clients, safe_read, safe_write
 from anvil.backends.config_files import nearest_config
 from anvil.backends.sources import missing_folder
 from anvil.core import index_url
@@ -101,7 +101,7 @@ class Setup:
         if path.exists() and not path.is_file():  # reading a pipe would wait for a writer
             raise ConfigError(f"{shown} is not a regular file. Remove it, and try again.")
         try:
-            old = path.read_bytes().decode("utf-8") if path.exists() else None
+            old = safe_read.data(path).decode("utf-8") if path.exists() else None
             new = mcp_clients.merged(old, file, name, server, project)
             if new == old:
                 output.say(f"{client.title} has the server already: {shown} is not changed.")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from anvil.backends import safe_write
+from anvil.backends import safe_read, safe_write
 from anvil.backends.config_files import CONFIG_NAME, index_file, load_config, nearest_config
 from anvil.backends.sources import missing_folder
 from anvil.core import index_url
@@ -191,7 +191,7 @@ def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
 
 
 def _add_line(path: Path, line: str) -> None:
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    text = safe_read.text(path) if path.is_file() else ""
     if line in text.splitlines():
         return
     safe_write.write_file(path, text + ("\n" if text and not text.endswith("\n") else "") + line + "\n")
@@ -199,6 +199,6 @@ def _add_line(path: Path, line: str) -> None:
 
 
 def _drop_line(path: Path, line: str) -> None:
-    if path.is_file() and line in (lines := path.read_text(encoding="utf-8").splitlines()):
+    if path.is_file() and line in (lines := safe_read.text(path).splitlines()):
         safe_write.write_file(path, "".join(f"{other}\n" for other in lines if other != line))
         output.say(f"Removed '{line}' from {output.relative(path)}.")

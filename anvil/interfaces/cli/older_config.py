@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from anvil.backends import safe_read
 from anvil.interfaces.cli import output
 
 DEFAULT_DOCS = "docs"
@@ -65,7 +66,7 @@ def read_older_config(docs: str | None) -> OlderConfig | None:
     if file is None:
         return None
     try:
-        table = json.loads(Path(file).read_text(encoding="utf-8-sig"))
+        table = json.loads(safe_read.text(file))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file} cannot be read: {error}. Correct it, or remove it.") from None
     if not isinstance(table, dict):

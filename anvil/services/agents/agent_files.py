@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil._version import __version__
-from anvil.backends import map_cache, safe_write
+from anvil.backends import map_cache, safe_read, safe_write
 from anvil.backends.config_files import load_config, nearest_config
 from anvil.backends.sources import file_names
 from anvil.backends.sources.document_source import DocumentSource
@@ -362,12 +362,12 @@ def project_name(root: Path) -> str:
     """The name of a project in its package metadata, else that of its folder."""
     for file, table in (("pyproject.toml", "[project]"), ("Cargo.toml", "[package]")):
         with suppress(OSError, UnicodeDecodeError):
-            text = (root / file).read_text(encoding="utf-8")
+            text = safe_read.text(root / file)
             section = text.partition(f"{table}\n")[2].partition("\n[")[0]
             if name := re.search(r"^name\s*=\s*[\"']([^\"'\n]+)", section, re.M):
                 return name[1]
-    with suppress(OSError, ValueError):
-        package = json.loads((root / "package.json").read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError, RecursionError):
+        package = json.loads(safe_read.text(root / "package.json"))
         if isinstance(package, dict) and isinstance(package.get("name"), str):
             return str(package["name"]).rpartition("/")[2]
     return root.name

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from anvil.backends import safe_read
+
 NAME = "context.json"
 MAX_BYTES, MAX_LEVELS = 1_000_000, 64
 """Limits of a file that is returned, since other programs must be able to read it."""
@@ -22,7 +24,7 @@ def read(root: Path) -> tuple[Any, tuple[str, ...]]:
     try:
         if path.stat().st_size > MAX_BYTES:
             return None, (f"{NAME} is larger than {MAX_BYTES:,} bytes and is not read.",)
-        value = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refused)
+        value = json.loads(safe_read.text(path, MAX_BYTES), parse_constant=_refused)
         json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
         if _is_deep(value):
             return None, (f"{NAME} is nested deeper than {MAX_LEVELS} levels and is not read.",)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from anvil.backends import safe_read
 from anvil.backends.fetch.http_client import HttpClient, Limits
 from anvil.backends.packages import archive, npm, pypi, registry
 from anvil.backends.packages.pypi import PythonEnvironment
@@ -123,7 +124,8 @@ def _read_installed(files: Mapping[str, Path], wanted: Sequence[str]) -> dict[st
         path = files[name]
         if path.is_symlink() or not path.is_file():
             raise NotFound(f"{name} is not a regular file")
-        if path.stat().st_size > MAX_INSTALLED_BYTES:
-            raise NotFound(f"{name} has more than {MAX_INSTALLED_BYTES:,} bytes")
-        data[name] = path.read_bytes()
+        try:
+            data[name] = safe_read.data(path, MAX_INSTALLED_BYTES)
+        except OSError as error:
+            raise NotFound(f"{name} cannot be read: {error.strerror}") from None
     return data

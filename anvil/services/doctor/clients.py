@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from anvil.backends import installation
+from anvil.backends import installation, safe_read
 from anvil.backends.config_files import CONFIG_NAME
 from anvil.backends.mcp_clients import (
     ClientFile,
@@ -54,7 +54,7 @@ def _file(place: Place, name: str, file: ClientFile) -> Iterator[Finding]:
     client, shown = file.client, place.shown(file.path)
     scope = () if file.scope == client.scopes[0] else ("--scope", file.scope)
     try:
-        data = file.path.read_bytes()
+        data = safe_read.data(file.path)
         servers = listed(data.decode(), client)
     except (ConfigError, UnicodeDecodeError) as error:
         text = f"{shown} cannot be read: {error}. Correct it"

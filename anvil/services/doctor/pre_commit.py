@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.backends import installation
+from anvil.backends import installation, safe_read
 from anvil.core.config.schema import INDEX_FOLDER
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.models.findings import Finding
@@ -52,7 +52,7 @@ def examine(place: Place) -> Iterator[Finding]:
     elsewhere = repository.configured("core.hooksPath")
     folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
     hook = folder / "pre-commit"
-    if not hook.is_file() or "pre-commit" not in hook.read_text("utf-8", "replace"):
+    if not hook.is_file() or "pre-commit" not in safe_read.text(hook, errors="replace"):
         text = f"{place.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
         yield Finding("pre-commit", "wrong", text, _install(place, repository.root))
         is_installed = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from anvil.backends import safe_read
 from anvil.errors import ConfigError
 
 
@@ -13,6 +14,6 @@ def read(file: Path) -> Any:
     from anvil.core import yaml_values
 
     try:
-        return yaml_values.loads(file.read_text("utf-8"), "null")
-    except (OSError, ValueError) as error:
+        return yaml_values.loads(safe_read.text(file), "null")
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot be read: {' '.join(str(error).split())[:200]}. Correct it.") from error

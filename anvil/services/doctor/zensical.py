@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from anvil.backends import safe_read
 from anvil.errors import ConfigError
 from anvil.services.doctor import yaml_file
 
@@ -115,9 +116,7 @@ def _build_files(folder: Path) -> Iterator[tuple[str, str]]:
         for pattern in _BUILD_FILES:
             for file in sorted(base.glob(pattern)):
                 try:
-                    if file.stat().st_size > MAX_BUILD_FILE_BYTES:
-                        continue
-                    text = file.read_text("utf-8", "replace")
+                    text = safe_read.text(file, MAX_BUILD_FILE_BYTES, "replace")
                 except OSError:  # such as a broken link: it shows nothing
                     continue
                 lines = (_COMMENT.sub("", line) for line in text.splitlines())

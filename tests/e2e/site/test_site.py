@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -457,3 +458,46 @@ def test_a_site_publishes_its_skill(tmp_path: Path) -> None:
     said = complaint("build", "--site", site, *NONE, "--docs", docs, "--skill")
     assert "not in the form" in said and index.read_text() == "{}"
     assert "--site" in complaint("build", "--docs", docs, "--index", tmp_path / "x.db", *NONE, "--skill")
+
+
+@pytest.mark.parametrize("bad", ["http://[", "///[", "https://[::1/"])
+def test_an_address_that_cannot_be_read_costs_nothing_but_itself(tmp_path: Path, bad: str) -> None:
+    head = f'<link rel="canonical" href="{bad}"><link rel="edit" href="{bad}">'
+    site = write(
+        tmp_path / "site",
+        {
+            "index.html": page("Start", "<p>The gangway is open.</p>", head=head),
+            "a.html": page("Other", "<p>A lighthouse.</p>", address=f"{BASE}a.html"),
+            "sitemap.xml": f"<urlset><url><loc>{bad}</loc></url><url><loc>{BASE}index.html</loc></url>"
+            f"<url><loc>{BASE}a.html</loc></url></urlset>",
+        },
+    )
+    build(site)
+    found = printed("search", "gangway", "--index", site / "anvil/index.db", *NONE)
+    assert found["results"][0]["metadata"]["file_path"] == "index.html"
+    complaint("build", "--site", site, "--site-url", bad, *NONE, code=2).index("site.url must be an address")
+
+
+def test_the_index_of_a_site_is_not_written_through_a_link(tmp_path: Path) -> None:
+    site = write(tmp_path / "site", {"index.html": page("Start", "<p>text</p>")})
+    (tmp_path / "outside").mkdir()
+    (site / "anvil").symlink_to(tmp_path / "outside")
+    assert "is a link that leads out of" in complaint("build", "--site", site, *NONE, code=2)
+    assert not list((tmp_path / "outside").iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_pipe_among_the_pages_is_left_out_by_name(tmp_path: Path) -> None:
+    site = write(tmp_path / "site", {"index.html": page("Start", "<p>text</p>")})
+    os.mkfifo(site / "x.html")
+    done = program("build", "--site", site, *NONE)
+    assert "left out x.html: it is not a regular file" in done.stdout + done.stderr
+
+
+def test_a_page_that_would_keep_the_parser_busy_is_left_out_by_name(tmp_path: Path) -> None:
+    hostile = "<title>x</title><main>" + "<div></x>" * 60_000
+    site = write(tmp_path / "site", {"index.html": page("Start", "<p>text</p>"), "evil.html": hostile})
+    began = time.process_time()
+    done = program("build", "--site", site, *NONE)
+    assert time.process_time() - began < 10
+    assert "left out evil.html: its HTML has more than 1,000 elements" in done.stdout + done.stderr
