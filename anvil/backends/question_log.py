@@ -48,7 +48,7 @@ class QuestionLog:
         else:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n"
-        with open(self.path, "ab", buffering=0, opener=safe_write.opener) as file:
+        with open(self.path, "ab", buffering=0, opener=_private) as file:
             file.write(line.encode("utf-8", "replace"))
             full = os.fstat(file.fileno()).st_size > self._max_bytes
         if full:
@@ -86,3 +86,11 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return entry if isinstance(entry, dict) else None
+
+
+def _private(path: str, flags: int) -> int:
+    """An ``opener`` for a file that only this user can read: questions may hold what masking does not know."""
+    descriptor = safe_write.opener(path, flags)
+    if os.name != "nt" and os.fstat(descriptor).st_mode & 0o077:
+        os.fchmod(descriptor, 0o600)
+    return descriptor

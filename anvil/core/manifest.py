@@ -62,8 +62,8 @@ def parse(text: str, place: str) -> Manifest:
 def found(text: str, place: str, any_page: bool = False) -> Manifest | None:
     """A manifest, or None for another program's file with the same name.
 
-    ``any_page``: also None for text that is not JSON and does not begin like a manifest, because many sites answer
-    every address with a page. Raises :class:`ArtifactRejected` for a manifest with errors, such as an incomplete one.
+    ``any_page``: also None for a page of HTML or XML, because many sites answer every address with one. Raises
+    :class:`ArtifactRejected` for a manifest with errors, such as an incomplete one, and for what is not JSON.
     """
     try:
         return parse(text, place)
@@ -77,7 +77,7 @@ def _is_of_another_kind(text: str, any_page: bool) -> bool:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
-        return any_page and not (text.lstrip().startswith("{") and '"anvil_version"' in text)
+        return any_page and text.lstrip("\ufeff \t\r\n").startswith("<")
     return not isinstance(values, dict) or not {"sha256", "digest", "anvil_version"} & values.keys()
 
 

@@ -209,7 +209,7 @@ class RemoteRepository:
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
             try:
-                self._watch(process)
+                self._watch(process, output.fileno())
             finally:
                 if process.poll() is None:
                     kill_session(process)
@@ -220,7 +220,7 @@ class RemoteRepository:
                 raise self._error(errors.read(20_000).decode("utf-8", "replace"))
             return output.read()
 
-    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+    def _watch(self, process: subprocess.Popen[bytes], output: int) -> None:
         """Wait for git, within the limits of size and of time without progress."""
         size, changed = -1, time.monotonic()
         pause = 0.002
@@ -228,7 +228,7 @@ class RemoteRepository:
             time.sleep(pause)
             pause = min(pause * 2, POLL_S)
             now, before = time.monotonic(), size
-            size = _size(self.folder)
+            size = _size(self.folder) + os.fstat(output).st_size
             if size > self._max_bytes:
                 raise _TooLarge(
                     f"{self.shown} sends more than {self._max_bytes:,} bytes (deps.max_fetch_bytes). {self._advice}"

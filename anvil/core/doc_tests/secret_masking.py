@@ -15,6 +15,16 @@ _NAMED = re.compile(
     (["']?\s*(?:[:=]|\s(?:is|was)\s)\s*["']?(?:bearer\s+|basic\s+)?)
     ([^\s"',;]{4,})"""
 )
+_OPTION = re.compile(
+    r"""(?ix) (?<!\S)( -p | --?[a-z-]{0,30}(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key)
+    | password | passwd | passphrase )
+    (\s+["']?) (?=[^\s"',;\d_]{0,200}(?:[\d_]|[^\w\s"',;?!.]))(?!-)([^\s"',;]{4,})"""
+)
+"""An option or the word, and a value after a blank that is no word of a sentence: it has a digit or a sign."""
+_PASSWORD_OPTION = re.compile(
+    r"""(?i)(?<!\S)(--?[a-z-]{0,30}(?:password|passwd|passphrase)\s+["']?)(?!-)([^\s"',;]{4,})"""
+)
+_CARD = re.compile(r"(?<![\w.])(?:\d[ -]?){12,18}\d(?![\w.]*\w)")
 _BEARER = re.compile(r"(?i)\b(bearer|basic)(\s+)([A-Za-z0-9._~+/=-]{12,})")
 _KNOWN = re.compile(
     r"\b(?:sk-|pk-|rk-|sk_live_|sk_test_|ghp_|gho_|ghs_|ghu_|ghr_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|hf_|npm_"
@@ -33,8 +43,18 @@ def masked(text: str) -> str:
     text = _EMAIL.sub(EMAIL, text)
     text = _KNOWN.sub(SECRET, text)
     text = _NAMED.sub(rf"\1\2{SECRET}", text)
+    text = _PASSWORD_OPTION.sub(rf"\1{SECRET}", text)
+    text = _OPTION.sub(rf"\1\2{SECRET}", text)
+    text = _CARD.sub(lambda match: SECRET if _is_card(match[0]) else match[0], text)
     text = _BEARER.sub(rf"\1\2{SECRET}", text)
     return _LONG.sub(lambda match: SECRET if _is_random(match[0]) else match[0], text)
+
+
+def _is_card(number: str) -> bool:
+    """Whether a number has the check digit of card numbers (ISO/IEC 7812)."""
+    digits = [int(character) for character in number if character.isdigit()]
+    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
 def _is_random(word: str) -> bool:

@@ -256,6 +256,7 @@ def test_all_addresses_are_served_by_address_not_by_name() -> None:
     assert Access("127.0.0.1", allowed_hosts=("*",)).knows("anything")
     assert Access("192.0.2.7", token="x").knows("192.0.2.7") and not Access("192.0.2.7", token="x").knows("192.0.2.8")
     assert host_name("[::1]:80") == "::1" and host_name("a:b") is None and host_name("user@a") is None
+    assert host_name("[::1].evil.example") is None and host_name("[::1]evil:80") is None
 
 
 # --- what is refused -------------------------------------------------------------------------------------------

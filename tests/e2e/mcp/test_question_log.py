@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def test_questions_are_logged_masked_with_confidence_and_pages(docs: Path, monke
     assert entry["pages"] == ["install.md"] or "install.md" in str(entry["pages"])
     assert set(entry) == {"kind", "time", "question", "index", "confidence", "pages"}
     assert (docs / ".anvil" / ".gitignore").read_text("utf-8") == "*\n"
+    if os.name != "nt":
+        assert {file.stat().st_mode & 0o777 for file in (docs / ".anvil").glob("*.jsonl")} == {0o600}
 
 
 def test_an_answer_comes_when_the_log_cannot_be_written(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,3 +90,26 @@ def test_only_so_many_are_kept() -> None:
     verified_cache.remember("f" * 64)
     assert len(list(folder().iterdir())) == verified_cache.MAX_FILES
     assert verified_cache.contains("f" * 64) and not verified_cache.contains(f"{0:064x}")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+def test_marks_that_others_could_have_made_are_not_trusted(index: Path) -> None:
+    digest = verified_cache.sha256(index)
+    assert verified_cache.contains(digest)
+    folder().chmod(0o777)
+    try:
+        assert not verified_cache.contains(digest)
+    finally:
+        folder().chmod(0o700)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+def test_the_folder_of_marks_is_private_under_any_umask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verified_cache.user_dirs, "cache", lambda: tmp_path / "cache")
+    before = os.umask(0)
+    try:
+        verified_cache.remember("0" * 64)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "cache/checked").stat().st_mode & 0o777 == 0o700
+    assert verified_cache.contains("0" * 64)
