@@ -66,7 +66,7 @@ def read_older_config(docs: str | None) -> OlderConfig | None:
     if file is None:
         return None
     try:
-        table = json.loads(safe_read.text(file))
+        table = json.loads(safe_read.text(Path(file)))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file} cannot be read: {error}. Correct it, or remove it.") from None
     if not isinstance(table, dict):
