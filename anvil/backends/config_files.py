@@ -195,7 +195,7 @@ def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     except FileNotFoundError:
         return {}, ()
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}. Correct the file.") from None
+        raise ConfigError(f"{path} cannot be read: {safe_read.reason(error)}. Correct the file.") from None
     if not isinstance(table, dict):
         raise ConfigError(f"{path} must hold a JSON object. Correct the file.")
     ours = {field.name for field in fields(ContextOptions)}
@@ -256,5 +256,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file at {path}. Write one with 'anvil init'.") from None
     except (OSError, UnicodeDecodeError, toml_values.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}. Correct the file, or name another with --config.") from None
+        raise ConfigError(
+            f"{path} cannot be read: {safe_read.reason(error)}. Correct the file, or name another with --config."
+        ) from None
     return table

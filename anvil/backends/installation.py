@@ -111,6 +111,11 @@ def install_extras(*names: str) -> str:
     return line(install([f"{name}[{','.join(names)}]{at}{place}"]))
 
 
+def install_tool() -> str:
+    """The command line that installs this Anvil for the user, outside of virtual environments."""
+    return line(["uv", "tool", "install", _origin()])
+
+
 def checkout() -> Path | None:
     """The repository of this code; None when it is installed as a package."""
     root = Path(__file__).resolve().parents[2]

@@ -27,6 +27,11 @@ def data(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     return content
 
 
+def reason(error: Exception) -> str:
+    """Why a file cannot be read, without its name."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
 def text(path: Path, max_bytes: int = MAX_BYTES, errors: str = "strict") -> str:
     """The text of a UTF-8 file, without a byte order mark and with ``\\n`` at the end of its lines.
 

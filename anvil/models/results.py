@@ -14,6 +14,16 @@ Mode = Literal["hybrid", "semantic", "keyword"]
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A section of the page of a result: its breadcrumb, anchor and lines, None where it stands in no file."""
+
+    heading_path: str
+    anchor: str
+    start_line: int | None
+    end_line: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One search result; ``score`` is a cosine in semantic mode, else within 0..1.
 
@@ -21,7 +31,8 @@ class Hit:
     level, URL, and lines and characters; of a long section, those of the part that is this chunk. ``truncated``:
     ``content`` is cut, or does not hold that section whole. ``title``: the page's.
     ``confidence``: the probability that this answers the query, 0..1, independent of the other results; None if
-    unknown. ``collection`` and ``version``: where it comes from; None unless there are several collections.
+    unknown. ``also``: further sections of the page that match; None without any. ``collection`` and ``version``: where
+    it comes from; None unless there are several collections.
     """
 
     content: str
@@ -30,13 +41,15 @@ class Hit:
     truncated: bool = False
     title: str = ""
     confidence: float | None = None
+    also: tuple[Place, ...] | None = field(default=None, metadata=SEVERAL)
     collection: str | None = field(default=None, metadata=SEVERAL)
     version: str | None = field(default=None, metadata=SEVERAL)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Results by descending score. ``total_chunks``: number of chunks that pass the filter."""
+    """Results: the best section of each page, best first, then further sections of these pages. ``total_chunks``:
+    number of chunks that pass the filter."""
 
     results: tuple[Hit, ...]
     total_chunks: int

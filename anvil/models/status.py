@@ -62,11 +62,13 @@ class IndexStatus:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStatus:
-    """The model; provider ``none`` when there are no vectors."""
+    """The model; provider ``none`` when there are no vectors. ``scripts``: those that it reads, as in ``Latin``;
+    questions in others are answered by words alone. None where that is not known."""
 
     model: str
     dimensions: int
     provider: str
+    scripts: str | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

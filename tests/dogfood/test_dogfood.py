@@ -33,7 +33,8 @@ def test_the_best_section_is_found(opened: anvil.Anvil, asked: dict[str, Any]) -
     places = [
         number
         for number, hit in enumerate(found.results, 1)
-        if hit.metadata.file_path == asked["page"] and hit.metadata.start_line <= start <= hit.metadata.end_line
+        if hit.metadata.file_path == asked["page"]
+        and any(each.start_line <= start <= each.end_line for each in (hit.metadata, *(hit.also or ())))
     ]
     shown = [f"{hit.metadata.file_path}: {hit.metadata.heading_path}" for hit in found.results]
     assert places and places[0] <= asked["within"], shown

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from anvil.backends.embedding.model_files import ModelDirectory, model_digest, open_directory
 from anvil.backends.embedding.provider import Embedded, Vector, encodable
 from anvil.core.config.schema import EmbeddingSettings
+from anvil.core.search.scripts import known_scripts
 from anvil.errors import ModelError
 
 if TYPE_CHECKING:
@@ -66,6 +67,11 @@ class LocalProvider:
     def max_tokens(self) -> int:
         """254 for the bundled model: 256 less [CLS] and [SEP]."""
         return self._tokenizer.budget
+
+    @property
+    def scripts(self) -> frozenset[str] | None:
+        """From the tokenizer's vocabulary, which is loaded for it."""
+        return self._tokenizer.scripts
 
     def warm(self) -> None:
         """Load tokenizer and model, and run the model once, which allocates its memory."""
@@ -179,6 +185,11 @@ class _Tokenizer:
         self.budget = self._limit - max(len(spans) for spans in self.spans(prefixes))
         if self.budget < 1:
             raise ModelError(f"{directory.path}: max_tokens leaves no room for text. Raise it in model.json.")
+
+    @cached_property
+    def scripts(self) -> frozenset[str]:
+        pieces = [[number] for number in range(self._tokenizer.get_vocab_size())]
+        return known_scripts(self._tokenizer.decode_batch(pieces))
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         encodings = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)

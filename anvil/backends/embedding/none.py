@@ -21,6 +21,7 @@ class NoProvider:
     digest = hashlib.sha256(b"none").hexdigest()
     dimensions = 0
     max_tokens = 0
+    scripts = None
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         """``settings`` are not used."""

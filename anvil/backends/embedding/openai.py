@@ -50,6 +50,7 @@ class OpenAIProvider:
     """text-embedding-3-small (1,536 dimensions), or the model that the settings name."""
 
     name = "openai"
+    scripts = None
     max_tokens = 8191 // 4
 
     def __init__(self, settings: EmbeddingSettings, sleep: Callable[[float], None] = time.sleep) -> None:

@@ -75,6 +75,10 @@ class EmbeddingProvider(Protocol):
     def max_tokens(self) -> int:
         """Tokens of text that one vector can cover, without the model's own special tokens and prefixes."""
 
+    @property
+    def scripts(self) -> frozenset[str] | None:
+        """The scripts that the model reads, named as in :mod:`anvil.core.search.scripts`; None: nobody knows."""
+
     def warm(self) -> None:
         """Load what the first text needs, and return when it is loaded. Optional: every method loads it too."""
 
@@ -121,6 +125,10 @@ class ProviderWrapper:
     @property
     def max_tokens(self) -> int:
         return self.wrapped.max_tokens
+
+    @property
+    def scripts(self) -> frozenset[str] | None:
+        return self.wrapped.scripts
 
     def warm(self) -> None:
         self.wrapped.warm()

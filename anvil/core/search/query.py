@@ -73,6 +73,11 @@ def pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
+def is_cjk(token: str) -> bool:
+    """Whether a token is of CJK characters, as :func:`pairs` gives them."""
+    return not token.isascii() and _RUN.fullmatch(token) is not None
+
+
 def derived_terms(text: str) -> str:
     """Additional search terms of a text: parts of compounds, CJK runs and their pairs; sorted."""
     terms: set[str] = set()

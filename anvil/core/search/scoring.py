@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FIELD_WEIGHTS = (2.0, 2.0, 1.0, 0.5)
 """Of title, breadcrumb, content, and derived terms with the words of the path."""
 K1, B = 1.2, 0.75
+DERIVED_SHARE = FIELD_WEIGHTS[3] * (1 + K1) / (FIELD_WEIGHTS[3] + K1)
+"""Score of a derived term that a section has once, as a share of that of a word that it has once in its content."""
 DENSE_WEIGHT = 0.5
 """Weight of the vectors; the words have 1."""
 GOOD_MATCH = 0.4
@@ -29,8 +31,11 @@ LINK_WEIGHT = 0.4
 """Weight of the share of the query that is in the texts of the links to the page."""
 POPULAR_WEIGHT = 0.2
 """Weight of the popularity of the page: how many others link to it."""
-PAGE_WEIGHT = 1.0
-"""Weight of the mean vector of the page; the best window of the chunk has 1."""
+PAGE_WEIGHT, SEMANTIC_PAGE_WEIGHT = 1.0, 0.5
+"""Weight of the mean vector of the page, in hybrid and in semantic mode; the best window of the chunk has 1."""
+NEIGHBOUR_WEIGHT, NEIGHBOURS = 0.2, 3
+"""Weight of the mean nearness of the next best sections of a page by vectors, and how many of them count: a page on the
+subject has several, a page that mentions it has one."""
 SIBLING_BOOST, MAX_BOOSTED = 0.4, 4
 """How far the score of a section is raised toward that of the page's best one, and how many sections of a page."""
 
@@ -110,11 +115,22 @@ def fuse(
     if links is not None:
         linked, full = links @ (LINK_WEIGHT, POPULAR_WEIGHT), full + LINK_WEIGHT + POPULAR_WEIGHT
     if dense is not None:
-        vectors, full = DENSE_WEIGHT * dense, full + DENSE_WEIGHT
+        vectors = DENSE_WEIGHT * dense + NEIGHBOUR_WEIGHT * _neighbours(dense, pages)
+        full += DENSE_WEIGHT + NEIGHBOUR_WEIGHT
         good = GOOD_MATCH * perfect
         words = _less(words, pages, 1 - min(best, good) / good if good > 0 else 0.0)
     summands = np.stack((words, heading, vectors, linked), axis=1) / full
     return (words + heading + vectors + linked) / full, summands
+
+
+def _neighbours(dense: NDArray[np.float64], pages: Sequence[int]) -> NDArray[np.float64]:
+    """The mean of the next best ``NEIGHBOURS`` values of ``dense`` in the page of each candidate, after its best; one
+    that is missing counts as 0."""
+    by_page: dict[int, list[float]] = {}
+    for page, value in zip(pages, dense.tolist(), strict=True):
+        by_page.setdefault(page, []).append(value)
+    means = {page: sum(sorted(values)[-NEIGHBOURS - 1 : -1]) / NEIGHBOURS for page, values in by_page.items()}
+    return np.array([means[page] for page in pages], np.float64)
 
 
 def _less(words: NDArray[np.float64], pages: Sequence[int], missing: float) -> NDArray[np.float64]:

@@ -100,4 +100,5 @@ def _print_collections(collections: Sequence[CollectionStatus], embedding: Embed
 def _model(status: EmbeddingStatus) -> str:
     if status.provider == "none":
         return "none: keyword search only"
-    return f"{status.model} ({status.provider}, {status.dimensions} dimensions)"
+    reads = f", reads {status.scripts} script" if status.scripts else ""
+    return f"{status.model} ({status.provider}, {status.dimensions} dimensions{reads})"

@@ -165,7 +165,8 @@ class Asker:
         """Whether a result is the page, names the section or one below it, or holds the section's heading."""
         if row >> row_ids.CHUNK_BITS != target.document_id:
             return False
-        if target.headings is None or hit.metadata.heading_path in target.headings:
+        named = (hit.metadata.heading_path, *(place.heading_path for place in hit.also or ()))
+        if target.headings is None or not target.headings.isdisjoint(named):
             return True
         chunk = self._searcher.index.reader.chunks([row])[row]
         return chunk.start <= target.start < chunk.start + len(chunk.content)

@@ -76,6 +76,8 @@ def _file(place: Place, name: str, file: ClientFile) -> Iterator[Finding]:
         named = () if title == own else ("--name", title)
         if problem is not None:
             command = None if away is not None and away.exists() else _init(place, name, *scope, *named)
+            if file.is_shared and problem.startswith("there is no program anvil on"):  # 'init' would write the same
+                command = installation.install_tool()
             yield Finding("clients", "wrong", f"{client.title} cannot start {title!r} of {shown}: {problem}.", command)
         elif away is None:
             yield Finding("clients", "ok", f"{client.title} can start {title!r} of {shown}.")
@@ -100,6 +102,8 @@ def _problem(place: Place, file: ClientFile, server: Mapping[str, Any]) -> str |
     command = started[0].replace(FOLDER, f"{place.project}/") if started else ""
     if not command:
         return "it has no command"
+    if os.sep in command and file.is_shared and "${" not in command:
+        command = str(place.project / command)  # a client starts the servers of a project in its folder
     if "${" not in command and installation.outside_environments(command) is None:
         if os.sep in command:
             return f"there is no program {command}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from anvil.backends import installation
 from anvil.core.config.schema import EmbeddingSettings
+from anvil.core.search import scripts
 from anvil.errors import ConfigError, ModelError, ProviderError
 from anvil.models.findings import Finding
 from anvil.services.doctor.place import Place
@@ -54,7 +55,7 @@ def _local(settings: EmbeddingSettings) -> Finding:
             raise ModelError(f"The files in {BUNDLED} are not those that were published: their digest differs.")
         provider = create_provider("local", settings)
         try:
-            embedded = provider.embed(SAMPLE_TEXTS)
+            embedded, known = provider.embed(SAMPLE_TEXTS), provider.scripts or ()
         finally:
             provider.close()
         for reason in embedded.failed.values():
@@ -67,7 +68,10 @@ def _local(settings: EmbeddingSettings) -> Finding:
     except ModelError as error:
         return Finding("model", "wrong", str(error), _restore() if bundled else None)
     files = "its files are complete, and it" if bundled else "it"
-    return Finding("model", "ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.")
+    reads = f" It reads {scripts.names(known)} script; questions in others are answered by words alone."
+    return Finding(
+        "model", "ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.{reads}"
+    )
 
 
 def _restore() -> str:

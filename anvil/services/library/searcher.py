@@ -25,7 +25,7 @@ from anvil.models.library import Passages
 from anvil.services.search import calibration, ranking
 from anvil.services.search.file_index import KeywordTables
 from anvil.services.search.ranking import CANDIDATES, Nearness, nearness
-from anvil.services.search.searcher import Question, semantic_obstacle
+from anvil.services.search.searcher import Question, semantic_obstacle, unread_note
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -206,6 +206,9 @@ class LibrarySearcher:
             vector = question.vector
             if question.error is not None:
                 notes.append(f"Semantic search is off: {question.error}")
+            elif question.unread:
+                vector = None
+                notes.append(unread_note(self.provider, "hybrid"))
         selection = self.index.select(filter)
         if not self.index.count(selection):
             return Passages((), tuple(notes))

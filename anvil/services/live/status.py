@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil._version import __version__
 from anvil.core.pluralize import counted, first_of
+from anvil.core.search import scripts
+from anvil.errors import AnvilError
 from anvil.models.documents import Changes
 
 if TYPE_CHECKING:
+    from anvil.backends.embedding.provider import EmbeddingProvider
     from anvil.models.results import Freshness
     from anvil.models.status import Status
     from anvil.services.live.location import IndexLocation
@@ -71,9 +74,23 @@ def status(copy: WorkingCopy, location: IndexLocation, docs_root: Path | None, s
             pending_vectors=copy.pending,
             newest_document=meta["last_index_timestamp"] or None,
         ),
-        EmbeddingStatus(meta["embedding_model"], int(meta["embedding_dimensions"]), meta["embedding_provider"]),
+        EmbeddingStatus(
+            meta["embedding_model"],
+            int(meta["embedding_dimensions"]),
+            meta["embedding_provider"],
+            _scripts(meta, copy.provider),
+        ),
         repository.status(place),
     )
+
+
+def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None:
+    """The scripts that the index's model reads; the configured provider can tell if its model is the same."""
+    try:
+        known = provider.scripts if provider.digest == meta["embedding_model_digest"] else None
+    except AnvilError:  # a model that cannot be read is what "anvil doctor" is for
+        return None
+    return None if known is None else scripts.names(known)
 
 
 def _paths(changes: Changes) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from anvil.backends.store.tokenizer import Stemmer
 from anvil.core import globs
 from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
+from anvil.core.search.page_kinds import is_record
 from anvil.core.search.page_links import PageLinks
 from anvil.core.search.vector_index import VectorIndex
 from anvil.services.milvus.overlay import LayeredReader
@@ -78,6 +79,14 @@ class MilvusIndex:
     @property
     def links(self) -> PageLinks | None:
         return self._links or None
+
+    @property
+    def records(self) -> Collection[int]:
+        return self._records
+
+    @cached_property
+    def _records(self) -> Collection[int]:
+        return frozenset(id_ for id_, path in zip(self._ids.tolist(), self._paths, strict=True) if is_record(path))
 
     def warm(self) -> None:
         """Read what the first query would wait for; vectors stay on the server."""

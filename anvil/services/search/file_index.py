@@ -18,6 +18,7 @@ from anvil.backends.store.tokenizer import Stemmer
 from anvil.core import globs
 from anvil.core.search import query as lexicon
 from anvil.core.search import scoring
+from anvil.core.search.page_kinds import is_record
 from anvil.core.search.page_links import Link, PageLinks, links_of
 from anvil.core.search.vector_index import VectorIndex
 from anvil.services.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache, best_places, nearness
@@ -49,6 +50,11 @@ class KeywordTables:
     def links(self) -> PageLinks | None:
         """Not known here."""
         return None
+
+    @property
+    def records(self) -> Collection[int]:
+        """Not known here."""
+        return ()
 
     def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
         return {token: self._frequency(word) for token, word in words.items()}
@@ -118,6 +124,14 @@ class FileIndex(KeywordTables):
     @property
     def links(self) -> PageLinks | None:
         return self._links or None
+
+    @property
+    def records(self) -> Collection[int]:
+        return self._records
+
+    @cached_property
+    def _records(self) -> Collection[int]:
+        return frozenset(id_ for id_, path in self.reader.paths() if is_record(path))
 
     def warm(self) -> None:
         """Read what the first query would wait for."""

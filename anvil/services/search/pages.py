@@ -15,13 +15,15 @@ from anvil.backends.store.rows import StoredDocument, edition, is_parallel, sect
 from anvil.core import globs
 from anvil.core.closest_paths import closest_paths
 from anvil.core.file_selection import is_unicode
-from anvil.core.pluralize import full_heading
+from anvil.core.pluralize import first_of, full_heading
 from anvil.core.search import snippets
 from anvil.core.site import editions
 from anvil.errors import NotFound
 from anvil.models.documents import ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
 from anvil.models.results import Page, PageList, PageSection, PageSummary, SectionText
 
+MAX_SHARING = 5
+"""Sections of one anchor that a message names."""
 MAX_PATH_CHARS = 4096
 """Characters of a path or breadcrumb that is looked up; operating systems have no longer paths."""
 MAX_SHOWN_CHARS = 500
@@ -142,6 +144,14 @@ def get_section(
     bounded = len(heading_path) <= MAX_PATH_CHARS or any(heading_path == s.heading_path for s in sections)
     address = _address(heading_path, document.title, sections, chunks) if bounded else None
     if address is None:
+        sharing = [
+            full_heading(document.title, each.heading_path) for each in filter(_is_anchor(heading_path), sections)
+        ]
+        if sharing:
+            raise NotFound(
+                f"{len(sharing)} sections of {document.file_path} have the anchor {_shown(heading_path)}: "
+                f"{first_of(sharing, MAX_SHARING)}. Give one of these as heading_path."
+            )
         near = [
             full_heading(document.title, path) for path in closest_headings(heading_path[:MAX_PATH_CHARS], sections)
         ]

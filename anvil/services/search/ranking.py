@@ -14,8 +14,8 @@ import numpy as np
 from anvil.backends.store import row_ids
 from anvil.backends.store.rows import SearchedText
 from anvil.backends.store.tokenizer import Stemmer
+from anvil.core.search import page_kinds, scoring
 from anvil.core.search import query as lexicon
-from anvil.core.search import scoring
 from anvil.core.search.confidence import Evidence
 from anvil.core.search.page_links import PageLinks
 from anvil.core.search.vector_index import VectorIndex, with_page
@@ -91,6 +91,10 @@ class CandidateIndex(Protocol):
     def links(self) -> PageLinks | None:
         """The links between its pages; None where they are not known, or there are none."""
 
+    @property
+    def records(self) -> Collection[int]:
+        """The documents that record changes; see :mod:`anvil.core.search.page_kinds`."""
+
     def count(self, selection: Any = None) -> int:
         """How many chunks a selection has."""
 
@@ -117,11 +121,13 @@ class CandidateIndex(Protocol):
 
 
 class Weights(NamedTuple):
-    """A parsed query; token -> the number of chunks with it; and token -> its weight, for tokens that occur."""
+    """A parsed query; token -> the number of chunks with it; token -> its weight, for tokens that occur; and whether
+    the query is about versions or changes."""
 
     query: lexicon.Query
     frequencies: dict[str, int]
     tokens: dict[str, float]
+    about_records: bool = False
 
     @property
     def missing(self) -> float:
@@ -139,7 +145,7 @@ def weights(index: CandidateIndex, text: str) -> Weights:
         for token, (weight, _) in query.terms.items()
         if frequencies[token]
     }
-    return Weights(query, frequencies, tokens)
+    return Weights(query, frequencies, tokens, page_kinds.asks_for_records(text))
 
 
 def rank(
@@ -169,6 +175,8 @@ def rank(
     pages = [row >> row_ids.CHUNK_BITS for row in rows]
     links = _links(index, pages, query_weights.tokens)
     fused, summands = scoring.fuse(lexical, coverage, dense, links, pages, perfect)
+    if records := () if query_weights.about_records else index.records:
+        fused = fused * [page_kinds.RECORD_SHARE if page in records else 1.0 for page in pages]
     scores = fused.tolist()
     if dense is not None:
         scores = scoring.boost_siblings(scores, pages)
@@ -180,8 +188,8 @@ def rank(
 
 
 def by_cosine(index: CandidateIndex, query_weights: Weights, chunks: Iterable[Near], count: int) -> list[Ranked]:
-    """The ``count`` nearest of ``chunks``, nearest first; their words are evidence only."""
-    nearest = sorted(chunks, key=lambda near: -near.cosine)[:count]  # stable
+    """The ``count`` nearest of ``chunks`` with a share of their pages, nearest first; their words are evidence only."""
+    nearest = sorted(chunks, key=lambda near: -near.cosine - scoring.SEMANTIC_PAGE_WEIGHT * near.page)[:count]  # stable
     phrases = _phrases(index, query_weights)
     lexical, _ = _keyword_scores(index, [near.row for near in nearest], query_weights.tokens, list(phrases.values()))
     perfect = _perfect_score(index, query_weights, phrases)
@@ -204,9 +212,13 @@ def _phrases(index: CandidateIndex, query_weights: Weights) -> dict[str, tuple[R
 
 def _perfect_score(index: CandidateIndex, query_weights: Weights, phrases: Mapping[str, tuple[RowSet, float]]) -> float:
     """The BM25F that a section with all words and phrases of the query approaches. A word that occurs nowhere counts as
-    the rarest of all."""
-    known_weight = sum(query_weights.tokens.values()) + sum(weight for _, weight in phrases.values())
-    return (known_weight + query_weights.missing * scoring.idf(0, index.count())) * (scoring.K1 + 1)
+    the rarest of all. A pair of CJK characters is a derived term, of which a section has each once."""
+    terms, known = query_weights.query.terms, query_weights.tokens
+    share = {token: scoring.DERIVED_SHARE if lexicon.is_cjk(token) else 1.0 for token in terms}
+    of_known = sum(share[token] * weight for token, weight in known.items())
+    missing = sum(share[token] * weight for token, (weight, _) in terms.items() if token not in known)
+    of_phrases = sum(weight for _, weight in phrases.values())
+    return (of_known + of_phrases + missing * scoring.idf(0, index.count())) * (scoring.K1 + 1)
 
 
 def _evidence(

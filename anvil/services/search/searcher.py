@@ -7,25 +7,26 @@ applies before candidates are chosen, so it hides no result that passes it. Each
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from anvil.backends.embedding.factory import explain_mismatch
+from anvil.backends.store import row_ids
 from anvil.backends.store.reader_protocol import IndexReader
-from anvil.core.search import confidence, merging, scoring
+from anvil.core.search import confidence, merging, scoring, scripts
 from anvil.core.search import query as lexicon
 from anvil.core.search.confidence import Evidence
 from anvil.core.search.merging import Vocabulary
 from anvil.core.search.scoring import ScoreParts
 from anvil.errors import AnvilError, ConfigError
-from anvil.models.results import Freshness, Hit, SearchResult
+from anvil.models.results import Freshness, Hit, Place, SearchResult
 from anvil.requests import SearchRequest
 from anvil.services.search import calibration, pages, ranking, result_length, section_match
-from anvil.services.search.ranking import CANDIDATES, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
+from anvil.services.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
 from anvil.services.search.section_match import QueryWeights, SectionChooser, Span
 
 if TYPE_CHECKING:
@@ -33,6 +34,18 @@ if TYPE_CHECKING:
 
     from anvil.backends.embedding.provider import EmbeddingProvider
 
+UNREAD = "The embedding model reads {} script only: {}. A question in English finds more in English documentation."
+"""With what follows from it, by mode."""
+UNREAD_SO = {"hybrid": "words alone decided", "semantic": "its vectors say little, use the mode hybrid or keyword"}
+
+T = TypeVar("T")
+
+NEAREST = 60
+"""Chunks nearest to a query that a semantic search ranks with their pages."""
+MATCHING = 0.5
+"""Share of the best score from which on a page has a place before the further sections of better pages."""
+MAX_ALSO = 3
+"""Further sections of its page that a result names."""
 MAX_NAMED_PAGES = 8
 """Pages whose second names are read for a query that is a name."""
 SHORTLIST = 5
@@ -109,18 +122,26 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query's unit vector (dimensions,), or why it has none."""
+    """A query's unit vector (dimensions,), or why it has none. ``unread``: the model does not know the query's script,
+    so the vector says little."""
 
     vector: NDArray[np.float32] | None
     error: AnvilError | None = None
+    unread: bool = False
 
 
 def embed_query(query: str, provider: EmbeddingProvider) -> Question:
     """Embed a query. This uses no index, so it needs no lock."""
     try:
-        return Question(provider.embed_query(lexicon.bounded(query)))
+        text = lexicon.bounded(query)
+        return Question(provider.embed_query(text), unread=scripts.is_unread(text, provider.scripts))
     except AnvilError as error:
         return Question(None, error)
+
+
+def unread_note(provider: EmbeddingProvider, mode: str) -> str:
+    """A sentence on a question in a script that the provider's model does not read."""
+    return UNREAD.format(scripts.names(provider.scripts or ()), UNREAD_SO[mode])
 
 
 def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str | None:
@@ -194,10 +215,16 @@ class Searcher:
                 if mode == "semantic":
                     raise question.error
                 failure = f"Semantic search is off: {question.error}"
+            elif question.unread:
+                failure = unread_note(self.provider, mode)
+                if mode == "hybrid":
+                    vector = None
         results: list[Ranked] = []
         if total and mode == "semantic" and vector is not None:
-            near = self.index.nearest(vector, request.top_k, selection)
-            results = ranking.by_cosine(self.index, weights, near, request.top_k)
+            near = self.index.nearest(vector, NEAREST, selection)
+            results = ranking.by_cosine(self.index, weights, near, ENOUGH)
+            if question is not None and question.unread:  # such a cosine is no evidence
+                results = [r._replace(evidence=r.evidence._replace(cosine=None, page=None)) for r in results]
         elif total:
             if vector is not None and not self.index.has_vectors:
                 vector = None  # no vector exists yet: all chunks would be equal
@@ -239,9 +266,13 @@ class Searcher:
                 return str(aliases[name])
         return name
 
-    def hits(self, results: Sequence[Ranked], query: str, found: Candidates) -> list[tuple[Hit, Span]]:
-        """Some results of ``found`` with their whole chunks, each with the section that fits best."""
+    def hits(
+        self, results: Sequence[Ranked], query: str, found: Candidates, likely: Sequence[Ranked] = ()
+    ) -> list[tuple[Hit, Span]]:
+        """Some results of ``found`` with their whole chunks, each with the section that fits best. The first of a page
+        names those sections of the ``likely`` ones that are no results of their own."""
         reader = self.index.reader
+        others = self._others(results, likely)
         stored = reader.chunks([result.row for result in results])
         chunks = [stored[result.row] for result in results]
         places = reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
@@ -258,12 +289,36 @@ class Searcher:
             elif chooser is not None and sections:
                 section = chooser.choose(chunk, sections, partial(self._nearest_span, chunk.row, found.vector))
             page_anchor = sections[0].anchor if sections else ""
-            likely = self.fits.confidence(result.evidence)
-            hits.append(section_match.hit(chunk, result.score, likely, section, page_anchor))
+            confidence_ = self.fits.confidence(result.evidence)
+            hit, span = section_match.hit(chunk, result.score, confidence_, section, page_anchor)
+            also = [
+                place for place in others.pop(chunk.document_id, ()) if place.heading_path != hit.metadata.heading_path
+            ]
+            hits.append((replace(hit, also=tuple(also)) if also else hit, span))
         return hits
 
+    def _others(self, results: Sequence[Ranked], likely: Sequence[Ranked]) -> dict[int, list[Place]]:
+        """Document -> the sections of the next best chunks of a page that are not among the ``results``."""
+        shown, pages = {result.row for result in results}, {page_of(result) for result in results}
+        rows: dict[int, list[int]] = {page: [] for page in pages}
+        for result in likely:
+            page = page_of(result)
+            if result.row in shown or page not in pages or len(rows[page]) >= MAX_ALSO:
+                continue
+            if self.fits.confidence(result.evidence) >= confidence.UNLIKELY:
+                rows[page].append(result.row)
+        stored = self.index.reader.chunks([row for of_page in rows.values() for row in of_page])
+        chunks = [stored[row] for of_page in rows.values() for row in of_page]
+        places: dict[int, list[Place]] = {}
+        found = self.index.reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
+        for chunk, sections in zip(chunks, found, strict=True):
+            for each in sections[:1]:
+                place = Place(each.heading_path, each.anchor, each.start_line, each.end_line)
+                places.setdefault(chunk.document_id, []).append(place)
+        return places
+
     def _section_chooser(self, weights: Weights) -> SectionChooser:
-        query, _, tokens = weights
+        query, tokens = weights.query, weights.tokens
         rarest = scoring.idf(1, self.index.count())
         phrases = {phrase: weight * rarest for phrase, weight in query.phrases.items()}
         return SectionChooser(QueryWeights(tokens, phrases, self.index.average_length), self.index.stem)
@@ -314,10 +369,11 @@ def _answer(
     def confidence_of(result: _Result) -> float:
         return searchers[result.place].fits.confidence(result.ranked.evidence)
 
-    shown = results
+    likely = results
     if request.min_confidence > 0:  # else only the results that are shown need theirs
-        shown = [result for result in results if confidence_of(result) >= request.min_confidence]
-    shown = shown[: request.top_k]
+        likely = [result for result in results if confidence_of(result) >= request.min_confidence]
+    chosen = best_first(likely, lambda result: (result.place, page_of(result.ranked)), lambda result: result.score)
+    shown = sorted(chosen[: request.top_k], key=likely.index)  # still in descending score
     notes = [obstacle] if obstacle and request.mode == "hybrid" else []
     notes += dict.fromkeys(found.failure for found in candidates.values() if found.failure)
     if warning := confidence.note(map(confidence_of, shown or results), request.min_confidence):
@@ -326,7 +382,7 @@ def _answer(
         readers = [searcher.index.reader for searcher in searchers]
         notes += pages.none_chosen(readers, request.file_filter, request.version, request.language)
     hits, spans = result_length.within_budget(
-        _hits(searchers, shown, request.query, candidates), request.query, request.max_chars
+        _hits(searchers, shown, request.query, candidates, likely), request.query, request.max_chars
     )
     return Found(
         hits,
@@ -358,7 +414,8 @@ def _of_several(
         results = [_Result(p, ranked.score, ranked) for p, found in candidates.items() for ranked in found.results]
     else:
         shares = _home_shares(searchers, request.query)
-        vector = question.vector if question is not None and request.mode == "hybrid" else None
+        is_read = question is not None and request.mode == "hybrid" and not question.unread
+        vector = question.vector if question is not None and is_read else None
         for place in _most_promising(searchers, shares, totals, vector, request):
             if len(candidates) >= SHORTLIST and sum(len(c.results) for c in candidates.values()) >= request.top_k:
                 break
@@ -415,13 +472,18 @@ def _on_one_scale(
 
 
 def _hits(
-    searchers: Sequence[Searcher], results: Sequence[_Result], query: str, candidates: Mapping[int, Candidates]
+    searchers: Sequence[Searcher],
+    results: Sequence[_Result],
+    query: str,
+    candidates: Mapping[int, Candidates],
+    likely: Sequence[_Result],
 ) -> list[tuple[Hit, Span]]:
-    """The results with their texts, in the same order."""
+    """The results with their texts, in the same order. ``likely``: the results that may be named as further ones."""
     hits: dict[tuple[int, int], tuple[Hit, Span]] = {}
     for place in dict.fromkeys(result.place for result in results):
         own = [result for result in results if result.place == place]
-        texts = searchers[place].hits([result.ranked for result in own], query, candidates[place])
+        further = [result.ranked for result in likely if result.place == place]
+        texts = searchers[place].hits([result.ranked for result in own], query, candidates[place], further)
         for result, (hit, span) in zip(own, texts, strict=True):
             own_hit = hit if hit.score == result.score else replace(hit, score=result.score)
             hits[place, result.ranked.row] = own_hit, span
@@ -435,3 +497,20 @@ def _parts(result: _Result) -> ScoreParts:
     page = round(ranked.score - sum(ranked.summands), SCORE_DIGITS) + 0.0  # no -0.0
     share = result.score / (ranked.score or 1.0)
     return ScoreParts(*(round(part * share, SCORE_DIGITS) for part in (words, heading, vectors, links, page)))
+
+
+def best_first(results: Sequence[T], page: Callable[[T], object], score: Callable[[T], float]) -> list[T]:
+    """The best of the ranked results of each page, then the others, both in their order: five results are of five
+    pages, where so many match. The best of a page with less than ``MATCHING`` of the best score is one of the others.
+    """
+    best: dict[object, T] = {}
+    enough = MATCHING * max(map(score, results), default=0.0)
+    for result in results:
+        best.setdefault(page(result), result)
+    first = [result for result in best.values() if score(result) >= enough]
+    return [*first, *(result for result in results if best[page(result)] is not result or score(result) < enough)]
+
+
+def page_of(result: Ranked) -> int:
+    """The document of a result."""
+    return result.row >> row_ids.CHUNK_BITS

@@ -86,7 +86,7 @@ def test_a_pipe_is_refused_and_not_waited_for(project: Path) -> None:
     os.mkfifo(project / ".mcp.json")
     assert ".mcp.json is not a regular file" in complaint("init", "--client", "claude-code", cwd=project)
     os.mkfifo(project / "mcp.config.json")
-    assert "mcp.config.json is not a regular file" in complaint("context", "ingest", cwd=project)
+    assert "mcp.config.json cannot be read: it is not a regular file" in complaint("context", "ingest", cwd=project)
 
 
 def test_the_folder_of_a_configuration_is_named_instead_of_the_docs(project: Path) -> None:

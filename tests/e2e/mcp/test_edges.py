@@ -13,7 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 import anvil
-from anvil.interfaces.mcp_server.tools.toolset import ServeOptions
+from anvil.interfaces.mcp_server.tools.toolset import ServeRequest
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.mcp_servers import Speaker
@@ -119,7 +119,7 @@ def test_file_filter_narrows_before_ranking(speaker: Speaker) -> None:
 def test_a_folder_with_a_thousand_pages_is_listed_in_parts(tmp_path: Path) -> None:
     heading = "## A heading that is as long as headings are\n"
     write(tmp_path / "docs", {f"part-{i % 7}/page-{i:04}.md": f"# Page {i}\n\n{heading}" for i in range(1203)})
-    with mcp_servers.with_options(ServeOptions(docs=str(tmp_path / "docs"), provider="none")) as speaker:
+    with mcp_servers.with_options(ServeRequest(docs=str(tmp_path / "docs"), provider="none")) as speaker:
         listed: list[str] = []
         offset: int | None = 0
         answers = 0

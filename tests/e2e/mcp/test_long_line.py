@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from anvil.interfaces.mcp_server.tools import context, docs, library
-from anvil.interfaces.mcp_server.tools.toolset import ServeOptions, Toolset
+from anvil.interfaces.mcp_server.tools.toolset import ServeRequest, Toolset
 from tests.conftest import PAGES, write
 from tests.e2e.mcp.test_stdio import INITIALIZE, INITIALIZED, Pipe, call
 from tests.support.index_server import Answer, Server
@@ -61,7 +61,14 @@ def test_every_tool_is_asked() -> None:
 @pytest.fixture(scope="module", params=LINES)
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     place, line = tmp_path_factory.mktemp("line"), LINES[request.param]
-    write(place, {"specs/001-x/spec.md": f"# Long\n\n## Text\n\nIt is short.\n- [ ] {line}\n", "context.json": "{}\n"})
+    write(
+        place,
+        {
+            "specs/001-x/spec.md": f"# Long\n\n## Text\n\nIt is short.\n- [ ] {line}\n",
+            "context.json": "{}\n",
+            "anvil.toml": "[context]\nmax_file_size_bytes = 5_000_000\n",
+        },
+    )
     return place, line
 
 
@@ -76,7 +83,7 @@ def ask_all(toolset: Toolset, target: Any, filled: Callable[[str], str]) -> None
 
 def test_tools_over_documentation(project: tuple[Path, str]) -> None:
     place, _ = project
-    options = ServeOptions(str(place / "specs"), str(place / "index.db"), provider="none", watch=False)
+    options = ServeRequest(str(place / "specs"), str(place / "index.db"), provider="none", watch=False)
     opened = docs.open(options, lambda *_: None)
     try:
         ask_all(docs.TOOLSET, opened, str)
@@ -85,11 +92,11 @@ def test_tools_over_documentation(project: tuple[Path, str]) -> None:
 
 
 def test_tools_over_a_repository(project: tuple[Path, str]) -> None:
-    opened = context.open(ServeOptions(root=str(project[0]), provider="none", watch=False), lambda *_: None)
+    opened = context.open(ServeRequest(root=str(project[0]), provider="none", watch=False), lambda *_: None)
     try:
         opened.start()
         until = time.monotonic() + 30
-        while not opened.artifacts() and time.monotonic() < until:  # the first build goes on in the background
+        while not opened.artifacts() and time.monotonic() < until:
             time.sleep(0.05)
         ask_all(context.TOOLSET, opened, str)
     finally:
@@ -97,7 +104,7 @@ def test_tools_over_a_repository(project: tuple[Path, str]) -> None:
 
 
 def test_tools_of_a_library(project: tuple[Path, str], tmp_path: Path) -> None:
-    options = ServeOptions(library_index=str(tmp_path / "l.db"), provider="none", allow_private_urls=True)
+    options = ServeRequest(library_index=str(tmp_path / "l.db"), provider="none", allow_private_urls=True)
     opened = library.open(options, lambda *_: None)
     place, line = project
     web = Server().start()
@@ -106,7 +113,7 @@ def test_tools_of_a_library(project: tuple[Path, str], tmp_path: Path) -> None:
     def filled(text: str) -> str:
         if text == "{document}":
             return str(opened.ingest_content(line, "again.md").doc_id)
-        for name, value in {"folder": str(place / "specs"), "line": line, "url": web.url("/page.txt")}.items():
+        for name, value in {"folder": str(place / "specs"), "line": line, "url": f"{web.url}/page.txt"}.items():
             text = text.replace(f"{{{name}}}", value)
         return text
 

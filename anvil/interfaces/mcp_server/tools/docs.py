@@ -49,7 +49,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "search_docs",
         "Search the documentation",
-        "Find the passages that answer a question. Those with truncated: true are cut; get_section has the rest.",
+        "Passages that answer a question, which finds more in English. A truncated one is cut; get_section has it.",
         (
             Parameter("query", "A question or keywords.", required=True),
             Parameter("top_k", "Results, 1 to 20.", "integer", 5, minimum=1, maximum=20),
@@ -91,7 +91,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("ignore_case", "", "boolean", True),
             Parameter("context", "Lines around each match.", "integer", 0, minimum=0, maximum=20),
             Parameter("max_matches", "", "integer", 50, minimum=1, maximum=500),
-            Parameter("offset", "next_offset of the answer before.", "integer", 0, minimum=0),
+            Parameter("offset", "next_offset of an answer.", "integer", 0, minimum=0),
         ),
         lambda: anvil.GrepResult,
         lambda opened, given: opened.grep(**given),
@@ -103,7 +103,7 @@ TOOLS: tuple[Tool, ...] = (
         (
             Parameter("prefix", "Only pages in this folder."),
             Parameter("limit", "", "integer", minimum=1),
-            Parameter("offset", "next_offset of the answer before.", "integer", 0, minimum=0),
+            Parameter("offset", "next_offset of an answer.", "integer", 0, minimum=0),
         ),
         lambda: anvil.PageList,
         lambda opened, given: opened.list_pages(**given, max_chars=MAX_LIST_CHARS),

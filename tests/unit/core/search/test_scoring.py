@@ -73,7 +73,8 @@ def test_fused_scores_lie_between_nought_and_one(
 def test_who_is_better_in_all_is_better() -> None:
     scores, _ = scoring.fuse(np.array([2.0, 1.0]), np.array([1.0, 0.5]), np.array([0.9, 0.1]), None, [1, 2], 2.0)
     assert scores[0] > scores[1]
-    perfect, _ = scoring.fuse(np.array([2.0]), np.array([1.0]), np.array([1.0]), None, [1], 2.0)
+    four = np.ones(1 + scoring.NEIGHBOURS)
+    perfect, _ = scoring.fuse(2.0 * four, four, four, None, [1] * len(four), 2.0)
     assert perfect[0] == pytest.approx(1.0)
 
 
@@ -93,11 +94,27 @@ def test_vectors_decide_between_pages_where_no_candidate_has_many_of_the_words()
     assert vague[1] > vague[0]
 
 
+def test_weights_hold_the_order_of_pages() -> None:
+    """Each row is a change of a weight that must not pass unseen: the first of two pages leads by it alone."""
+    even, half = np.array([1.0, 1.0]), np.array([0.5, 0.5])
+
+    def lead(lexical: list[float], links: list[list[float]]) -> bool:
+        scores, _ = scoring.fuse(np.array(lexical), 0 * even, half, np.array(links), [1, 2], 2.0)
+        return bool(scores[0] > scores[1])
+
+    assert lead([0.65, 1.0], [[1.0, 0.0], [0.0, 0.0]]) and not lead([0.55, 1.0], [[1.0, 0.0], [0.0, 0.0]])
+    assert lead([0.85, 1.0], [[0.0, 1.0], [0.0, 0.0]]) and not lead([0.75, 1.0], [[0.0, 1.0], [0.0, 0.0]])
+    dense = np.array([0.9, 0.9, 0.9, 0.9, 0.9])
+    several, _ = scoring.fuse(np.array([0.85, 0, 0, 0, 1.0]), 0 * dense, dense, None, [1, 1, 1, 1, 2], 1.0)
+    assert several[0] > several[4], "a page with several near sections"
+    assert (scoring.SIBLING_BOOST, scoring.MAX_BOOSTED) == (0.4, 4)
+
+
 def test_words_decide_between_the_sections_of_a_page_also_then() -> None:
     lexical, coverage, dense = np.array([2.0, 1.6]), np.zeros(2), np.array([0.5, 0.6])
     vague, parts = scoring.fuse(lexical, coverage, dense, None, [1, 1], 10.0)
     assert vague[0] > vague[1]
-    assert parts[0, 0] - parts[1, 0] == pytest.approx((1.0 - 0.8) / (1 + scoring.HEADING_WEIGHT + scoring.DENSE_WEIGHT))
+    assert parts[0, 0] - parts[1, 0] == pytest.approx((1.0 - 0.8) / 2)
 
 
 def test_above_mean_runs_from_the_mean_to_the_best() -> None:

@@ -341,6 +341,12 @@ def test_a_provider_that_does_not_exist(project: Path) -> None:
     assert "one of: local, none, openai" in finding("model", provider="locl").text
 
 
+def test_the_scripts_that_the_model_reads(project: Path) -> None:
+    assert finding("model", provider="local").text.endswith(
+        "It reads Latin script; questions in others are answered by words alone."
+    )
+
+
 def test_pages_that_cannot_be_read(project: Path) -> None:
     (project / "docs/latin.md").write_bytes("# Größe\n".encode("latin-1"))
     assert finding("documents").verdict == "note" and "latin.md (not UTF-8" in finding("documents").text
@@ -470,8 +476,10 @@ def test_a_program_in_an_active_environment_is_none_that_a_client_finds(
 ) -> None:
     shell(call("init", "--client", "claude-code"))
     (on_path.parent / "pyvenv.cfg").touch()  # next to the folder of the 'anvil' on the PATH
-    healed("clients", "wrong", "it is in a virtual environment")
-    assert Path(listed("claude-code")[1]["command"]).is_absolute()
+    found = finding("clients")
+    assert found.verdict == "wrong" and "it is in a virtual environment" in found.text
+    assert found.fix is not None and found.fix.startswith("uv tool install ")
+    assert listed("claude-code")[1]["command"] == "anvil"  # the file is for all who open the project
 
 
 @posix

@@ -88,8 +88,10 @@ def same(copies: tuple[WorkingCopy, WorkingCopy]) -> None:
         for query in ("zebra crossing walrus", "certificates expire", "quiet window", "alert"):
             for glob in (None, "guides/*"):
                 found, expected = (search(each, query, mode, glob) for each in (there, file))
-                count = 5 if mode == "keyword" else 1  # by vectors, near ties may fall otherwise
-                assert [place(hit) for hit in found.hits[:count]] == [place(hit) for hit in expected.hits[:count]]
+                if mode == "keyword":
+                    assert [place(hit) for hit in found.hits[:5]] == [place(hit) for hit in expected.hits[:5]]
+                else:  # by vectors, near ties may fall otherwise
+                    assert place(found.hits[0]) in [place(hit) for hit in expected.hits[:2]]
                 assert found.total_chunks == expected.total_chunks
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import anvil
 from anvil.backends.embedding.provider import EmbeddingProvider
 from anvil.backends.sources.open_tree import working_tree
 from anvil.backends.store import verify
@@ -427,3 +428,11 @@ def test_a_page_without_text_is_listed_all_the_same(opened: Opener) -> None:
         ("empty.md", "empty", 0, 0),
     ]
     assert pages.get_page(reader, "empty.md").chunks == ()
+
+
+def test_an_anchor_that_two_headings_share_names_both(tmp_path: Path) -> None:
+    text = "# Page\n\n## One {#same}\n\nfirst\n\n## Two {#same}\n\nsecond\n"
+    with anvil.open(write(tmp_path / "docs", {"a.md": text}), provider="none") as opened:
+        with pytest.raises(NotFound, match=r"2 sections of a.md have the anchor '?#?same'?: .*One.*Two"):
+            opened.get_section("a.md", "#same")
+        assert "second" in opened.get_section("a.md", "Page > Two").content
