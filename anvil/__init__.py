@@ -12,10 +12,10 @@ from anvil._version import __version__
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.core.config.schema import Config
     from anvil.errors import AnvilError
-    from anvil.models.documents import BuildReport, Changes, ChunkMetadata, PageChunk
-    from anvil.models.results import (
+    from anvil.library.library import Library, open_library
+    from anvil.opening import open
+    from anvil.results import (
         Freshness,
         GrepMatch,
         GrepResult,
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
         SearchResult,
         SectionText,
     )
-    from anvil.models.status import Status
-    from anvil.opening import open
-    from anvil.services.library.library import Library, open_library
+    from anvil.settings.schema import Config
+    from anvil.status import Status
+    from anvil.values import BuildReport, Changes, ChunkMetadata, PageChunk
 
 _HOMES = {
     "anvil.api": ("Anvil",),
-    "anvil.core.config.schema": ("Config",),
+    "anvil.settings.schema": ("Config",),
     "anvil.errors": ("AnvilError",),
-    "anvil.services.library.library": ("Library", "open_library"),
-    "anvil.models.documents": ("BuildReport", "Changes", "ChunkMetadata", "PageChunk"),
-    "anvil.models.results": (
+    "anvil.library.library": ("Library", "open_library"),
+    "anvil.values": ("BuildReport", "Changes", "ChunkMetadata", "PageChunk"),
+    "anvil.results": (
         "Freshness",
         "GrepMatch",
         "GrepResult",
@@ -49,7 +49,7 @@ _HOMES = {
         "SearchResult",
         "SectionText",
     ),
-    "anvil.models.status": ("Status",),
+    "anvil.status": ("Status",),
     "anvil.opening": ("open",),
 }
 

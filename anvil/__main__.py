@@ -1,6 +1,6 @@
 """``python -m anvil`` is the ``anvil`` command."""
 
-from anvil.interfaces.cli.app import main
+from anvil.cli.program import main
 
 if __name__ == "__main__":
     main()

@@ -14,43 +14,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from anvil import members as several
-from anvil.core import index_url
-from anvil.core.argument_types import checks_arguments
-from anvil.core.pluralize import counted
 from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound, SourceError
+from anvil.formats.argument_types import checks_arguments
+from anvil.live import index_status as status
+from anvil.live.location import IndexLocation
 from anvil.members import Member
-from anvil.models.documents import BuildReport, Changes, Progress
 from anvil.requests import BuildRequest
-from anvil.services.live import status
-from anvil.services.live.location import IndexLocation
+from anvil.settings import index_url
+from anvil.values import BuildReport, Changes, Progress
+from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.backends.embedding.provider import EmbeddingProvider
-    from anvil.backends.question_log import QuestionLog
-    from anvil.backends.sources.document_source import DocumentSource
-    from anvil.backends.store.reader import Reader
-    from anvil.core.config.schema import Collection, Config
-    from anvil.models.agents import Skill
-    from anvil.models.doc_tests import Suite, TestReport
-    from anvil.models.lint import LintReport
-    from anvil.models.results import (
-        GrepMatch,
-        GrepResult,
-        Hit,
-        Mode,
-        Page,
-        PageList,
-        PageSummary,
-        SearchResult,
-        SectionText,
-    )
-    from anvil.models.status import Status
+    from anvil.agents.values import Skill
+    from anvil.doc_tests.gaps import QuestionGroup
+    from anvil.doc_tests.question_log import LoggedQuestion
+    from anvil.doc_tests.question_log_file import QuestionLog
+    from anvil.doc_tests.values import Suite, TestReport
+    from anvil.documents.document_source import DocumentSource
+    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.index_file.reader import Reader
+    from anvil.lint.values import LintReport
     from anvil.requests import SearchRequest
-    from anvil.services.doc_tests.gaps import QuestionGroup
-    from anvil.services.doc_tests.question_log import LoggedQuestion
-    from anvil.services.reports.content_health import ContentHealth
-    from anvil.services.search.pages import Outline
-    from anvil.services.search.searcher import Explained
+    from anvil.results import GrepMatch, GrepResult, Hit, Mode, Page, PageList, PageSummary, SearchResult, SectionText
+    from anvil.search.content_health import ContentHealth
+    from anvil.search.pages import Outline
+    from anvil.search.searcher import Explained
+    from anvil.settings.schema import Collection, Config
+    from anvil.status import Status
 
 P = TypeVar("P", "GrepMatch", "Hit", "Page", "PageSummary", "SectionText")
 
@@ -91,9 +81,9 @@ class Anvil:
                 by_name.setdefault(member.collection.name, []).append(member.collection)
         self._default: dict[str, Collection] = {}
         if by_name:
-            from anvil.services.collections import project
+            from anvil.settings import collection_choice
 
-            self._default = {name: project.answering_version(versions) for name, versions in by_name.items()}
+            self._default = {name: collection_choice.answering_version(versions) for name, versions in by_name.items()}
 
     # --- the choice ----------------------------------------------------------------------------------------
 
@@ -121,10 +111,10 @@ class Anvil:
             if collection is not None or version is not None:
                 raise ConfigError("There is one collection. Leave out its name.")
             return self.members
-        from anvil.services.collections import project
+        from anvil.settings import collection_choice
 
         collections = [member.collection for member in self.members if member.collection is not None]
-        chosen = project.chosen(collections, collection and [collection])
+        chosen = collection_choice.chosen(collections, collection and [collection])
         if version is None:
             by_label = [each for each in chosen if each.label == collection]
             wanted = by_label or [each for each in chosen if self._default[each.name] is each]
@@ -144,7 +134,7 @@ class Anvil:
         members = self.selected(collection, version)
         if len(members) == 1:
             return members[0]
-        from anvil.services.search import pages
+        from anvil.search import pages
 
         paths: dict[str, list[str]] = {}
         holders = []
@@ -321,7 +311,7 @@ class Anvil:
         question = next((question for question in embedded if question is not None), None)
         with ExitStack() as stack:
             opened, problems = several.each(members, lambda member: stack.enter_context(member.live.query(request)))
-            from anvil.services.search import searcher
+            from anvil.search import searcher
 
             found = searcher.search([copy.searcher for _, copy in opened], request, question)
             words_only = several.words_only(opened) if request.mode == "hybrid" else ()
@@ -351,10 +341,9 @@ class Anvil:
         out, such as ``next_offset`` of the answer before. Raises :class:`ConfigError` for a pattern that is not
         valid, and :class:`NotFound` when no page is in ``path``.
         """
-        from anvil.core.search import line_matcher
-        from anvil.models.results import GrepResult
         from anvil.requests import GrepRequest
-        from anvil.services.search import grep
+        from anvil.results import GrepResult
+        from anvil.search import grep, line_matcher
 
         request = GrepRequest(pattern, path, regex, ignore_case, context, max_matches, offset, max_chars)
         matcher = line_matcher.compile(pattern, regex=regex, ignore_case=ignore_case)
@@ -394,14 +383,14 @@ class Anvil:
     def get_page(self, file_path: str, collection: str | None = None, version: str | None = None) -> Page:
         """A whole page. Of several collections, without ``collection``, of the only one that has it. Raises
         :class:`NotFound`, naming the closest paths."""
-        from anvil.services.search import pages
+        from anvil.search import pages
 
         with self._holding(file_path, collection, version) as (member, reader):
             return self._labelled(pages.get_page(reader, file_path, member.docs_root), member)
 
     def outline(self, file_path: str, collection: str | None = None, version: str | None = None) -> Outline:
         """A whole page, and where its sections are in it. Raises :class:`NotFound`, naming the closest paths."""
-        from anvil.services.search import pages
+        from anvil.search import pages
 
         with self._holding(file_path, collection, version) as (member, reader):
             outline = pages.outline(reader, file_path, member.docs_root)
@@ -416,7 +405,7 @@ class Anvil:
         version: str | None = None,
     ) -> SectionText:
         """The text under one heading. Raises :class:`NotFound`, naming the closest breadcrumbs."""
-        from anvil.services.search import pages
+        from anvil.search import pages
 
         with self._holding(file_path, collection, version) as (member, reader):
             text = pages.get_section(reader, file_path, heading_path, include_children, member.docs_root)
@@ -424,7 +413,7 @@ class Anvil:
 
     def headings(self, file_path: str, collection: str | None = None, version: str | None = None) -> tuple[str, ...]:
         """The breadcrumbs of all sections of a page, in order. :meth:`get_section` accepts them."""
-        from anvil.services.search import pages
+        from anvil.search import pages
 
         with self._holding(file_path, collection, version) as (member, reader):
             return pages.headings(reader, file_path, member.docs_root)
@@ -432,7 +421,7 @@ class Anvil:
     def breadcrumb(self, file_path: str, heading: str) -> str:
         """The exact breadcrumb of a section. It may be named by breadcrumb, by anchor, or by a heading that only one
         section has."""
-        from anvil.services.search import pages
+        from anvil.search import pages
 
         with self.only.live.query() as copy:
             return pages.breadcrumb(copy.reader, file_path, heading, self.docs_root)
@@ -451,8 +440,8 @@ class Anvil:
 
         ``limit`` and ``max_chars``, which counts characters of the entries, bound the answer; None: no limit.
         ``offset``: pages to leave out, such as ``next_offset`` of the answer before."""
-        from anvil.models.results import PageList
-        from anvil.services.search import pages
+        from anvil.results import PageList
+        from anvil.search import pages
 
         def of(member: Member) -> PageList:
             with member.live.query() as copy:
@@ -472,13 +461,13 @@ class Anvil:
         """
         if self.is_several:
             return ""
-        from anvil.core.agents.topics import topics
+        from anvil.agents.topics import topics
 
         member = self.only
         if wait:
             with member.live.query() as copy:
                 return topics((document.file_path, document.title) for document in copy.reader.documents())
-        from anvil.backends.store import verify
+        from anvil.index_file import verify
 
         with suppress(ArtifactError):
             if member.location.is_file and (reader := verify.open_known(member.location.path, MAX_PEEK_BYTES)):
@@ -490,13 +479,13 @@ class Anvil:
         """The Agent Skills of these documents for clients of a server: how to search them, and a map of the pages. None
         without pages. ``name``: of the project; ``collection``: what the server calls these documents. Of several
         collections: those of the project's own, each with a name of its own; one that cannot be read has none."""
-        from anvil.services.agents import index_skill
+        from anvil.agents import index_skill
 
         if not self.is_several:
             with self.only.live.query() as copy:
                 skill = index_skill.served(copy.reader, name or self._project_name(), collection)
             return (skill,) if skill is not None else ()
-        from anvil.core.agents.skill import skill_name
+        from anvil.agents.skill import skill_name
 
         skills: dict[str, Skill] = {}
         for member in self.members:
@@ -514,8 +503,8 @@ class Anvil:
     ) -> tuple[str, ...]:
         """Write an Agent Skill of the index into the folder of its site, where agents look for it; the paths of the
         files. ``name``: of the project; ``mcp_url``: a server over these pages. Raises :class:`BuildError`."""
-        from anvil.core.agents.documentation_map import SiteAccess
-        from anvil.services.agents import index_skill
+        from anvil.agents import index_skill
+        from anvil.agents.documentation_map import SiteAccess
 
         address = (self.config.site.url or "").rstrip("/")
         folder = Path(site)
@@ -528,7 +517,7 @@ class Anvil:
         """The name of the project of these documents; of an index alone, the name of its host or file."""
         from urllib.parse import urlsplit
 
-        from anvil.services.agents.agent_files import AgentFiles, project_name
+        from anvil.agents.agent_files import AgentFiles, project_name
 
         if self.folder is not None:
             return project_name(AgentFiles(self.folder, self.base).root)
@@ -556,7 +545,7 @@ class Anvil:
 
     def health(self) -> ContentHealth:
         """Findings about the pages, such as duplicates and long sections. The index is not locked during comparison."""
-        from anvil.services.reports import content_health
+        from anvil.search import content_health
 
         member = self.only
         if not member.location.is_file:
@@ -574,12 +563,12 @@ class Anvil:
     ) -> TestReport:
         """Ask the questions of a suite, and say which of them the documents answer.
 
-        ``suite``: a file, or a :class:`anvil.models.doc_tests.Suite`; by default the nearest ``anvil-tests.toml``.
+        ``suite``: a file, or a :class:`anvil.doc_tests.values.Suite`; by default the nearest ``anvil-tests.toml``.
         ``baseline``: a branch, tag or commit, or another index, to compare with. ``mode``: instead of what the
         questions say. Raises :class:`AnvilError`.
         """
-        from anvil.models.doc_tests import Suite
-        from anvil.services.doc_tests import testing
+        from anvil.doc_tests import testing
+        from anvil.doc_tests.values import Suite
 
         member = self.only
         questions = suite if isinstance(suite, Suite) else self.test_suite(suite)
@@ -600,8 +589,8 @@ class Anvil:
     def test_suite(self, path: str | os.PathLike[str] | None = None) -> Suite:
         """The suite in a file; by default the ``anvil-tests.toml`` in the documentation folder, or in a folder above it
         up to the repository's root. Its ``origin`` is the file. Raises :class:`ConfigError`."""
-        from anvil.backends import suite_file
-        from anvil.core.doc_tests.suite import parse
+        from anvil.doc_tests import suite_file
+        from anvil.doc_tests.suite import parse
 
         file = suite_file.find(self.folder, self.base) if path is None else Path(path)
         if file is None:
@@ -611,7 +600,7 @@ class Anvil:
     def test_suggestions(self, suite: Suite | None = None, asked: AnyCollection[str] = ()) -> tuple[str, ...]:
         """Suggested questions, as TOML for a suite: headings that end in a question mark, entries of FAQs, and those in
         ``asked``, such as the ones of the question log. Questions in ``suite`` are left out."""
-        from anvil.services.doc_tests import writing
+        from anvil.doc_tests import writing
 
         with self.only.live.query() as copy:
             return tuple(writing.suggestions(copy.reader, suite, asked))
@@ -620,23 +609,23 @@ class Anvil:
     def question_log(self) -> QuestionLog:
         """The log of questions of these documents; of several collections that of the first, which is the project's
         own if it has one. There is a file only where a server was asked to keep one."""
-        from anvil.backends.question_log import QuestionLog
+        from anvil.doc_tests.question_log_file import QuestionLog
 
         first = self.members[0]
         return QuestionLog.of(first.docs_root, first.name, first.config.serve.log_bytes)
 
     def question_groups(self, asked: Sequence[LoggedQuestion]) -> list[QuestionGroup]:
         """Groups of similar logged questions, each asked again; unanswered groups come first."""
-        from anvil.services.doc_tests import gaps
+        from anvil.doc_tests import gaps
 
         with self.only.live.query(by_meaning=True) as copy:
             return gaps.groups(asked, copy.searcher, self.only.request.progress)
 
     def _fetch_index(self, named: str) -> Path:
         """The file of a published index. Raises :class:`FetchError`."""
-        from anvil.backends.fetch.attestations import rule_of
-        from anvil.backends.fetch.fetch_index import fetch
-        from anvil.backends.fetch.http_client import Limits
+        from anvil.fetch.attestation_lookup import rule_of
+        from anvil.fetch.fetch_index import fetch
+        from anvil.http.client import Limits
 
         limits, attested = Limits(size=self.config.fetch.max_bytes), rule_of(self.config.fetch, self.base)
         return fetch(named, head=self.folder, limits=limits, attested=attested if attested.required else None).path
@@ -655,8 +644,8 @@ class Anvil:
         pages as they are, and is not changed.
         Raises :class:`SourceError` when there are no documents, :class:`ConfigError` for a rule that does not exist.
         """
-        from anvil.backends.sources import file_names
-        from anvil.services.lint import linter
+        from anvil.documents import file_names
+        from anvil.lint import linter
 
         documents = source or self.tree
         if documents is None or self.folder is None:
@@ -666,7 +655,7 @@ class Anvil:
         with ExitStack() as stack:
             reader = None
             if self.only.location.is_file and self.index_path.is_file():
-                from anvil.backends.store import verify
+                from anvil.index_file import verify
 
                 with suppress(ArtifactError):  # such as one of a newer version: the pages are read without it
                     reader = stack.enter_context(verify.open_checked(self.index_path))
@@ -690,11 +679,11 @@ class Anvil:
 
         ``force``: read and embed all documents again. ``previous``: further indexes whose vectors may be reused.
         ``source``: other documents than those of the working tree, such as the staged ones. ``shard``, such as
-        ``3/8``: only this share of them, for :func:`anvil.services.build.merge.join`. ``executor``, such as
+        ``3/8``: only this share of them, for :func:`anvil.git_drivers.merge.join`. ``executor``, such as
         ``ray://head:10001``: the cluster that embeds them. ``version``: of what the documents describe, such as
         ``1.2.0``; the index says it to ``anvil deps``. Raises :class:`BuildError`.
         """
-        from anvil.core.shards import Shard
+        from anvil.documents.shards import Shard
 
         member = self.only
         request = BuildRequest(

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from anvil.interfaces.mcp_server.asgi import AnvilApplication
+from anvil.server.asgi_app import AnvilApplication
 
 app = AnvilApplication()

@@ -9,22 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from anvil.backends.config_files import index_file
-from anvil.core import index_url
-from anvil.core.pluralize import counted, first_of
 from anvil.errors import AnvilError, ArtifactMissing, ConfigError, NotFound, SourceError
-from anvil.services.live.docs_corpus import DocsCorpus
-from anvil.services.live.location import CLOSED, IndexLocation
+from anvil.live.docs_corpus import DocsCorpus
+from anvil.live.location import CLOSED, IndexLocation
+from anvil.settings import index_url
+from anvil.settings.files import index_file
+from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
-    from anvil.backends.embedding.provider import EmbeddingProvider
-    from anvil.core.config.schema import Collection, Config
-    from anvil.models.documents import Changes
-    from anvil.models.results import Freshness
-    from anvil.models.status import CollectionStatus, Status
+    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.live.live_index import LiveIndex
+    from anvil.live.working_copy import WorkingCopy
     from anvil.requests import OpenRequest
-    from anvil.services.live.live_index import LiveIndex
-    from anvil.services.live.working_copy import WorkingCopy
+    from anvil.results import Freshness
+    from anvil.settings.schema import Collection, Config
+    from anvil.status import CollectionStatus, Status
+    from anvil.values import Changes
 
     Opened = list[tuple["Member", WorkingCopy]]
     Problems = list[tuple["Member", AnvilError]]
@@ -58,7 +58,7 @@ class Member(DocsCorpus):
         self.collection = collection
         folder = base / config.docs
         if not folder.is_dir() and not index_only:
-            from anvil.backends.sources import missing_folder
+            from anvil.documents import missing_folder
 
             problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {folder}"
             raise SourceError(f"{problem}. {missing_folder.advice(folder)}")
@@ -81,7 +81,7 @@ class Member(DocsCorpus):
     def live(self) -> LiveIndex:
         """The index that is refreshed before each answer. A build and a check need none."""
         if self._live is None:
-            from anvil.services.live.live_index import LiveIndex
+            from anvil.live.live_index import LiveIndex
 
             with self._live_lock:
                 if self._live is None:
@@ -130,7 +130,7 @@ class Member(DocsCorpus):
 
     def path_of(self, file_path: str) -> str | None:
         """A page's path as in the index; None where it cannot be one."""
-        from anvil.services.search import pages
+        from anvil.search import pages
 
         if len(file_path) > pages.MAX_PATH_CHARS:
             return None
@@ -163,7 +163,7 @@ class Member(DocsCorpus):
 
     def status(self, status: Status | None, reason: str | None, is_default: bool) -> CollectionStatus:
         """This collection in the status of several. ``reason``: why it cannot answer."""
-        from anvil.models.status import CollectionStatus
+        from anvil.status import CollectionStatus
 
         collection = self.collection
         assert collection is not None
@@ -189,12 +189,12 @@ def _location(config: Config, base: Path, folder: Path | None, *, has_folder: bo
     from ``folder``."""
     index = config.index or ""
     if index_url.is_milvus(index):
-        from anvil.services.milvus.working_copy import MilvusCollection
+        from anvil.milvus.milvus_copy import MilvusCollection
 
         return MilvusCollection(index, base)
     if index_url.is_remote(index):
-        from anvil.backends.fetch.attestations import rule_of
-        from anvil.services.live.auto_update import AutoUpdater
+        from anvil.fetch.attestation_lookup import rule_of
+        from anvil.fetch.auto_update import AutoUpdater
 
         return AutoUpdater(index, config.fetch, folder or base, rule_of(config.fetch, base))
     return IndexLocation(index_file(config, base), built_here=has_folder or config.site.folder is not None)
@@ -246,7 +246,7 @@ def words_only(opened: Opened) -> Iterator[str]:
 def freshness(opened: Opened, shown: frozenset[int], notes: Sequence[str]) -> Freshness:
     """The freshness of an answer from several collections. ``shown``: the places of those that have results; others
     have no notes here."""
-    from anvil.models.results import Freshness
+    from anvil.results import Freshness
 
     parts = [(member.label, member.live.freshness(copy)) for member, copy in opened]
     own = [f"{label}: {note}" for place, (label, part) in enumerate(parts) if place in shown for note in part.notes]
@@ -261,7 +261,7 @@ def freshness(opened: Opened, shown: frozenset[int], notes: Sequence[str]) -> Fr
 
 def no_page(file_path: str, paths: dict[str, list[str]], problems: Problems) -> str:
     """The message for a page that no collection has. A path that begins with the name of a collection is explained."""
-    from anvil.core.closest_paths import closest_paths
+    from anvil.formats.closest_paths import closest_paths
 
     shown = file_path[:500]
     for label, known in paths.items():

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anvil.api import Anvil
-from anvil.backends.config_files import load_config
-from anvil.core import index_url
-from anvil.core.argument_types import checked
-from anvil.core.config.layers import configured, of_collection
-from anvil.core.config.schema import Collection, Config
 from anvil.errors import ArtifactMissing, ConfigError
+from anvil.formats.argument_types import checked
 from anvil.members import Member
-from anvil.models.documents import Progress, silent
 from anvil.requests import OpenRequest
+from anvil.settings import index_url
+from anvil.settings.files import load_config
+from anvil.settings.layers import configured, of_collection
+from anvil.settings.schema import Collection, Config
+from anvil.values import Progress, silent
 
 if TYPE_CHECKING:
-    from anvil.backends.embedding.provider import EmbeddingProvider
+    from anvil.embedding.provider import EmbeddingProvider
 
 
 @checked
@@ -123,9 +123,9 @@ def open_project(request: OpenRequest) -> Anvil:
 
 
 def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Collection, ...]:
-    from anvil.services.collections import project
+    from anvil.settings import collection_choice
 
-    return project.chosen(project.project_collections(config, base), names)
+    return collection_choice.chosen(collection_choice.project_collections(config, base), names)
 
 
 def _own(config: Config, base: Path) -> Collection:
@@ -178,7 +178,7 @@ def _member(
 
 def _several(config: Config, base: Path, collections: Sequence[Collection], request: OpenRequest) -> Anvil:
     """Collections that share a model."""
-    from anvil.backends.embedding.factory import create_cached_provider
+    from anvil.embedding.factory import create_cached_provider
 
     provider = create_cached_provider(config.embedding.provider, config.embedding)
     members = []

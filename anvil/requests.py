@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anvil.errors import ConfigError
-from anvil.models.documents import Progress, silent
+from anvil.values import Progress, silent
 
 if TYPE_CHECKING:
-    from anvil.backends.embedding.executor import Executor
-    from anvil.backends.sources.document_source import DocumentSource
-    from anvil.core.config.schema import Config
-    from anvil.core.shards import Shard
-    from anvil.models.results import Mode
+    from anvil.documents.document_source import DocumentSource
+    from anvil.documents.shards import Shard
+    from anvil.embedding.executor import Executor
+    from anvil.results import Mode
+    from anvil.settings.schema import Config
 
 MAX_RESULTS = 20
 """Results of one search."""

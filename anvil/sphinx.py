@@ -15,11 +15,11 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from anvil._version import __version__
-from anvil.core.control_characters import log_line
-from anvil.core.pluralize import counted
+from anvil.cli.progress_lines import StageLines
 from anvil.errors import AnvilError
-from anvil.interfaces.progress_lines import StageLines
-from anvil.models.documents import BuildReport
+from anvil.formats.control_characters import log_line
+from anvil.values import BuildReport
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -91,7 +91,7 @@ def build_index(app: Sphinx, exception: Exception | None) -> None:
 
 def _built(app: Sphinx) -> BuildReport:
     import anvil
-    from anvil.backends.config_files import nearest_config
+    from anvil.settings.files import nearest_config
 
     with anvil.open(
         app.srcdir,

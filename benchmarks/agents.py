@@ -44,8 +44,8 @@ from retrieval import bare
 from server import Server
 
 import anvil
-from anvil.core.markdown.headings import attributes, plain
-from anvil.core.search.query import STOP
+from anvil.text.headings import attributes, plain
+from anvil.text.query import STOP
 
 MAX_CALLS = 10
 GOLD_CHARS = 300

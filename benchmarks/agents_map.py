@@ -95,7 +95,7 @@ def measured(folder: Path, cache: Path, rounds: int) -> tuple[str, ...]:
 def part_of_check(root: str, edit: Callable[[], None] | None = None) -> float:
     """Seconds of processor time that comparing the map takes."""
     import anvil
-    from anvil.services.agents.agent_files import AgentFiles
+    from anvil.agents.agent_files import AgentFiles
 
     if edit is not None:
         edit()

@@ -26,9 +26,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from anvil.core.chunking.chunker import chunks
-from anvil.core.config.schema import ChunkingOptions
-from anvil.core.markdown.parser import parse
+from anvil.settings.schema import ChunkingOptions
+from anvil.text.chunker import chunks
+from anvil.text.markdown_parser import parse
 from tests.support import mcp_servers, raw_http
 from tests.support.live_edits import LiveEdits
 from tests.support.mutations import mutated

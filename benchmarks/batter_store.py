@@ -31,10 +31,10 @@ from typing import Any
 import apsw
 
 import anvil
-from anvil.backends.store import connection, verified_cache, verify
-from anvil.backends.store.digest import checksum, document_digests, index_digest
-from anvil.backends.store.writer import SETTINGS
 from anvil.errors import AnvilError, ArtifactError
+from anvil.index_file import connection, verified_cache, verify
+from anvil.index_file.digest import checksum, document_digests, index_digest
+from anvil.index_file.writer import SETTINGS
 
 PAGES = {
     "index.md": "# Lighthouse\n\nIt watches servers and wakes people.\n\n## Install\n\nRun `pip install lighthouse`.\n",

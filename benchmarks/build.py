@@ -218,11 +218,11 @@ def share_of(docs: Path, index: Path, name: str) -> None:
     """
     import time
 
-    from anvil.backends.embedding.factory import create_provider
-    from anvil.backends.embedding.provider import Embedded
-    from anvil.backends.sources import open_tree
-    from anvil.core.config.schema import ChunkingOptions, EmbeddingSettings
-    from anvil.services.build import builder
+    from anvil.build import builder
+    from anvil.documents import open_tree
+    from anvil.embedding.factory import create_provider
+    from anvil.embedding.provider import Embedded
+    from anvil.settings.schema import ChunkingOptions, EmbeddingSettings
 
     provider = create_provider(name, EmbeddingSettings(provider=name))
     inner, spent, again = provider.embed, 0.0, 0.0

@@ -18,8 +18,7 @@ from typing import Any
 from measuring import heading
 
 import anvil
-from anvil.core.search import confidence
-from anvil.services.search import ranking
+from anvil.search import confidence, ranking
 
 MAX_QUESTIONS = 100
 

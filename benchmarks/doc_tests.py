@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import anvil
-from anvil.core.doc_tests.suite import MAX_ASK_CHARS, entry
+from anvil.doc_tests.suite import MAX_ASK_CHARS, entry
 
 
 def main() -> None:

@@ -20,9 +20,9 @@ import corpus
 import measuring
 
 import anvil
-from anvil.backends.sources import open_tree
-from anvil.backends.sources.document_source import DocumentSource
-from anvil.core.config.schema import SourceOptions
+from anvil.documents import open_tree
+from anvil.documents.document_source import DocumentSource
+from anvil.settings.schema import SourceOptions
 
 
 def timed(task: Callable[[int], object], rounds: int) -> list[float]:

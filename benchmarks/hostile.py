@@ -15,9 +15,9 @@ from measuring import heading, table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from anvil.core.chunking.chunker import chunks
-from anvil.core.config.schema import ChunkingOptions
-from anvil.core.markdown.parser import parse
+from anvil.settings.schema import ChunkingOptions
+from anvil.text.chunker import chunks
+from anvil.text.markdown_parser import parse
 from tests.support.growth import NAMES, page
 
 LIMIT_S = 2.0

@@ -19,9 +19,9 @@ from pathlib import Path
 from measuring import heading, table
 
 import anvil
-from anvil.backends.sources import open_tree
-from anvil.core.config.schema import Config, SourceOptions
-from anvil.models.documents import Document
+from anvil.documents import open_tree
+from anvil.settings.schema import Config, SourceOptions
+from anvil.values import Document
 
 OPTIONS = {"without": SourceOptions(includes=False), "with": SourceOptions()}
 

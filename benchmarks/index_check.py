@@ -16,10 +16,10 @@ from pathlib import Path
 
 from measuring import heading, table
 
-from anvil.backends.store import connection as connections
-from anvil.backends.store import value_checks, verify
-from anvil.backends.store.digest import checksum, document_digests
-from anvil.backends.store.reader import Reader
+from anvil.index_file import connection as connections
+from anvil.index_file import verify, verify_values
+from anvil.index_file.digest import checksum, document_digests
+from anvil.index_file.reader import Reader
 
 ROUNDS = 9
 
@@ -52,8 +52,8 @@ def main(path: Path) -> None:
         "SHA-256 of the file, before and after": lambda: [connections.sha256(handle) for _ in range(2)],
         "a copy that FTS5's check can write to": copied,
         "keyword index against the text": lambda: verify._keywords_agree(copy),
-        "types and ranges of values of pages": lambda: value_checks.pages(handle, meta["chunking"]),
-        "windows and vectors": lambda: value_checks.windows(handle, int(meta["embedding_dimensions"]), vector_group),
+        "types and ranges of values of pages": lambda: verify_values.pages(handle, meta["chunking"]),
+        "windows and vectors": lambda: verify_values.windows(handle, int(meta["embedding_dimensions"]), vector_group),
         "digests of documents": lambda: dict(document_digests(handle)),
         "checksum": lambda: checksum(handle),
     }

@@ -21,8 +21,8 @@ from pathlib import Path
 from measuring import heading, table
 
 import anvil
-from anvil.core.search.confidence import UNLIKELY
-from anvil.models.results import Mode
+from anvil.results import Mode
+from anvil.search.confidence import UNLIKELY
 
 QUESTIONS = Path(__file__).with_suffix(".jsonl")
 MODES: tuple[Mode, ...] = ("hybrid", "keyword", "semantic")

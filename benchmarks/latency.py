@@ -37,14 +37,14 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil.backends.embedding.factory import create_provider
-from anvil.backends.store import connection, publish, row_ids, verify
-from anvil.backends.store.connection import fill
-from anvil.backends.store.writer import Writer, quantized
-from anvil.core.config.schema import ChunkingOptions, Config, EmbeddingSettings
-from anvil.models.documents import Chunk, Document, ParsedPage, Section, Window
-from anvil.models.results import Mode, Page
-from anvil.services.build import indexer
+from anvil.build import indexer
+from anvil.embedding.factory import create_provider
+from anvil.index_file import connection, publish, row_ids, verify
+from anvil.index_file.connection import fill
+from anvil.index_file.writer import Writer, quantized
+from anvil.results import Mode, Page
+from anvil.settings.schema import ChunkingOptions, Config, EmbeddingSettings
+from anvil.values import Chunk, Document, ParsedPage, Section, Window
 
 BASE = 1000
 NOISE = 0.5

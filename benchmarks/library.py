@@ -36,14 +36,14 @@ from measuring import ROOT, heading, in_turn, percentile, ratio, table
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil.backends.convert.converter import Converter
-from anvil.backends.embedding.factory import create_provider
-from anvil.backends.store.library.staging import DocumentInfo, StagedDocument
-from anvil.backends.store.library.writer import utc_now
-from anvil.backends.store.writer import quantized
-from anvil.core.config.schema import Config, EmbeddingSettings
-from anvil.models.documents import Chunk, Window
-from anvil.services.library.library import Library
+from anvil.embedding.factory import create_provider
+from anvil.index_file.writer import quantized
+from anvil.library.changes import utc_now
+from anvil.library.converter import Converter
+from anvil.library.library import Library
+from anvil.library.scratch_index import DocumentInfo, StagedDocument
+from anvil.settings.schema import Config, EmbeddingSettings
+from anvil.values import Chunk, Window
 from tests.support import documents
 
 WORDS = [word for page in sorted((ROOT / "docs").rglob("*.md")) for word in page.read_text("utf-8").split()]

@@ -18,8 +18,8 @@ from pathlib import Path
 from measuring import table
 
 import anvil
-from anvil.core.config.schema import Config
-from anvil.models.lint import LintFinding, LintReport
+from anvil.lint.values import LintFinding, LintReport
+from anvil.settings.schema import Config
 
 SITE_RULES = frozenset({"broken-link", "broken-anchor", "undefined-reference", "orphan-page"})
 """The rules of which a site can tell whether a finding is true."""

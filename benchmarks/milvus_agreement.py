@@ -29,10 +29,10 @@ from measuring import ROOT, heading, percentile, table
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil.core.config.schema import Config
-from anvil.models.results import Mode, SearchResult
-from anvil.services.milvus import export
-from anvil.services.milvus.working_copy import MilvusCollection
+from anvil.milvus import export
+from anvil.milvus.milvus_copy import MilvusCollection
+from anvil.results import Mode, SearchResult
+from anvil.settings.schema import Config
 
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 Place = tuple[str, str]

@@ -33,11 +33,11 @@ from textbook import Textbook
 
 import anvil
 from anvil.api import Anvil
-from anvil.backends.embedding.factory import create_provider
-from anvil.core.config.schema import EmbeddingSettings
-from anvil.core.markdown.headings import attributes, plain
-from anvil.core.search.query import STOP
-from anvil.models.results import Hit, Mode
+from anvil.embedding.factory import create_provider
+from anvil.results import Hit, Mode
+from anvil.settings.schema import EmbeddingSettings
+from anvil.text.headings import attributes, plain
+from anvil.text.query import STOP
 
 Question = dict[str, object]
 MEASURES = ("page in the reply", "section in the reply", "hit@1", "hit@5", "hit@10", "MRR@10", "section hit@5")

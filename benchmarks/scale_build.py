@@ -31,7 +31,7 @@ from measuring import ROOT, heading, run, table
 
 sys.path.insert(0, str(ROOT))
 
-from anvil.backends.embedding.ray_cluster import MAX_LOCAL_TEXTS
+from anvil.ray.cluster import MAX_LOCAL_TEXTS
 from tests.support.ray_cluster import TOKEN, descendants, ray_cluster
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -41,13 +41,13 @@ Told = dict[str, float]
 
 def one(docs: Path, index: Path, threads: int, address: str) -> None:
     """Build in this process, on the cluster at ``address`` if one is given, and print what it took."""
-    from anvil.backends.embedding import ray_cluster
-    from anvil.backends.embedding.executor import EmbeddedBatches, Executor, LocalExecutor
-    from anvil.backends.embedding.factory import create_provider
-    from anvil.backends.sources import open_tree
-    from anvil.core.config.schema import ChunkingOptions, EmbeddingSettings
+    from anvil.build import builder
+    from anvil.documents import open_tree
+    from anvil.embedding.executor import EmbeddedBatches, Executor, LocalExecutor
+    from anvil.embedding.factory import create_provider
+    from anvil.ray import cluster as ray_cluster
     from anvil.requests import BuildRequest
-    from anvil.services.build import builder
+    from anvil.settings.schema import ChunkingOptions, EmbeddingSettings
 
     settings = EmbeddingSettings(threads=threads)
     provider = create_provider("local", settings)

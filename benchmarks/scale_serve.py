@@ -33,15 +33,15 @@ from measuring import ROOT, heading, percentile, table
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil.backends.embedding.factory import create_provider
-from anvil.backends.store import connection, publish
-from anvil.backends.store.reader import Reader
-from anvil.backends.store.writer import Writer, quantized
-from anvil.core import index_url
-from anvil.core.config.schema import ChunkingOptions, Config, EmbeddingSettings
-from anvil.models.documents import Chunk, Document, ParsedPage, Section, Window
-from anvil.models.results import Mode
-from anvil.services.build import indexer
+from anvil.build import indexer
+from anvil.embedding.factory import create_provider
+from anvil.index_file import connection, publish
+from anvil.index_file.reader import Reader
+from anvil.index_file.writer import Writer, quantized
+from anvil.results import Mode
+from anvil.settings import index_url
+from anvil.settings.schema import ChunkingOptions, Config, EmbeddingSettings
+from anvil.values import Chunk, Document, ParsedPage, Section, Window
 
 SECTIONS = 10
 VOCABULARY = 40_000
@@ -173,8 +173,8 @@ def asked(index: str, count: int) -> dict[str, list[float]]:
 
 def exported(index: Path, address: str) -> float:
     """Export an index; seconds."""
-    from anvil.backends.milvus.client import Client
-    from anvil.services.milvus import export
+    from anvil.milvus import export
+    from anvil.milvus.milvus_client import Client
 
     client = Client(index_url.milvus(address), Path.cwd())
     told = time.monotonic()

@@ -26,9 +26,9 @@ from itertools import islice
 from pathlib import Path
 
 import anvil
-from anvil.core.pluralize import full_heading
-from anvil.core.search.query import STOP, words
-from anvil.core.search.snippets import stem
+from anvil.search.snippets import stem
+from anvil.text.query import STOP, words
+from anvil.wording import full_heading
 
 TIGHT, WIDE = 600, 1_000_000_000
 """Budgets in characters: one that cuts results, one that cuts none."""

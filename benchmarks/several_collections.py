@@ -30,7 +30,7 @@ from pathlib import Path
 from measuring import heading
 
 import anvil
-from anvil.core.config.schema import Collection, Config
+from anvil.settings.schema import Collection, Config
 
 FAMILIES = ({"vite", "vitepress"}, {"hugo", "vitepress"}, {"eslint", "prettier", "ruff"})
 """As in ``scripts/fit_confidence.py``."""

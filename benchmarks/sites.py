@@ -33,15 +33,15 @@ from pathlib import Path
 import measuring
 
 import anvil
-from anvil.backends.store.reader import Reader
-from anvil.backends.store.rows import StoredDocument
-from anvil.backends.store.verify import open_checked
-from anvil.core.html import page, parser
-from anvil.core.html.content import content_of, generator_of
-from anvil.core.html.words import words
-from anvil.core.markdown import parser as parser_of_markdown
-from anvil.core.markdown.rendered_anchors import bare
-from anvil.models.documents import Section
+from anvil.index_file.reader import Reader
+from anvil.index_file.rows import StoredDocument
+from anvil.index_file.verify import open_checked
+from anvil.sites import html_page, html_tree
+from anvil.sites.content_words import words
+from anvil.sites.page_content import content_of, generator_of
+from anvil.text import markdown_parser as parser_of_markdown
+from anvil.text.rendered_anchors import bare
+from anvil.values import Section
 from tests.support.html_words import lost_and_invented
 
 HEADINGS = "h1, h2, h3, h4, h5, h6"
@@ -102,13 +102,13 @@ def measure(name: str, site: Path, docs: Path | None) -> Row:
 def _count(row: Row, site: Path, docs: Path | None, reader: Reader, document: StoredDocument) -> None:
     file = html_file(site, document)
     html = file.read_bytes()
-    tree = parser.parse(html)
+    tree = html_tree.parse(html)
     content = content_of(tree)
     row.pages += 1
     row.generator[generator_of(tree).name] += 1
-    row.headings += sum(len(parser.select(root, HEADINGS)) for root in content.roots)
-    ids = {element.attributes.get("id") for element in parser.select(tree, "[id]")}
-    ids |= {element.attributes.get("name") for element in parser.select(tree, "a[name]")}
+    row.headings += sum(len(html_tree.select(root, HEADINGS)) for root in content.roots)
+    ids = {element.attributes.get("id") for element in html_tree.select(tree, "[id]")}
+    ids |= {element.attributes.get("name") for element in html_tree.select(tree, "a[name]")}
     for section in reader.sections(document.id):
         row.sections += section.heading_level > 0
         if section.anchor:
@@ -117,7 +117,7 @@ def _count(row: Row, site: Path, docs: Path | None, reader: Reader, document: St
             if section.anchor not in ids:
                 row.unresolved.append(f"{document.file_path}#{section.anchor}")
     lost, invented = lost_and_invented(html)
-    row.words += page.read_page(html).facts.word_count
+    row.words += html_page.read_page(html).facts.word_count
     row.lost += lost
     row.invented += invented
     if docs is None:

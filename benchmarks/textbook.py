@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import snowballstemmer
 
-from anvil.backends.embedding.provider import EmbeddingProvider
+from anvil.embedding.provider import EmbeddingProvider
 
 K1, B, RRF, MOST_CHARACTERS, LISTED = 1.2, 0.75, 60, 1500, 100
 STOP = frozenset(

@@ -20,9 +20,9 @@ from pathlib import Path
 import measuring
 from bs4 import BeautifulSoup
 
-from anvil.backends.store.reader import Reader
-from anvil.backends.store.verify import open_checked
-from anvil.core.markdown import visible_text
+from anvil.index_file.reader import Reader
+from anvil.index_file.verify import open_checked
+from anvil.text import visible_text
 
 WORD = re.compile(r"[^\W_]+")
 MARKUP = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[ \t]*[\w+#.-]+|(?<=\.)md(?=[)#\"' ])", re.M)

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from anvil.interfaces.cli.app import main
+from anvil.cli.program import main
 
 
 def chosen(arguments: list[str]) -> dict[str, str]:

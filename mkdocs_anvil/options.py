@@ -10,10 +10,10 @@ from typing import Any
 from mkdocs.config import base
 from mkdocs.config import config_options as options
 
-from anvil.backends.config_files import load_config
-from anvil.backends.embedding.factory import PROVIDERS
-from anvil.core.config.schema import INDEX_FOLDER, Config
-from anvil.core.index_url import FILES
+from anvil.embedding.factory import PROVIDERS
+from anvil.settings.files import load_config
+from anvil.settings.index_url import FILES
+from anvil.settings.schema import INDEX_FOLDER, Config
 from mkdocs_anvil.pages import AUTO
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from mkdocs.utils import is_markdown_file
 
-from anvil.core import globs
-from anvil.core.html.words import words
-from anvil.core.markdown import front_matter, visible_text
-from anvil.core.markdown.rendered_anchors import Heading
-from anvil.models.documents import SEPARATOR, Document
+from anvil.formats import globs
+from anvil.sites.content_words import words
+from anvil.text import front_matter, visible_text
+from anvil.text.rendered_anchors import Heading
+from anvil.values import SEPARATOR, Document
 from mkdocs_anvil import llms, rendering
 
 if TYPE_CHECKING:

@@ -23,18 +23,18 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 import anvil
-from anvil.backends import safe_write
-from anvil.backends.sources.site import GeneratedSiteSource
-from anvil.backends.store import manifest_file, overwrite_guard
-from anvil.core.agents.documentation_map import SiteAccess
-from anvil.core.config.schema import Config
-from anvil.core.control_characters import log_line
-from anvil.core.pluralize import counted
+from anvil.agents import index_skill
+from anvil.agents.documentation_map import SiteAccess
+from anvil.cli.progress_lines import StageLines
+from anvil.doc_tests import suite_report
 from anvil.errors import AnvilError, BuildError
-from anvil.interfaces import doc_test_report
-from anvil.interfaces.progress_lines import StageLines
-from anvil.models.documents import BuildReport, Document
-from anvil.services.agents import index_skill
+from anvil.formats.control_characters import log_line
+from anvil.index_file import manifest_file, overwrite_guard
+from anvil.settings.schema import Config
+from anvil.sites.site_source import GeneratedSiteSource
+from anvil.system import safe_write
+from anvil.values import BuildReport, Document
+from anvil.wording import counted
 from mkdocs_anvil import llms, options, pages, rendering
 
 log = get_plugin_logger(__name__)
@@ -316,8 +316,8 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         warn = log.info if report.passed else log.warning
         for outcome in report.failed[:MAX_WARNINGS]:
             came = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
-            warn(f"{outcome.ask!r} expects {outcome.expected}: {doc_test_report.standing(outcome)}.{came}")
-        warn(doc_test_report.sums(report))
+            warn(f"{outcome.ask!r} expects {outcome.expected}: {suite_report.standing(outcome)}.{came}")
+        warn(suite_report.sums(report))
 
     def _complain(self, message: str) -> None:
         if self.config.on_error == "fail":

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from anvil.backends.fetch.attestations import rule_of
-from anvil.backends.fetch.fetch_index import fetch
-from anvil.backends.fetch.http_client import Limits
-from anvil.core import index_url
-from anvil.core.config.schema import FetchOptions
-from anvil.core.index_url import LocalPath
 from anvil.errors import AnvilError
+from anvil.fetch.attestation_lookup import rule_of
+from anvil.fetch.fetch_index import fetch
+from anvil.http.client import Limits
+from anvil.settings import index_url
+from anvil.settings.index_url import LocalPath
+from anvil.settings.schema import FetchOptions
 
 
 def usable(

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
-from anvil.core.html import markdown, parser
-from anvil.core.html import words as word_lists
-from anvil.core.html.content import Content, fragment
-from anvil.core.html.headings import headings_of
-from anvil.core.html.words import words
-from anvil.core.markdown.rendered_anchors import Heading
+from anvil.sites import content_words as word_lists
+from anvil.sites import html_to_markdown, html_tree
+from anvil.sites.content_words import words
+from anvil.sites.html_headings import headings_of
+from anvil.sites.page_content import Content, fragment
+from anvil.text.rendered_anchors import Heading
 
 T = TypeVar("T")
 MAX_MISSING_WORDS = 20
@@ -64,12 +64,12 @@ def read(html: str) -> Read:
 
 
 def to_markdown(html: str) -> str:
-    """A page's HTML as Markdown. Raises :class:`parser.Unreadable` for one that is too deep."""
-    return markdown.to_markdown(fragment(parser.parse(html))).markdown
+    """A page's HTML as Markdown. Raises :class:`html_tree.Unreadable` for one that is too deep."""
+    return html_to_markdown.to_markdown(fragment(html_tree.parse(html))).markdown
 
 
 def _content(html: str) -> Content:
     try:
-        return fragment(parser.parse(html))
-    except parser.Unreadable:
+        return fragment(html_tree.parse(html))
+    except html_tree.Unreadable:
         return Content((), frozenset())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from anvil.interfaces.cli.app import COMMANDS, group
+from anvil.cli.program import COMMANDS, group
 
 OPENING = """\
 # Command line

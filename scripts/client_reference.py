@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anvil.core.mcp_clients.clients import CLIENTS, Client
+from anvil.clients.known_clients import CLIENTS, Client
 
 HEAD = """\
 # MCP clients

@@ -8,8 +8,8 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anvil.core.config.layers import variable
-from anvil.core.config.schema import Collection, Config
+from anvil.settings.layers import variable
+from anvil.settings.schema import Collection, Config
 from scripts.tables import meanings, prose, table
 
 OPENING = """\

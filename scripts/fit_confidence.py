@@ -6,8 +6,8 @@ EVAL holds questions, ``*.jsonl`` with ``corpus`` and ``query`` in each line, an
 Every question is asked of every corpus. Of its own corpus it is one that has an answer, of the others one that has
 none; corpora of one family answer each other's questions, so these pairs are left out. As people also search for one
 or two words, some short headings of each corpus are asked likewise, but not of a corpus that has all words in one
-section. The fit is a logistic regression over :func:`anvil.core.search.confidence.features` of the first result. It is
-written to ``anvil/services/search/confidence.json``, where fits of other models stay; the same indexes give the same
+section. The fit is a logistic regression over :func:`anvil.search.confidence.features` of the first result. It is
+written to ``anvil/search/confidence.json``, where fits of other models stay; the same indexes give the same
 bytes. The model is the one of ``embedding.model``.
 
 The table leaves out one corpus at a time, its documents and its questions, and asks the fit of the rest about it. AUC:
@@ -33,11 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anvil
-from anvil.core.search import confidence
-from anvil.core.search.confidence import Evidence, Fit
-from anvil.core.search.query import parse_query
-from anvil.models.documents import SEPARATOR
-from anvil.services.search import calibration
+from anvil.search import calibration, confidence
+from anvil.search.confidence import Evidence, Fit
+from anvil.text.query import parse_query
+from anvil.values import SEPARATOR
 
 FAMILIES = ({"vite", "vitepress"}, {"hugo", "vitepress"}, {"eslint", "prettier", "ruff"})
 """Corpora of which one may well answer questions of another: a tool and what is made of it, two generators of sites,

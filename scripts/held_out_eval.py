@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from anvil.models.documents import SEPARATOR  # noqa: E402
+from anvil.values import SEPARATOR  # noqa: E402
 from scripts import mine_pairs  # noqa: E402
 
 MAX_COMMITS = 200

@@ -9,7 +9,7 @@
 # installation fails.
 set -euo pipefail
 
-sites=$(cd "$(dirname "$0")/../tests/sites/lighthouse" && pwd)
+sites=$(cd "$(dirname "$0")/../tests/data/sites/lighthouse" && pwd)
 folder=${ANVIL_GENERATORS:-${XDG_CACHE_HOME:-$HOME/.cache}/anvil/generators}
 hugo=0.168.0
 

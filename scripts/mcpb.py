@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from anvil.interfaces.mcp_server.tools import docs
+from anvil.server import docs_toolset
 from scripts.project import NAME, OWNER, ROOT, URLS, table, version
 
 SOURCE = ROOT / "mcpb"
@@ -81,7 +81,7 @@ def manifest() -> dict[str, Any]:
                 ],
             },
         },
-        "tools": [{"name": tool.name, "description": tool.description} for tool in docs.TOOLSET.tools],
+        "tools": [{"name": tool.name, "description": tool.description} for tool in docs_toolset.TOOLSET.tools],
         "tools_generated": False,
         "keywords": ["documentation", "markdown", "search"],
         "license": described["license"],

@@ -40,10 +40,9 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from anvil.core.chunking import chunker, windows  # noqa: E402
-from anvil.core.config.schema import ChunkingOptions  # noqa: E402
-from anvil.core.markdown import parser, visible_text  # noqa: E402
 from anvil.errors import AnvilError  # noqa: E402
+from anvil.settings.schema import ChunkingOptions  # noqa: E402
+from anvil.text import chunker, markdown_parser, visible_text, windows  # noqa: E402  # noqa: E402
 
 PROJECTS = ROOT / "scripts" / "model_projects.toml"
 QUESTIONS = ROOT / "scripts" / "model_questions.tsv"
@@ -168,7 +167,7 @@ def read_page(path: str, text: str) -> Iterator[Passage]:
     """The chunks of a page that have enough text, without imports and exports of MDX."""
     text = re.sub(r"^(import|export) .*$", "", text, flags=re.MULTILINE) if path.endswith(".mdx") else text
     try:
-        page = visible_text.cleaned(parser.parse(text.replace("\r\n", "\n")))
+        page = visible_text.cleaned(markdown_parser.parse(text.replace("\r\n", "\n")))
     except AnvilError:
         return
     anchors = {section.heading_path: section.anchor for section in page.sections}

@@ -9,7 +9,7 @@ from typing import Any
 from mkdocs.config import base
 from mkdocs.config import config_options as options
 
-from anvil.core.config.schema import Config
+from anvil.settings.schema import Config
 from mkdocs_anvil.options import AnvilConfig, Sources
 from scripts.config_reference import KINDS
 from scripts.tables import meanings, table

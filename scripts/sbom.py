@@ -111,7 +111,7 @@ def component(distribution: Distribution) -> Component:
 
 def bundled(wheel: Path) -> Component:
     """The embedding model in the wheel."""
-    folder = "anvil/backends/embedding/model"
+    folder = "anvil/embedding/model"
     with zipfile.ZipFile(wheel) as archive:
         described = json.loads(archive.read(f"{folder}/model.json"))
         content = archive.read(f"{folder}/model.onnx")

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from anvil.backends.embedding.local import LocalProvider  # noqa: E402
-from anvil.core.config.schema import EmbeddingSettings  # noqa: E402
+from anvil.embedding.local import LocalProvider  # noqa: E402
+from anvil.settings.schema import EmbeddingSettings  # noqa: E402
 
 MAX_CANDIDATES = 1500
 KINDS = ("heading", "link", "commit")

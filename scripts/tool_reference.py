@@ -7,10 +7,10 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from anvil.interfaces.mcp_server.arguments import Parameter
-from anvil.interfaces.mcp_server.schemas import ARRAY_KEY, output_schema
-from anvil.interfaces.mcp_server.tools.docs import COLLECTION_PARAMETERS
-from anvil.interfaces.mcp_server.tools.toolset import TOOLSET_NAMES, Tool, Toolset
+from anvil.server.arguments import Parameter
+from anvil.server.docs_toolset import COLLECTION_PARAMETERS
+from anvil.server.schemas import ARRAY_KEY, output_schema
+from anvil.server.toolset import TOOLSETS, Tool, Toolset
 
 OPENING = """\
 # MCP tools
@@ -39,7 +39,7 @@ With [several collections](../guides/collections.md), each tool with parameters 
 
 def reference() -> str:
     """The page, whole."""
-    surfaces = [importlib.import_module(f"anvil.interfaces.mcp_server.tools.{name}").TOOLSET for name in TOOLSET_NAMES]
+    surfaces = [importlib.import_module(module).TOOLSET for module in TOOLSETS.values()]
     return "\n".join([OPENING, *(chapter(surface) for surface in surfaces)])
 
 

@@ -10,17 +10,17 @@ sdist=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tests=(
-  tests/unit/backends/test_attestation.py
-  tests/unit/backends/embedding/test_{local,openai}.py
-  tests/unit/backends/fetch/test_web_page.py
-  tests/unit/backends/git/test_{libgit2,repository}.py
-  tests/unit/backends/sources/test_watcher.py
-  tests/unit/backends/store/test_{lock,publish,verify}.py
-  tests/unit/core/markdown/test_{front_matter,parser}.py
-  tests/unit/mkdocs_anvil/test_rendering.py
+  tests/fetch/test_sigstore_verification.py
+  tests/embedding/test_{local,openai}.py
+  tests/library/test_web_page.py
+  tests/git/test_{libgit2,repository}.py
+  tests/documents/test_watcher.py
+  tests/index_file/test_{lock,publish,verify}.py
+  tests/text/test_{front_matter,markdown_parser}.py
+  tests/mkdocs_anvil/test_rendering.py
   tests/e2e/mcp/test_tools.py
   tests/e2e/mcp/test_stdio.py::test_the_greeting_is_what_the_sdk_answers
-  tests/unit/backends/convert/test_converter.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}
+  tests/library/test_converter.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}
   tests/e2e/mkdocs/test_mkdocs.py::test_{the_site_carries_its_index_and_a_manifest,what_plugins_made_of_a_page_is_indexed}
 )
 
@@ -35,4 +35,4 @@ uv pip install --quiet --python "$work/environment" --constraint "$work/lowest.t
 "$(pwd)/scripts/smoke.sh" "$work/environment" index.md quickstart.md guides/keep-fresh.md guides/ci.md
 rm -rf anvil mkdocs_anvil # what is installed is what is tried
 "$work/environment/bin/python" -m pytest -n auto -p no:cacheprovider "${tests[@]}" \
-  --deselect tests/unit/core/markdown/test_parser.py::test_ten_thousand_lines_and_a_million_in_a_fence # of speed, which is no bound's
+  --deselect tests/text/test_markdown_parser.py::test_ten_thousand_lines_and_a_million_in_a_fence # of speed, which is no bound's

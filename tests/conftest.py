@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from anvil.backends.embedding import local as embedding_local
-from anvil.backends.embedding.factory import create_provider
-from anvil.backends.embedding.provider import EmbeddingProvider
-from anvil.core.config.schema import EmbeddingSettings
+from anvil.embedding import local as embedding_local
+from anvil.embedding.factory import create_provider
+from anvil.embedding.provider import EmbeddingProvider
+from anvil.settings.schema import EmbeddingSettings
 from tests.support import fork_server, model_memory
 
 PAGES = {
@@ -187,7 +187,7 @@ def linked(link: Path, target: Path) -> None:
 @pytest.fixture(autouse=True)
 def remembered_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bundled model runs once for each text, except where it is the subject."""
-    if "unit/backends/embedding" not in request.path.as_posix():
+    if "tests/embedding" not in request.path.as_posix():
         monkeypatch.setattr(embedding_local, "_Session", model_memory.session)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.core.search.confidence import UNLIKELY
-from anvil.models.results import Mode
+from anvil.results import Mode
+from anvil.search.confidence import UNLIKELY
 from tests.support.programs import printed
 
 PAGES = Path(__file__).with_name("pages")

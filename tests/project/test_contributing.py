@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import anvil
-from anvil.backends.embedding.factory import PROVIDERS, create_provider
-from anvil.backends.embedding.provider import EmbeddingProvider
-from anvil.backends.sources import open_tree
-from anvil.backends.store import verify
-from anvil.core.config.schema import ChunkingOptions
-from anvil.models.documents import Skipped
-from anvil.services.build import builder
+from anvil.build import builder
+from anvil.documents import open_tree
+from anvil.embedding.factory import PROVIDERS, create_provider
+from anvil.embedding.provider import EmbeddingProvider
+from anvil.index_file import verify
+from anvil.settings.schema import ChunkingOptions
+from anvil.values import Skipped
 from tests.conftest import PAGES, write
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"

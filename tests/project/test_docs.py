@@ -18,12 +18,12 @@ import pytest
 import yaml
 
 import anvil
-from anvil.backends.store import connection, verify
-from anvil.core.config.layers import configure
-from anvil.core.config.schema import Config
-from anvil.core.markdown import parser
-from anvil.interfaces.cli import init
-from anvil.interfaces.cli.app import COMMANDS, group
+from anvil.cli.program import COMMANDS, group
+from anvil.clients import cli
+from anvil.index_file import connection, verify
+from anvil.settings.layers import configure
+from anvil.settings.schema import Config
+from anvil.text import markdown_parser
 from scripts import reference
 from tests.conftest import PAGES, write
 
@@ -138,7 +138,7 @@ def test_each_key_is_documented_with_its_default_variable_and_meaning(key: str, 
 
 
 def test_the_file_that_init_writes_names_keys_that_exist() -> None:
-    text = re.sub(r"^# (?=\S+ = )", "", init.TEMPLATE.format(docs='"docs"', index='"index.db"'), flags=re.MULTILINE)
+    text = re.sub(r"^# (?=\S+ = )", "", cli.TEMPLATE.format(docs='"docs"', index='"index.db"'), flags=re.MULTILINE)
     assert configure(tomllib.loads(text)) == configure({"index": "index.db"})
 
 
@@ -274,7 +274,7 @@ def test_public_methods_are_documented() -> None:
 
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings."""
-    return {section.anchor for section in parser.parse(page.read_text(encoding="utf-8")).sections}
+    return {section.anchor for section in markdown_parser.parse(page.read_text(encoding="utf-8")).sections}
 
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
@@ -322,13 +322,13 @@ def test_the_design_names_each_module_of_the_packages() -> None:
     assert {folder for folder, _ in rows} == {f"{path.parent.relative_to(ROOT).as_posix()}/" for path in modules}
 
 
-def test_the_design_names_the_floors_that_the_import_contract_holds() -> None:
+def test_the_design_names_the_layers_that_the_import_contract_holds() -> None:
     page = (DOCS / "design.md").read_text(encoding="utf-8")
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
-    (floors,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
     rows = re.findall(r"^\| (\d+) \| (.+?) \|", page, re.MULTILINE)
     assert [set(re.findall(r"`([\w.]+)`", cell)) for _, cell in rows] == [
-        {name.strip() for name in floor.split("|")} for floor in floors
+        {name.strip() for name in re.split(r"[|:]", layer)} for layer in layers
     ]

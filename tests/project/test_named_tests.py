@@ -58,6 +58,6 @@ def test_each_test_that_is_named_exists(file: Path) -> None:
 def test_names_are_found() -> None:
     script = (ROOT / "scripts/try_lowest.sh").read_text(encoding="utf-8")
     names = {name for found in _PATH.findall(script) for name in expanded(found)}
-    assert {"tests/unit/backends/embedding/test_openai.py", "tests/e2e/mcp/test_tools.py"} <= names
+    assert {"tests/embedding/test_openai.py", "tests/e2e/mcp/test_tools.py"} <= names
     assert any("::" in name for name in names)
-    assert not exists("tests/unit/test_gone.py") and not exists("tests/e2e/mcp/test_tools.py::test_gone")
+    assert not exists("tests/text/test_gone.py") and not exists("tests/e2e/mcp/test_tools.py::test_gone")

@@ -102,14 +102,14 @@ def test_the_wheel_holds_the_two_packages_and_nothing_else(built: Built) -> None
     [
         "anvil/py.typed",
         "mkdocs_anvil/py.typed",
-        "anvil/backends/embedding/model/model.onnx",
-        "anvil/backends/store/schema.sql",
-        "anvil/backends/embedding/model/tokenizer.json",
-        "anvil/backends/embedding/model/LICENSE",
-        "anvil/backends/store/library/library.sql",
-        "anvil/interfaces/mcp_server/ui/index.html",
-        "anvil/interfaces/mcp_server/ui/app.js",
-        "anvil/interfaces/mcp_server/ui/style.css",
+        "anvil/embedding/model/model.onnx",
+        "anvil/index_file/schema.sql",
+        "anvil/embedding/model/tokenizer.json",
+        "anvil/embedding/model/LICENSE",
+        "anvil/library/library.sql",
+        "anvil/server/ui/index.html",
+        "anvil/server/ui/app.js",
+        "anvil/server/ui/style.css",
     ],
 )
 def test_what_is_no_python_is_in_the_wheel_too(built: Built, name: str) -> None:
@@ -166,7 +166,7 @@ def test_the_metadata_is_complete(built: Built) -> None:
     classifiers = set(metadata.get_all("Classifier", []))
     assert {"Framework :: MkDocs", "Typing :: Typed"} <= classifiers
     assert metadata["License-Expression"] == "Apache-2.0" and metadata["Maintainer"] and metadata["Keywords"]
-    assert metadata.get_all("License-File") == ["LICENSE", "anvil/backends/embedding/model/LICENSE"]
+    assert metadata.get_all("License-File") == ["LICENSE", "anvil/embedding/model/LICENSE"]
     for text in metadata.get_all("License-File", []):
         assert f"anvil_docs-{anvil.__version__}.dist-info/licenses/{text}" in built.members()
 
@@ -175,7 +175,7 @@ def test_both_names_of_the_program_start_it(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         text = archive.read(f"anvil_docs-{anvil.__version__}.dist-info/entry_points.txt").decode()
     assert (
-        "anvil = anvil.interfaces.cli.app:main\nanvil-docs = anvil.interfaces.cli.app:main\n" in text
+        "anvil = anvil.cli.program:main\nanvil-docs = anvil.cli.program:main\n" in text
     )  # the second for `uvx anvil-docs`
     assert "[mkdocs.plugins]\nanvil = mkdocs_anvil.plugin:AnvilPlugin" in text
 

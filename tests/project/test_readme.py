@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 import anvil
-from anvil.interfaces.cli.app import COMMANDS, group
+from anvil.cli.program import COMMANDS, group
 from scripts import recording, summary_picture
 from tests.conftest import PAGES, write
 from tests.project.test_docs import anvil_calls
@@ -79,7 +79,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
             shutil.copymode(ROOT / name, folder / name)
-    (folder / "anvil/backends/embedding/model/model.onnx").write_bytes(b"")
+    (folder / "anvil/embedding/model/model.onnx").write_bytes(b"")
     run(folder, "init", "-q")
     run(folder, "add", "-A")
     who = ("-c", "user.name=A Writer", "-c", "user.email=writer@example.com")
@@ -113,7 +113,7 @@ def asks(place: Place, body: str) -> None:
 
 
 def suite(place: Place, body: str) -> None:
-    said = place.shell(body, PYTEST_ADDOPTS="tests/unit/core/test_shards.py", PYTEST_XDIST_AUTO_NUM_WORKERS="1")
+    said = place.shell(body, PYTEST_ADDOPTS="tests/documents/test_shards.py", PYTEST_XDIST_AUTO_NUM_WORKERS="1")
     assert "[100%]" in said and "does not provide the extra" not in said, said
 
 

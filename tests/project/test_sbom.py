@@ -18,7 +18,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from scripts import project, sbom
 
-MODEL = project.ROOT / "anvil" / "backends" / "embedding" / "model"
+MODEL = project.ROOT / "anvil" / "embedding" / "model"
 
 
 class Made(Distribution):
@@ -45,7 +45,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("wheel") / "anvil_docs.whl"
     with zipfile.ZipFile(file, "w") as archive:
         for path in MODEL.iterdir():
-            archive.write(path, f"anvil/backends/embedding/model/{path.name}")
+            archive.write(path, f"anvil/embedding/model/{path.name}")
     return file
 
 

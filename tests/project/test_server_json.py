@@ -12,9 +12,9 @@ import click
 import jsonschema
 import pytest
 
-from anvil.backends.embedding.factory import PROVIDERS
-from anvil.core.config.schema import Config
-from anvil.interfaces.cli.app import group
+from anvil.cli.program import group
+from anvil.embedding.factory import PROVIDERS
+from anvil.settings.schema import Config
 from scripts import project, server_json
 from tests.project.test_docs import leaves
 

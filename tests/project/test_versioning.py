@@ -10,11 +10,11 @@ import apsw
 import pytest
 
 import anvil
-from anvil.backends.store import connection, verify
-from anvil.backends.store.library import connection as library_file
-from anvil.backends.store.library import verify as library_check
-from anvil.core.chunking import chunker
-from anvil.models.documents import BuildReport
+from anvil.index_file import connection, verify
+from anvil.library import library_file
+from anvil.library import verify_library as library_check
+from anvil.text import chunker
+from anvil.values import BuildReport
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.programs import complaint, program
@@ -142,7 +142,7 @@ def test_a_question_makes_an_older_format_again_at_its_usual_place(tmp_path: Pat
 def test_another_version_of_anvil_reads_it_and_leaves_it(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (work / "index.db").unlink()
     with monkeypatch.context() as older:
-        older.setattr("anvil.services.build.builder.__version__", "0.0.1")
+        older.setattr("anvil.build.builder.__version__", "0.0.1")
         digest = built(work).digest
     before = (work / "index.db").read_bytes()
     with verify.open_checked(work / "index.db") as reader:

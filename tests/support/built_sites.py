@@ -1,4 +1,4 @@
-"""The project's own site and those of ``tests/sites``, built, with queries of their index for tests."""
+"""The project's own site and those of ``tests/data/sites``, built, with queries of their index for tests."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 import yaml
 
 import anvil
-from anvil.backends.store import verify
-from anvil.backends.store.rows import StoredDocument
-from anvil.core.config.schema import Config
-from anvil.models.documents import ChunkMetadata, Section
+from anvil.index_file import verify
+from anvil.index_file.rows import StoredDocument
+from anvil.settings.schema import Config
+from anvil.values import ChunkMetadata, Section
 from tests.support import mkdocs_sites
 from tests.support.programs import ROOT
 
-SOURCES = Path(__file__).parents[1] / "sites"
+SOURCES = Path(__file__).parents[1] / "data" / "sites"
 OWN = f"""\
 INHERIT: {(ROOT / "mkdocs.yml").as_posix()}
 docs_dir: {(ROOT / "docs").as_posix()}
@@ -69,7 +69,7 @@ class Site:
 
 
 def build(name: str, folder: Path, *, folders: bool = False, files: bool = False) -> Site:
-    """Build a site of ``tests/sites``, or ``own``, in an empty folder.
+    """Build a site of ``tests/data/sites``, or ``own``, in an empty folder.
 
     ``folders``: a folder for each language instead of a suffix; ``files``: pages are files instead of folders.
     """

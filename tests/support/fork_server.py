@@ -41,12 +41,12 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 _BUILD = (
-    "anvil.services.build.builder",
-    "anvil.core.markdown.blocks",
-    "anvil.backends.embedding.cached",
-    "anvil.backends.embedding.none",
-    "anvil.backends.embedding.ray_cluster",
-    "anvil.backends.sources.open_tree",
+    "anvil.build.builder",
+    "anvil.text.markdown_blocks",
+    "anvil.embedding.cached",
+    "anvil.embedding.none",
+    "anvil.ray.cluster",
+    "anvil.documents.open_tree",
     "encodings.utf_8_sig",
     "importlib.readers",
     "platformdirs.unix",
@@ -56,26 +56,26 @@ PRELOADED = {
     "anvil": (
         "anvil.__main__",
         "anvil.opening",
-        "anvil.services.library.library",
-        "anvil.services.context.repository",
-        "anvil.services.doctor.examinations",
-        "anvil.interfaces.mcp_server.http",
-        "anvil.interfaces.mcp_server.stdio",
-        "anvil.interfaces.mcp_server.playground",
-        "anvil.interfaces.mcp_server.tools.docs",
-        "anvil.interfaces.mcp_server.tools.library",
-        "anvil.interfaces.mcp_server.tools.context",
-        "anvil.services.agents.agent_files",
-        "anvil.services.build.merge",
-        "anvil.services.live.working_copy",
-        "anvil.services.search.pages",
-        "anvil.interfaces.ci.run",
+        "anvil.library.library",
+        "anvil.context.repository_context",
+        "anvil.doctor.examinations",
+        "anvil.server.http_transport",
+        "anvil.server.stdio_transport",
+        "anvil.server.playground",
+        "anvil.server.docs_toolset",
+        "anvil.library.tools",
+        "anvil.context.tools",
+        "anvil.agents.agent_files",
+        "anvil.git_drivers.merge",
+        "anvil.live.working_copy",
+        "anvil.search.pages",
+        "anvil.ci.run",
         *_BUILD,
-        "anvil.backends.git.tracked_file",
-        "anvil.backends.embedding.local",
-        "anvil.backends.sources.watcher",
-        "anvil.backends.store.overwrite_guard",
-        "anvil.backends.store.transfer",
+        "anvil.git.tracked_file",
+        "anvil.embedding.local",
+        "anvil.documents.watcher",
+        "anvil.index_file.overwrite_guard",
+        "anvil.index_file.transfer",
         "anyio._backends._asyncio",
         "onnxruntime",
         "pygit2",
@@ -84,8 +84,10 @@ PRELOADED = {
         "tokenizers",
         "httpx2",
         "watchfiles",
-        *(f"anvil.interfaces.cli.{name}" for name in ("agents", "build", "check", "ci", "context", "git", "ingest")),
-        *(f"anvil.interfaces.cli.{name}" for name in ("pull", "search", "serve", "ui")),
+        *(f"anvil.cli.{name}" for name in ("build", "check", "search")),
+        *(f"anvil.{name}.cli" for name in ("agents", "ci", "context", "git_drivers", "library", "fetch", "server")),
+        "anvil.library.cli_ingest",
+        "anvil.server.cli_ui",
     ),
     "mkdocs": (
         "mkdocs.__main__",
@@ -120,12 +122,12 @@ PRELOADED = {
         *("sphinx_copybutton", "sphinx_design", "sphinx_rtd_theme"),
     ),
     "pre_commit": ("pre_commit.main", "pre_commit.commands.hook_impl", "pre_commit.commands.run"),
-    "anvil.backends.convert.worker": (
-        *("anvil.backends.convert.worker", "bs4", "mammoth", "numpy", "openpyxl", "pandas", "pdfminer.high_level"),
+    "anvil.library.converter_process": (
+        *("anvil.library.converter_process", "bs4", "mammoth", "numpy", "openpyxl", "pandas", "pdfminer.high_level"),
         *("pdfplumber", "pptx", "pypdfium2"),
     ),
 }
-"""Program (``python -m NAME``, or a module of :class:`anvil.backends.child_process.ChildProcess`) -> modules that its
+"""Program (``python -m NAME``, or a module of :class:`anvil.system.child_process.ChildProcess`) -> modules that its
 fork server imports before the first fork. None may start a thread that does work, which would be missing after the
 fork, as a session of onnxruntime does."""
 _CHILD = ["-I", "-X", "utf8", "-c"]
@@ -231,7 +233,7 @@ class _ForkServer:
     """The test process's end of a fork server."""
 
     def __init__(self, name: str) -> None:
-        from anvil.backends.embedding.local import QUIET  # here, as most fork servers need nothing of Anvil
+        from anvil.embedding.local import QUIET  # here, as most fork servers need nothing of Anvil
 
         self.owner = os.getpid()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)

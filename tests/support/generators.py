@@ -1,4 +1,4 @@
-"""The handbook of ``tests/sites/lighthouse``, built by the real generators that are Python packages."""
+"""The handbook of ``tests/data/sites/lighthouse``, built by the real generators that are Python packages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.support.programs import environment
 
-LIGHTHOUSE = Path(__file__).parents[1] / "sites" / "lighthouse"
+LIGHTHOUSE = Path(__file__).parents[1] / "data" / "sites" / "lighthouse"
 TIMEOUT_S = 300
 
 

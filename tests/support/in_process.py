@@ -13,7 +13,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from anvil.interfaces.cli import app
+from anvil.cli import program as app
 from tests.support import programs
 
 

@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from anvil.backends.store import manifest_file
+from anvil.index_file import manifest_file
 
 
 @dataclass

@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.sse import sse_client
 from mcp.types import Implementation
 
-from anvil.interfaces.mcp_server.tools.toolset import ServeRequest
+from anvil.server.toolset import ServeRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -138,9 +138,9 @@ def in_memory(docs: Path, index: Path | None, provider: str | None = None, mode:
 @contextmanager
 def with_options(options: ServeRequest, mode: str = "legacy") -> Iterator[Speaker]:
     """A client of the server object in this process that has these options; its working folder is that of the test."""
-    from anvil.interfaces.mcp_server.lifespan import running_app
-    from anvil.interfaces.mcp_server.progress import ProgressReporter
-    from anvil.interfaces.mcp_server.tools.toolset import open_toolset
+    from anvil.server.lifespan import running_app
+    from anvil.server.progress import ProgressReporter
+    from anvil.server.toolset import open_toolset
 
     reporter = ProgressReporter()
     with ExitStack() as stack:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anvil.backends.embedding.provider import Embedded, Vector
-from anvil.backends.sources.open_tree import working_tree
-from anvil.core.config.schema import ChunkingOptions
-from anvil.services.build.builder import build
+from anvil.build.builder import build
+from anvil.documents.open_tree import working_tree
+from anvil.embedding.provider import Embedded, Vector
+from anvil.settings.schema import ChunkingOptions
 from tests.conftest import write
 
 SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "qui", "ro", "su", "ta", "ve")

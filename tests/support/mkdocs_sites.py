@@ -17,9 +17,9 @@ from pathlib import Path
 
 import yaml
 
-from anvil.backends.store import verify
-from anvil.backends.store.reader import Reader
-from anvil.backends.store.rows import StoredDocument
+from anvil.index_file import verify
+from anvil.index_file.reader import Reader
+from anvil.index_file.rows import StoredDocument
 from tests.conftest import write
 from tests.support.programs import environment
 

@@ -1,16 +1,16 @@
 """The bundled model in the process of the tests: it is loaded once, and it runs once for each text.
 
 Hundreds of tests index the same pages with the real model. Its vector of a text is always the same, which the tests of
-``tests/unit/backends/embedding`` show with a model of their own; there, and in other processes, nothing is remembered.
+``tests/embedding`` show with a model of their own; there, and in other processes, nothing is remembered.
 """
 
 from __future__ import annotations
 
 import threading
 
-from anvil.backends.embedding import local
-from anvil.backends.embedding.model_files import BUNDLED, ModelDirectory
-from anvil.backends.embedding.provider import Vector
+from anvil.embedding import local
+from anvil.embedding.model_files import BUNDLED, ModelDirectory
+from anvil.embedding.provider import Vector
 
 _Session = local._Session
 _lock = threading.Lock()

@@ -17,11 +17,10 @@ import pytest
 import yaml
 
 import anvil
-from anvil.backends.fetch.fetch_index import fetch
-from anvil.backends.store import manifest_file
-from anvil.core import manifest
-from anvil.interfaces.ci import program_key
-from anvil.models.attestations import AttestationRule
+from anvil.ci import program_key
+from anvil.fetch.builder_identity import AttestationRule
+from anvil.fetch.fetch_index import fetch
+from anvil.index_file import manifest, manifest_file
 from tests.conftest import PAGES, write
 from tests.support import html_sites, in_process
 from tests.support.action_runner import OFFLINE, STANDS, Job
@@ -485,7 +484,7 @@ class Blocked:
         if name.partition(".")[0] in sys.argv[1].split(","):
             raise ImportError(f"a check does not install {name}")
 sys.meta_path.insert(0, Blocked())
-from anvil.interfaces.cli import app
+from anvil.cli import program as app
 sys.exit(app.run(sys.argv[2:]))
 """
 
@@ -501,7 +500,7 @@ def test_a_check_needs_the_packages_that_its_file_names_and_no_other(checkout: P
     """Also of an index with vectors that is stale: then pages are parsed, and neighbours compared."""
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     all_lines = re.findall(r'^  "(.+)",$', project.split("dependencies = [")[1].split("\n]")[0], re.MULTILINE)
-    text = (ROOT / "anvil/interfaces/ci/check-requirements.txt").read_text(encoding="utf-8")
+    text = (ROOT / "anvil/ci/check-requirements.txt").read_text(encoding="utf-8")
     light = [line.replace('"', "'") for line in text.splitlines() if not line.startswith("#")]
     assert set(light) < set(all_lines)
     needed = {re.split(r"[\[>;]", line)[0] for line in light if "python_version" not in line}

@@ -19,8 +19,8 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError
-from anvil.interfaces.mcp_server.asgi import AnvilApplication, AsgiSettings
-from anvil.interfaces.mcp_server.rate_limit import MAX_CLIENTS, Rate, RateLimitMiddleware
+from anvil.server.asgi_app import AnvilApplication, AsgiSettings
+from anvil.server.rate_limit import MAX_CLIENTS, Rate, RateLimitMiddleware
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 

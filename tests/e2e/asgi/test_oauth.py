@@ -14,10 +14,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 import anvil
-from anvil.backends import identity_provider as provider_door
 from anvil.errors import ConfigError
-from anvil.interfaces.mcp_server.asgi import AnvilApplication
-from anvil.interfaces.mcp_server.oauth import OAuthSettings
+from anvil.server import identity_provider as provider_door
+from anvil.server.asgi_app import AnvilApplication
+from anvil.server.oauth import OAuthSettings
 from tests.conftest import PAGES, write
 from tests.support import identity_provider
 from tests.support.identity_provider import Provider

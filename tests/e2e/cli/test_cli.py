@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.backends.installation import line as program_line
+from anvil.system.installation import line as program_line
 from tests.conftest import PAGES, linked, write
 from tests.support import in_process, repositories
 from tests.support.programs import complaint, environment, printed, program
@@ -582,7 +582,7 @@ def test_git_install_outside_a_repository_speaks_of_no_option_of_others(isolated
 # --- streams -----------------------------------------------------------------------------------------------------
 
 WINDOWS = (
-    "import io, sys\nfrom anvil.interfaces.cli import app\n"
+    "import io, sys\nfrom anvil.cli import program as app\n"
     "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'cp1252', newline='\\n')\n"
     "sys.stderr = io.TextIOWrapper(sys.stderr.detach(), 'cp1252', 'backslashreplace', newline='\\n')\n"
     "app.main(sys.argv[1:])\n"
@@ -789,7 +789,7 @@ def test_heavy_libraries_stay_out_of_light_commands(docs: Path, arguments: list[
     with anvil.open(docs) as opened:
         opened.index()
     code = (
-        "import sys; from anvil.interfaces.cli.app import run; code = run(sys.argv[1:]);"
+        "import sys; from anvil.cli.program import run; code = run(sys.argv[1:]);"
         "heavy = {'asyncio', 'http.client', 'mcp', 'mkdocs', 'mistletoe', 'numpy', 'onnxruntime', 'rich'};"
         "heavy = (heavy | {'tokenizers', 'yaml'}) & set(sys.modules);"
         "print(sorted(heavy), code)"
@@ -807,8 +807,8 @@ def test_little_is_imported_where_nothing_changed(isolated: None, work: Path, co
     write(work / "docs", {**PAGES, "a.md": front_matter})
     program("build", "--provider", "none", "--quiet", cwd=work)
     code = (
-        "import sys; from anvil.interfaces.cli.app import run; code = run(sys.argv[1:]); names = set(sys.modules);"
-        "late = {'anvil.models.results', 'anvil.backends.embedding.ray_cluster', 'asyncio', 'yaml'};"
+        "import sys; from anvil.cli.program import run; code = run(sys.argv[1:]); names = set(sys.modules);"
+        "late = {'anvil.results', 'anvil.ray.cluster', 'asyncio', 'yaml'};"
         "print(sorted(late & names), sum(name.startswith('anvil') for name in names), code)"
     )
     (work / "anvil.toml").write_text('[embedding]\nprovider = "none"\n')

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.embedding.test_openai import Server, error, good, server  # noqa: F401 - a fixture, and what it gives
 from tests.support.programs import program
-from tests.unit.backends.embedding.test_openai import Server, error, good, server  # noqa: F401 - a fixture, and what it gives
 
 
 def test_a_build_whose_provider_makes_no_vector_keeps_those_there_are(

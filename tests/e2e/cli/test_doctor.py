@@ -131,7 +131,7 @@ def test_folders_that_cannot_be_written(project: Path, tmp_path: Path) -> None:
 def test_a_model_that_is_not_whole(installed: Installation, project: Path) -> None:
     """A file with other bytes, and then one that is gone, too: one command heals both."""
     write(project, {"anvil.toml": 'docs = "docs"\n'})
-    path = "anvil/backends/embedding/model"
+    path = "anvil/embedding/model"
     data = bytearray((installed.site / path / "tokenizer.json").read_bytes())
     data[len(data) // 2] ^= 1
     installed.replace(f"{path}/tokenizer.json", bytes(data))

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import anvil
-from anvil.backends.git.tracked_file import TrackedIndex
-from anvil.backends.sources import open_tree
-from anvil.backends.store import verify
+from anvil.documents import open_tree
+from anvil.git.tracked_file import TrackedIndex
+from anvil.index_file import verify
 from tests.conftest import PAGES, linked, write
 from tests.support import repositories
 from tests.support.commits import call, program_folder

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.backends.store import verify
+from anvil.index_file import verify
 from tests.conftest import write
 from tests.support.programs import environment, program
 

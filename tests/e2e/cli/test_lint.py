@@ -12,10 +12,10 @@ from typing import get_args
 import jsonschema
 import pytest
 
-from anvil.backends import installation
-from anvil.core.config.schema import LintLevels
-from anvil.core.lint.rules import RULES
-from anvil.models.lint import RuleName
+from anvil.lint.rules import RULES
+from anvil.lint.values import RuleName
+from anvil.settings.schema import LintLevels
+from anvil.system import installation
 from tests.support.in_process import complaint, program
 from tests.support.programs import environment
 from tests.support.repositories import commit, isolated, root, write

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.backends.git.tracked_file import TrackedIndex
-from anvil.backends.sources import open_tree
-from anvil.backends.store import verify
-from anvil.core.git.objects import blob_id
+from anvil.documents import open_tree
+from anvil.git.objects import blob_id
+from anvil.git.tracked_file import TrackedIndex
+from anvil.index_file import verify
 from tests.conftest import PAGES, write
 from tests.support import repositories
 from tests.support.commits import HOOKS, call, configuration, install_hooks, pre_commit, program_folder

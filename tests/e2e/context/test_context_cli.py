@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.backends.store import lock
+from anvil.index_file import lock
 from tests.conftest import write
 from tests.support import in_process
 from tests.support.context_folders import FILES
@@ -77,7 +77,7 @@ def test_a_killed_run_leaves_nothing_in_the_way(root: Path) -> None:
     folder = root / ".context/index"
     folder.mkdir(parents=True)
     holding = (
-        "import sys, time, pathlib; from anvil.backends.store import lock\n"
+        "import sys, time, pathlib; from anvil.index_file import lock\n"
         "with lock.exclusive(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     process = subprocess.Popen(
@@ -119,7 +119,7 @@ def test_the_script_for_crontabs(root: Path, tmp_path: Path) -> None:
 def test_nothing_heavy_is_imported_when_there_is_nothing_to_do(root: Path) -> None:
     program("context", "ingest", cwd=root)
     code = (
-        "import sys; from anvil.interfaces.cli.app import run; run(['context', 'ingest', '-q']); "
+        "import sys; from anvil.cli.program import run; run(['context', 'ingest', '-q']); "
         "print(sorted({'numpy', 'mistletoe', 'onnxruntime', 'mcp', 'yaml', 'starlette'} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
-from anvil.models.context import Artifact, ArtifactText, Health, Match, RepositoryContext, TaskItem
+from anvil.context.values import Artifact, ArtifactText, Health, Match, RepositoryContext, TaskItem
+from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.context_folders import CONTEXT_JSON, FILES
@@ -241,12 +241,13 @@ def test_the_greeting_of_any_choice_is_what_the_sdk_answers(root: Path) -> None:
     from mcp.shared.message import SessionMessage
     from mcp.types import jsonrpc_message_adapter
 
-    from anvil.backends.config_files import load_context
-    from anvil.interfaces.mcp_server import initialize
-    from anvil.interfaces.mcp_server.app import App
-    from anvil.interfaces.mcp_server.progress import ProgressReporter
-    from anvil.interfaces.mcp_server.tools import context, docs
-    from anvil.services.context.repository import Context
+    from anvil.context import tools as context
+    from anvil.context.repository_context import Context
+    from anvil.server import docs_toolset as docs
+    from anvil.server import initialize
+    from anvil.server.mcp_app import App
+    from anvil.server.progress import ProgressReporter
+    from anvil.settings.files import load_context
     from tests.e2e.mcp.test_stdio import INITIALIZE
 
     async def answered(parts: list[RunningToolset]) -> Any:

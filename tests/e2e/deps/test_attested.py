@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from anvil._version import __version__
-from anvil.backends.packages import project_files
-from anvil.models.dependencies import DocsSource
-from anvil.services.dependencies.docs_cache import cache, find
+from anvil.dependencies import project_files
+from anvil.dependencies.docs_cache import cache, find
+from anvil.dependencies.values import DocsSource
 from tests.e2e.deps.test_deps import answers, forget_cache, index, locked, project, server, surroundings
 from tests.support.dependency_servers import publish_wheel, repository, wheel
 from tests.support.in_process import complaint, printed, program

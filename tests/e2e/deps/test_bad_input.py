@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.backends.fetch import git_server as git_addresses
-from anvil.backends.store import manifest_file
-from anvil.services.dependencies import attempts, docs_cache
+from anvil.dependencies import attempts, docs_cache
+from anvil.dependencies import git_server as git_addresses
+from anvil.index_file import manifest_file
 from tests.e2e.deps.test_deps import (
     PAGE,
     answers,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.services.dependencies import docs_cache
+from anvil.dependencies import docs_cache
 from tests.e2e.deps.test_deps import answers, forget_cache, locked, project, server, surroundings, upstream
 from tests.support.dependency_servers import repository
 from tests.support.in_process import program

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.core.doc_tests.suite import parse
+from anvil.doc_tests import writing
+from anvil.doc_tests.suite import parse
 from anvil.errors import ConfigError
-from anvil.services.doc_tests import writing
 from tests.conftest import PAGES, write
 from tests.support import in_process
 from tests.support.repositories import isolated, run  # noqa: F401

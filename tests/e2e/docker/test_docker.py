@@ -25,7 +25,7 @@ import yaml
 from mcp.client.streamable_http import streamable_http_client
 
 import anvil
-from anvil.backends.store import verified_cache
+from anvil.index_file import verified_cache
 from tests.conftest import PAGES, write
 from tests.e2e.mcp.test_http import JSON
 from tests.e2e.mcp.test_stdio import INITIALIZE

@@ -11,8 +11,8 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp.types import ResourceUpdatedNotification
 
 import anvil
-from anvil.interfaces.mcp_server.tools import docs
-from anvil.interfaces.mcp_server.tools.toolset import ServeRequest
+from anvil.server import docs_toolset
+from anvil.server.toolset import ServeRequest
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.collections_of_pages import KITCHEN, project_with
@@ -83,7 +83,7 @@ def test_with_one_collection_nothing_changes(project: Path) -> None:
     with mcp_servers.with_options(ServeRequest(provider="none", watch=False, collections=("docs",))) as speaker:
         assert everything(speaker) == before
     text = json.dumps(before)
-    assert '"version": {' not in text and '"collection' not in text and docs.INSTRUCTIONS in text
+    assert '"version": {' not in text and '"collection' not in text and docs_toolset.INSTRUCTIONS in text
 
 
 @pytest.fixture

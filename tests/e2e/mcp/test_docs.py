@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from anvil.interfaces.cli.serve import command
+from anvil.server.cli import command
 from tests.support.mcp_servers import ROOT
 
 

@@ -13,7 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 import anvil
-from anvil.interfaces.mcp_server.tools.toolset import ServeRequest
+from anvil.server.toolset import ServeRequest
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.mcp_servers import Speaker

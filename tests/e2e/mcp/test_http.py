@@ -21,8 +21,8 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError
-from anvil.interfaces.mcp_server.http import MAX_REQUEST_BYTES, SHUTDOWN_GRACE_S
-from anvil.interfaces.mcp_server.security import MAX_CONCURRENT_REQUESTS, Access, AccessMiddleware, host_name
+from anvil.server.http_transport import MAX_REQUEST_BYTES, SHUTDOWN_GRACE_S
+from anvil.server.security import MAX_CONCURRENT_REQUESTS, Access, AccessMiddleware, host_name
 from tests.conftest import PAGES, write
 from tests.e2e.mcp.test_stdio import INITIALIZE, call
 from tests.support import mcp_servers

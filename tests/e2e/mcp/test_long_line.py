@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from anvil.interfaces.mcp_server.tools import context, docs, library
-from anvil.interfaces.mcp_server.tools.toolset import ServeRequest, Toolset
+from anvil.context import tools as context
+from anvil.library import tools as library
+from anvil.server import docs_toolset as docs
+from anvil.server.toolset import ServeRequest, Toolset
 from tests.conftest import PAGES, write
 from tests.e2e.mcp.test_stdio import INITIALIZE, INITIALIZED, Pipe, call
 from tests.support.index_server import Answer, Server

@@ -21,7 +21,7 @@ import uv
 from mcp import StdioServerParameters, stdio_client
 
 import anvil
-from anvil.interfaces.mcp_server.tools.docs import TOOLSET
+from anvil.server.docs_toolset import TOOLSET
 from scripts import mcpb, project
 from tests.conftest import PAGES, write
 from tests.e2e.mcp.test_clients import BIN, NODE

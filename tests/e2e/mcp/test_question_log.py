@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.backends.question_log import QuestionLog
+from anvil.doc_tests import question_log
+from anvil.doc_tests.question_log_file import QuestionLog
 from anvil.errors import AnvilError
-from anvil.interfaces.mcp_server.tools import docs as docs_tools
-from anvil.models.results import Freshness, SearchResult
-from anvil.services.doc_tests import question_log
+from anvil.results import Freshness, SearchResult
+from anvil.server import docs_toolset as docs_tools
 from tests.support import in_process
 from tests.support.mcp_servers import Speaker, in_memory
 

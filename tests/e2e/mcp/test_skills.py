@@ -14,9 +14,9 @@ import yaml
 from mcp.shared.exceptions import MCPError
 
 import anvil
-from anvil.core.agents.documentation_map import MAX_MAP_BYTES
-from anvil.interfaces.mcp_server.skills import SKILLS_EXTENSION
-from anvil.interfaces.mcp_server.tools.toolset import ServeRequest
+from anvil.agents.documentation_map import MAX_MAP_BYTES
+from anvil.server.skills import SKILLS_EXTENSION
+from anvil.server.toolset import ServeRequest
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.mcp_servers import Speaker

@@ -18,7 +18,7 @@ import pytest
 
 import anvil
 from anvil.errors import NotFound
-from anvil.models.results import Mode
+from anvil.results import Mode
 from tests.conftest import PAGES, write
 
 FULL = os.environ.get("ANVIL_SOAK")

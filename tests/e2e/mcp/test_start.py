@@ -15,7 +15,7 @@ import pytest
 from mcp.types import LoggingMessageNotification, ResourceListChangedNotification, ResourceUpdatedNotification
 
 import anvil
-from anvil.core.config.schema import Config, EmbeddingSettings
+from anvil.settings.schema import Config, EmbeddingSettings
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.mcp_servers import Speaker
@@ -266,7 +266,7 @@ def test_an_index_of_another_model_says_so(docs: Path) -> None:
 def test_an_index_of_a_model_with_another_digest_says_so(docs: Path, tmp_path: Path) -> None:
     """Made with a copy of the bundled model that reads no more than 128 tokens."""
     model = tmp_path / "model"
-    shutil.copytree(Path(anvil.__file__).parent / "backends" / "embedding" / "model", model)
+    shutil.copytree(Path(anvil.__file__).parent / "embedding" / "model", model)
     description = model / "model.json"
     known = json.loads(description.read_text(encoding="utf-8"))
     description.write_text(json.dumps(known | {"digest": "", "max_tokens": 128}), encoding="utf-8")

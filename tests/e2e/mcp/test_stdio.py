@@ -22,13 +22,13 @@ from mcp.types import jsonrpc_message_adapter
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 import anvil
-from anvil.interfaces.mcp_server import early_answers, initialize
-from anvil.interfaces.mcp_server.app import App
-from anvil.interfaces.mcp_server.early_answers import EarlyAnswers
-from anvil.interfaces.mcp_server.progress import ProgressReporter
-from anvil.interfaces.mcp_server.stdio_pipe import MAX_LINE_BYTES, StdioPipe
-from anvil.interfaces.mcp_server.tools.docs import TOOLSET
-from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
+from anvil.server import early_answers, initialize
+from anvil.server.docs_toolset import TOOLSET
+from anvil.server.early_answers import EarlyAnswers
+from anvil.server.mcp_app import App
+from anvil.server.progress import ProgressReporter
+from anvil.server.stdio_pipe import MAX_LINE_BYTES, StdioPipe
+from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 
@@ -481,7 +481,7 @@ def test_a_client_that_vanishes_mid_call(pipe: Pipe) -> None:
 
 def test_prints_of_others_do_not_reach_the_protocol(docs: Path) -> None:
     code = (
-        "import os, sys; from anvil.interfaces.mcp_server.stdio_pipe import StdioPipe; "
+        "import os, sys; from anvil.server.stdio_pipe import StdioPipe; "
         "pipe = StdioPipe.take_over_stdio(); print('a print'); "
         "os.write(1, b'a write\\n'); sys.stdout.flush(); pipe.put(b'protocol'); pipe.close()"
     )
@@ -565,8 +565,8 @@ def test_silence(docs: Path) -> None:
 
 
 LATE = {
-    "anvil.models.status",
-    "anvil.services.search.searcher",
+    "anvil.status",
+    "anvil.search.searcher",
     "anyio",
     "asyncio",
     "difflib",
@@ -589,7 +589,7 @@ def test_initialize_is_answered_before_the_rest_is_imported(docs: Path) -> None:
     subprocess.run(build, check=True, env=mcp_servers.environment())
     code = """
 import os, sys
-from anvil.interfaces.cli.app import main
+from anvil.cli.program import main
 write, answered = os.write, []
 def spy(target, data):
     if not answered:  # in the thread that writes, before the server goes on

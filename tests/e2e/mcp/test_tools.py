@@ -14,14 +14,14 @@ import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 import anvil
-from anvil.interfaces.mcp_server.app import App
-from anvil.interfaces.mcp_server.progress import ProgressReporter
-from anvil.interfaces.mcp_server.schemas import plain
-from anvil.interfaces.mcp_server.tools.docs import TOOLSET
-from anvil.interfaces.mcp_server.tools.toolset import RunningToolset
-from anvil.models.documents import ChunkMetadata
-from anvil.models.results import GrepResult, Page, PageList, SearchResult, SectionText
-from anvil.models.status import Status
+from anvil.results import GrepResult, Page, PageList, SearchResult, SectionText
+from anvil.server.docs_toolset import TOOLSET
+from anvil.server.mcp_app import App
+from anvil.server.progress import ProgressReporter
+from anvil.server.schemas import plain
+from anvil.server.toolset import RunningToolset
+from anvil.status import Status
+from anvil.values import ChunkMetadata
 from tests.conftest import PAGES, write
 from tests.support import in_process, mcp_servers
 from tests.support.mcp_servers import Speaker

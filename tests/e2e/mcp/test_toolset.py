@@ -17,11 +17,11 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from anvil.errors import NotFound
-from anvil.interfaces.mcp_server.arguments import Parameter
-from anvil.interfaces.mcp_server.lifespan import running_app
-from anvil.interfaces.mcp_server.progress import ProgressReporter
-from anvil.interfaces.mcp_server.threads import ThreadBridge
-from anvil.interfaces.mcp_server.tools.toolset import RunningToolset, Tool, Toolset
+from anvil.server.arguments import Parameter
+from anvil.server.lifespan import running_app
+from anvil.server.progress import ProgressReporter
+from anvil.server.threads import ThreadBridge
+from anvil.server.toolset import RunningToolset, Tool, Toolset
 from tests.support.mcp_servers import Speaker
 
 
@@ -151,10 +151,10 @@ def test_errors_as_values_or_as_messages(speaker: Speaker, arguments: dict[str, 
 
 
 def test_routes_and_health_over_http(shelf: Shelf) -> None:
-    from anvil.interfaces.mcp_server.app import App
-    from anvil.interfaces.mcp_server.http import application
-    from anvil.interfaces.mcp_server.security import Access
-    from anvil.interfaces.mcp_server.stop_request import StopRequest
+    from anvil.server.http_transport import application
+    from anvil.server.mcp_app import App
+    from anvil.server.security import Access
+    from anvil.server.stop_request import StopRequest
 
     shelf.put("jug", None)
 

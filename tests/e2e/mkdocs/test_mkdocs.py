@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.models.documents import Changes
+from anvil.values import Changes
 from tests.conftest import PAGES, linked, write
 from tests.support import mkdocs_sites as sites
 from tests.support.in_process import complaint, program

@@ -18,7 +18,7 @@ import pytest
 from mcp import StdioServerParameters, stdio_client
 
 import anvil
-from anvil.backends.store import verified_cache
+from anvil.index_file import verified_cache
 from tests.conftest import PAGES, write
 from tests.support import programs
 from tests.support.in_process import complaint, printed, program

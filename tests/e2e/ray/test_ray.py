@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.backends.embedding import ray_cluster as cluster
 from anvil.errors import BuildError
+from anvil.ray import cluster
 from tests.conftest import write
 from tests.support.programs import environment
 from tests.support.ray_cluster import TOKEN, RayCluster, alive, descendants, gone, processes, ray_cluster
@@ -136,7 +136,7 @@ def test_workers_with_another_model_are_refused(
 ) -> None:
     """Connected to the cluster's head itself, as a process on one of its machines is."""
     monkeypatch.setenv("RAY_ADDRESS", ray.head)
-    bundled = Path(anvil.__file__).parent / "backends" / "embedding" / "model"
+    bundled = Path(anvil.__file__).parent / "embedding" / "model"
     model = tmp_path / "model"
     model.mkdir()
     for name in ("model.onnx", "tokenizer.json"):

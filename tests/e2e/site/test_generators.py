@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.backends.store.rows import StoredDocument
-from anvil.backends.store.verify import open_checked
-from anvil.core.html import parser
-from anvil.core.html.page import read_page
-from anvil.models.documents import Section
+from anvil.index_file.rows import StoredDocument
+from anvil.index_file.verify import open_checked
+from anvil.sites import html_tree
+from anvil.sites.html_page import read_page
+from anvil.values import Section
 from tests.support import generators
 from tests.support.html_words import lost_and_invented
 
@@ -75,7 +75,7 @@ def test_each_section_is_a_heading_of_its_page(name: str, builds: Callable[[str]
     built = builds(name)
     for path in built.documents:
         html = built.html(path)
-        ids = {element.attributes.get("id") for element in parser.select(parser.parse(html), "[id]")}
+        ids = {element.attributes.get("id") for element in html_tree.select(html_tree.parse(html), "[id]")}
         sections = [section for section in built.sections[path] if section.heading_level]
         headings = read_page(html).headings
         assert [section.anchor for section in sections] == [heading.id for heading in headings], path
@@ -149,7 +149,7 @@ def test_properdocs_runs_the_plugin(tmp_path: Path) -> None:
 
 def test_zensical_does_not_run_the_plugin_and_anvil_says_it(tmp_path: Path) -> None:
     """What ``anvil build`` says is true, and the line that it prints does both builds."""
-    from anvil.services.doctor import zensical
+    from anvil.doctor import zensical_project
     from tests.support.in_process import program
 
     root = generators.copied(tmp_path, "mkdocs")
@@ -158,7 +158,7 @@ def test_zensical_does_not_run_the_plugin_and_anvil_says_it(tmp_path: Path) -> N
     (root / "requirements.txt").write_text("zensical\n", encoding="utf-8")
     with (root / "mkdocs.yml").open("a", encoding="utf-8") as file:
         file.write("  - anvil:\n      embedding: {provider: none}\n")
-    unrun = zensical.find(root / "docs")
+    unrun = zensical_project.find(root / "docs")
     assert unrun is not None
     site_build, _, index_build = unrun.command.partition(" && ")
     output = generators.run([generators.program("zensical"), *site_build.split()[1:]], root)

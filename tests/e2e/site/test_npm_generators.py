@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from anvil.backends.store.verify import open_checked
-from anvil.core.html import parser
-from anvil.core.html.page import read_page
+from anvil.index_file.verify import open_checked
+from anvil.sites import html_tree
+from anvil.sites.html_page import read_page
 from tests.support import generators
 from tests.support.html_words import lost_and_invented
 from tests.support.programs import ROOT, environment
@@ -118,7 +118,7 @@ def _build_and_compare(kind: Kind, root: Path, packages: Path) -> None:
     for path, document in documents.items():
         html = _html(site, document.url or "").read_bytes()
         assert not any(lost_and_invented(html)), path
-        ids = {element.attributes.get("id") for element in parser.select(parser.parse(html), "[id]")}
+        ids = {element.attributes.get("id") for element in html_tree.select(html_tree.parse(html), "[id]")}
         named = [section for section in sections[path] if section.heading_level]
         assert [section.anchor for section in named] == [heading.id for heading in read_page(html).headings]
         assert {section.anchor for section in named if section.anchor} <= ids

@@ -159,10 +159,10 @@ def test_a_site_that_was_emptied_takes_the_index_from_before(tmp_path: Path) -> 
 def test_a_cache_folder_that_cannot_be_written_costs_nothing_but_the_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anvil.backends import user_dirs
+    from anvil.system import user_folders
 
     write(tmp_path, {"cache": "a file"})
-    monkeypatch.setattr(user_dirs, "cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(user_folders, "cache", lambda: tmp_path / "cache")
     report = json.loads(build(html_sites.site(tmp_path / "site"), "--json"))
     assert report["pages"] == 3 and report["reasons"][0].startswith("No copy of the index is kept")
 
@@ -373,8 +373,8 @@ def test_messages_say_what_to_do(tmp_path: Path) -> None:
 
 
 def test_a_site_that_changes_while_it_is_read_is_read_again(tmp_path: Path) -> None:
-    from anvil.backends.sources.site_folder import SiteFolder
-    from anvil.core.config.schema import SiteOptions
+    from anvil.settings.schema import SiteOptions
+    from anvil.sites.site_folder import SiteFolder
 
     site = html_sites.site(tmp_path / "site")
     sizes = list(range(100, 0, -1))

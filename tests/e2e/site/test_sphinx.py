@@ -14,7 +14,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 import anvil
-from anvil.backends.store.verify import open_checked
+from anvil.index_file.verify import open_checked
 from tests.conftest import write
 from tests.support import generators
 

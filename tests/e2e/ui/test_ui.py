@@ -21,8 +21,8 @@ from urllib.parse import urlencode
 import pytest
 
 import anvil
-from anvil.interfaces.mcp_server.playground import FILES, MAX_QUERY_CHARS
-from anvil.interfaces.mcp_server.schemas import text
+from anvil.server.playground import FILES, MAX_QUERY_CHARS
+from anvil.server.schemas import text
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.mcp_servers import Process, connected
@@ -117,13 +117,13 @@ def test_each_part_of_the_page_is_served_under_its_policy(server: Process, name:
     status, headers, body = get(server, f"/ui/{name}")
     file, kind = FILES[name]
     assert status == 200 and headers["content-type"].split(";")[0] == kind
-    assert body == (resources.files("anvil.interfaces.mcp_server") / "ui" / file).read_text(encoding="utf-8")
+    assert body == (resources.files("anvil.server") / "ui" / file).read_text(encoding="utf-8")
     guarded(headers)
     assert get(server, f"/ui/{name}", "POST")[0] == 405
 
 
 def test_all_parts_are_served_and_nothing_else(server: Process) -> None:
-    there = {each.name for each in (resources.files("anvil.interfaces.mcp_server") / "ui").iterdir()}
+    there = {each.name for each in (resources.files("anvil.server") / "ui").iterdir()}
     assert there == {file for file, _ in FILES.values()}
     for path in ("/ui/nothing.js", "/ui/../guard.py", "/ui/%2e%2e/guard.py", "/ui/ui/app.js", "/ui/api/nothing"):
         assert get(server, path)[0] == 404, path
@@ -133,7 +133,7 @@ def test_all_parts_are_served_and_nothing_else(server: Process) -> None:
 
 
 def test_the_page_is_small_and_needs_no_leave_from_its_policy() -> None:
-    folder = resources.files("anvil.interfaces.mcp_server") / "ui"
+    folder = resources.files("anvil.server") / "ui"
     parts = {each.name: each.read_text(encoding="utf-8") for each in folder.iterdir()}
     assert sum(map(len, parts.values())) < 80_000
     found: list[tuple[str, dict[str, str | None]]] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.backends.store import lock
+from anvil.index_file import lock
 from tests.conftest import PAGES, write
 from tests.e2e.ui.test_ui import ALERTS, TOKEN, answer, several_collections
 from tests.support import mcp_servers

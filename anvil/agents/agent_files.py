@@ -1,0 +1,382 @@
+"""The files that agents read at their start, and the map of the documentation in them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anvil._version import __version__
+from anvil.agents import map_cache, marked_text, skill
+from anvil.agents.values import AgentsReport, DocumentationMap, FileReport, StaleFiles
+from anvil.documents import file_names
+from anvil.documents.document_source import DocumentSource
+from anvil.errors import AnvilError, BuildError, ConfigError
+from anvil.settings.files import load_config, nearest_config
+from anvil.system import safe_read, safe_write
+from anvil.values import Document
+
+if TYPE_CHECKING:
+    from anvil.agents.documentation_map import MapPage
+
+FIRST = "AGENTS.md"
+"""Created if none of the files exists."""
+NAMES = (FIRST, "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
+"""Files that people write: they get the map if they exist."""
+RULES = ".cursor/rules"
+RULE = f"{RULES}/anvil.mdc"
+"""A file of Anvil's own, created if the folder exists."""
+SKILLS = (".claude/skills", ".agents/skills")
+SKILL = "SKILL.md"
+MAX_FILE_BYTES = 1_000_000
+"""Larger files are not changed."""
+MAP_VERSION = 3
+"""Increase it when the same pages give another map: then cached maps are not used."""
+MAX_FOLDER_ENTRIES = 200
+"""Rules, and skills, in which blocks are searched."""
+_IMPORT = re.compile(rf"^[ \t]*@(?:\./)?{re.escape(FIRST)}[ \t]*\r?$", re.M)
+"""How CLAUDE.md and GEMINI.md include another file."""
+
+
+class AgentFiles:
+    """The agents' files around a documentation folder: at the root of its repository; without one, in ``base``, the
+    folder of the configuration, or in the folder above the documents.
+    """
+
+    def __init__(self, docs: Path, base: Path) -> None:
+        self._docs = Path(os.path.realpath(docs))
+        self._repository = file_names.repository_of(docs)
+        if self._repository is not None and not self._docs.is_relative_to(self._repository.root):
+            self._repository = None
+        around = Path(os.path.realpath(base))
+        outside = around if self._docs.is_relative_to(around) else self._docs.parent
+        self.root = outside if self._repository is None else self._repository.root
+        self.docs = self._docs.relative_to(self.root).as_posix()
+        """The documentation folder from :attr:`root`; ``.`` if it is the root."""
+
+    # --- the map ---------------------------------------------------------------------------------------------------
+
+    def map(self, source: DocumentSource) -> DocumentationMap:
+        """The map of the documents; from the cache if no document changed."""
+        scan = source.scan()
+        skipped = tuple(f"{item.path}: {item.reason}" for item in scan.skipped)
+        entries = {path: identity for path, identity in scan.entries.items() if not self._is_own(path)}
+
+        def make() -> DocumentationMap:
+            from anvil.agents import documentation_map
+
+            return documentation_map.documentation_map(self._pages(source, entries), self.docs, self._options)
+
+        return map_cache.cached_map(self._state(entries.items()), make)._replace(skipped=skipped)
+
+    def _pages(self, source: DocumentSource, entries: Mapping[str, str]) -> list[MapPage]:
+        """What the map needs of each page; from the cache if the page did not change."""
+        from anvil.agents import documentation_map
+
+        key = hashlib.sha256("\0".join([__version__, str(MAP_VERSION), str(self._docs)]).encode(errors="replace"))
+        known: dict[str, Any] = {}
+        with suppress(ValueError):
+            known = json.loads(map_cache.load(key.hexdigest()) or "{}")
+        rows: dict[str, list[Any]] = {}
+        pages = []
+        for path, identity in entries.items():
+            page = None
+            with suppress(KeyError, TypeError, ValueError):
+                stored_identity, stored = known[path]
+                page = documentation_map.restored(path, stored) if stored_identity == identity else None
+            if page is None and isinstance(document := source.text(path), Document):
+                page = documentation_map.page(document)
+            if page is not None:
+                pages.append(page)
+                rows[path] = [identity, documentation_map.stored(page)]
+        if rows != known:
+            map_cache.save(key.hexdigest(), json.dumps(rows))
+        return pages
+
+    def _state(self, entries: Iterable[tuple[str, str]]) -> str:
+        inputs = [
+            __version__,
+            str(MAP_VERSION),
+            self.docs,
+            *self._options,
+            *(part for entry in entries for part in entry),
+        ]
+        return hashlib.sha256("\0".join(inputs).encode(errors="surrogatepass")).hexdigest()
+
+    def _is_own(self, path: str) -> bool:
+        """Whether a page is one of the agents' files: the map is not about itself."""
+        inside = path if self.docs == "." else f"{self.docs}/{path}"
+        return inside in NAMES or inside.startswith(tuple(f"{folder}/" for folder in (RULES, *SKILLS)))
+
+    @cached_property
+    def _options(self) -> tuple[str, ...]:
+        """The options by which a command in the root uses these documents: none if the configuration there, or the
+        default, names them."""
+        with suppress(AnvilError):
+            config, base = load_config(None, {}, {}, start=self.root)
+            if (base / config.docs).resolve() == self._docs and nearest_config(self.root) is not None:
+                return ()
+        if self.docs == "docs" and nearest_config(self.root) is None:
+            return ()
+        named = nearest_config(self._docs)
+        if named is not None and Path(os.path.realpath(named.parent)) != self.root:
+            with suppress(AnvilError):
+                config, base = load_config(named, {}, {})
+                if (base / config.docs).resolve() == self._docs:
+                    file = Path(os.path.realpath(named.parent)) / named.name
+                    return (shlex.join(["--config", file.relative_to(self.root).as_posix()]),)
+        return (shlex.join(["--docs", self.docs]),)
+
+    # --- which files -----------------------------------------------------------------------------------------------
+
+    def _targets(self, skill_wanted: bool) -> Iterator[tuple[str, str]]:
+        """(path, first text of a new file) of the files that get the map."""
+        existing = [name for name in NAMES if os.path.lexists(self.root / name)]
+        rules = (self.root / RULES).is_dir()
+        yield from ((name, "") for name in existing or ([] if rules else [FIRST]))
+        if rules:
+            yield RULE, skill.rule_front_matter(self.docs)
+        marked = set(self._marked(set(existing) | {RULE}))
+        yield from ((path, "") for path in sorted(marked))
+        for folder in SKILLS:
+            if (skill_wanted or (self.root / folder).is_dir()) and not any(path.startswith(folder) for path in marked):
+                name = skill.skill_name(project_name(self.root))
+                path = f"{folder}/{name}/{SKILL}"
+                if not os.path.lexists(self.root / path):
+                    yield path, skill.front_matter(name, self.docs)
+                elif skill_wanted:
+                    raise ConfigError(f"{path} exists, and 'anvil agents' did not write it. Rename it, and try again.")
+
+    def with_map(self) -> list[str]:
+        """The paths of the files that have the map."""
+        return [path for path in self._candidates() if self._has_map(path)]
+
+    def _marked(self, excluded: set[str]) -> Iterator[str]:
+        """Further files with a block of this documentation folder, or of one that no longer exists."""
+        for path in self._candidates():
+            if path not in excluded and self._has_map(path):
+                yield path
+
+    def _candidates(self) -> Iterator[str]:
+        """The paths at which a file may have a block."""
+        yield from NAMES
+        for folder, tail in ((RULES, ""), *((skills, f"/{SKILL}") for skills in SKILLS)):
+            with suppress(OSError):
+                names = sorted(os.listdir(self.root / folder))[:MAX_FOLDER_ENTRIES]
+                yield from (f"{folder}/{name}{tail}" for name in names if tail or name.endswith(".mdc"))
+
+    def _has_map(self, path: str) -> bool:
+        """Whether a file has such a block, or half of a block."""
+        text = self._readable(path)
+        try:
+            return text is not None and bool(self._bodies(text, path))
+        except ConfigError:
+            return True
+
+    def _is_gone(self, docs: str) -> bool:
+        return not os.path.isdir(os.path.join(self.root, docs))
+
+    # --- reading and writing ---------------------------------------------------------------------------------------
+
+    def _read(self, path: str) -> str | None:
+        """The text of a file; None if it does not exist. Raises :class:`AnvilError` for one that Anvil leaves alone."""
+        file = self.root / path
+        self._ensure_inside(path)
+        state = safe_write.regular_file(file)
+        if state is None:
+            return None
+        if state.st_size > MAX_FILE_BYTES:
+            raise ConfigError(
+                f"{path} has {state.st_size:,} bytes. 'anvil agents' leaves files of more than {MAX_FILE_BYTES:,} "
+                "alone. Shorten it, or move it away."
+            )
+        try:
+            with open(file, "rb", opener=safe_write.opener) as stream:
+                return stream.read().decode()
+        except UnicodeDecodeError:
+            raise ConfigError(f"{path} is not UTF-8. Save it as UTF-8, and try again.") from None
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be read: {error.strerror}. Change its permissions.") from None
+
+    def _ensure_inside(self, path: str) -> None:
+        """Raise :class:`ConfigError` for a file in a folder that is a link out of the root."""
+        parent = os.path.realpath((self.root / path).parent)
+        if not Path(parent).is_relative_to(os.path.realpath(self.root)):
+            raise ConfigError(f"{path} is in a folder that is a link out of {self.root}. It was left as it is.")
+
+    def _write(self, path: str, text: str) -> None:
+        file = self.root / path
+        try:
+            state = safe_write.regular_file(file)
+            if state is not None and not state.st_mode & 0o222:
+                raise ConfigError(f"{path} is read-only. Make it writable, and try again. It was left as it is.")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._ensure_inside(path)
+            safe_write.write_file(file, text.encode(), flush=False)
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be written: {error.strerror}. Change its permissions.") from None
+
+    def _is_covered(self, path: str) -> bool:
+        """Whether readers of a file get the map from AGENTS.md: the file is a link to it, or includes it."""
+        file = self.root / path
+        if file.is_symlink():
+            covering = [name for name in NAMES if name != path and not (self.root / name).is_symlink()]
+            return os.path.realpath(file) in [os.path.realpath(self.root / name) for name in covering]
+        text = self._readable(path) if path != FIRST and os.path.lexists(self.root / FIRST) else None
+        return text is not None and _IMPORT.search(text) is not None and not self._has_map(path)
+
+    def write(self, source: DocumentSource, *, skill_wanted: bool = False, only_marked: bool = False) -> AgentsReport:
+        """Write the map into the files that agents read; ``only_marked``: only into files that have it already."""
+        if only_marked:
+            targets = [(path, "") for path in sorted(set(self._marked(set())))]
+            if not targets:
+                return AgentsReport(str(self.root), (), (), None)
+        else:
+            targets = list(self._targets(skill_wanted))
+        documentation = self.map(source)
+        files: list[FileReport] = []
+        problems: list[str] = []
+        for path, start in targets:
+            if self._is_covered(path):
+                continue
+            try:
+                before = self._read(path)
+                text = self._without_gone(start if before is None else before, path)
+                after = marked_text.replaced(text, self.docs, documentation.text, path)
+                if after != before:
+                    self._write(path, after)
+                files.append(FileReport(path, "unchanged" if after == before else "written"))
+            except (ConfigError, BuildError) as error:
+                problems.append(self._message(error))
+        return AgentsReport(str(self.root), tuple(files), tuple(problems), documentation)
+
+    def remove(self) -> AgentsReport:
+        """Remove the map from all files, the files that have nothing else, and folders of skills that are empty then:
+        an existing one gets a skill by the next :meth:`write`."""
+        files: list[FileReport] = []
+        problems: list[str] = []
+        for path in self._candidates():
+            try:
+                before = None if (self.root / path).is_symlink() else self._read(path)
+                if before is None or not marked_text.blocks(before, path):
+                    continue
+                after = marked_text.removed(self._without_gone(before, path), self.docs, path)
+                if after == before:
+                    continue
+                generated = path == RULE or path.endswith(f"/{SKILL}")
+                if not after.strip() or (generated and _is_front_matter(after)):
+                    self._delete(path)
+                else:
+                    self._write(path, after)
+                files.append(FileReport(path, "removed"))
+            except (ConfigError, BuildError) as error:
+                problems.append(self._message(error))
+        return AgentsReport(str(self.root), tuple(files), tuple(problems), None)
+
+    def _without_gone(self, text: str, path: str) -> str:
+        for block in marked_text.blocks(text, path):
+            if block.docs != self.docs and self._is_gone(block.docs):
+                text = marked_text.removed(text, block.docs, path)
+        return text
+
+    def _delete(self, path: str) -> None:
+        file = self.root / path
+        try:
+            file.unlink()
+            folder = file.parent
+            while path.endswith(f"/{SKILL}") and folder != self.root and _is_empty_folder(folder):
+                folder.rmdir()
+                folder = folder.parent
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be removed: {error.strerror}. Change its permissions.") from None
+
+    def _message(self, error: Exception) -> str:
+        return str(error).replace(f"{self.root}{os.sep}", "")
+
+    # --- comparing -------------------------------------------------------------------------------------------------
+
+    def compare(self, source: DocumentSource, revision: str | None = None, staged: bool = False) -> StaleFiles:
+        """The files whose map is out of date. ``staged``: compare the staged files; ``revision``: those of a commit."""
+        bodies_by_path: dict[str, list[str]] = {}
+        problems: list[str] = []
+        for path in self._candidates():
+            text = self._in_git(path, revision) if staged or revision is not None else self._readable(path)
+            try:
+                bodies = self._bodies(text or "", path)
+            except ConfigError as error:
+                problems.append(self._message(error))
+                continue
+            if bodies:
+                bodies_by_path[path] = bodies
+        if not bodies_by_path:
+            return StaleFiles((), tuple(problems), 0)
+        expected = self.map(source).text
+        stale = [path for path, bodies in bodies_by_path.items() if bodies != [expected]]
+        return StaleFiles(tuple(stale), tuple(problems), len(bodies_by_path))
+
+    def _bodies(self, text: str, path: str) -> list[str]:
+        return [
+            marked_text.body(text, block)
+            for block in marked_text.blocks(text, path)
+            if block.docs == self.docs or self._is_gone(block.docs)
+        ]
+
+    def _readable(self, path: str) -> str | None:
+        """The text of a file; None where there is none, and for a file that Anvil does not change."""
+        try:
+            return self._read(path)
+        except (ConfigError, BuildError):
+            return None
+
+    def _in_git(self, path: str, revision: str | None) -> str | None:
+        if self._repository is None:
+            return None
+        entry = self._repository.entry(path, None if revision is None else self._repository.resolve(revision))
+        if entry is None or entry.kind != "file":
+            return None
+        data = self._repository.read_blob(entry.id)
+        try:
+            return data.decode() if len(data) <= MAX_FILE_BYTES else None
+        except UnicodeDecodeError:
+            return None
+
+    def unstaged(self) -> tuple[str, ...]:
+        """The tracked files whose map differs from the staged one."""
+        different = []
+        for path in self._candidates():
+            staged, here = self._in_git(path, None), self._readable(path)
+            with suppress(ConfigError):
+                if staged is not None and here is not None and self._bodies(staged, path) != self._bodies(here, path):
+                    different.append(path)
+        return tuple(different)
+
+
+def project_name(root: Path) -> str:
+    """The name of a project in its package metadata, else that of its folder."""
+    for file, table in (("pyproject.toml", "[project]"), ("Cargo.toml", "[package]")):
+        with suppress(OSError, UnicodeDecodeError):
+            text = safe_read.text(root / file)
+            section = text.partition(f"{table}\n")[2].partition("\n[")[0]
+            if name := re.search(r"^name\s*=\s*[\"']([^\"'\n]+)", section, re.M):
+                return name[1]
+    with suppress(OSError, ValueError, RecursionError):
+        package = json.loads(safe_read.text(root / "package.json"))
+        if isinstance(package, dict) and isinstance(package.get("name"), str):
+            return str(package["name"]).rpartition("/")[2]
+    return root.name
+
+
+def _is_empty_folder(path: Path) -> bool:
+    return not path.is_symlink() and not os.listdir(path)
+
+
+def _is_front_matter(text: str) -> bool:
+    """Whether a text is front matter and nothing else."""
+    return re.fullmatch(r"---\r?\n(?:(?!---)[^\n]*\n)*---\s*", text) is not None

@@ -1,0 +1,112 @@
+"""An Agent Skill made of an index: for the clients of an MCP server, and for a published site."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from anvil._version import __version__
+from anvil.agents import documentation_map, map_cache, skill, skill_index
+from anvil.agents.documentation_map import MapPage, SiteAccess
+from anvil.agents.values import DocumentationMap, Skill
+from anvil.errors import BuildError
+from anvil.index_file import verify
+from anvil.index_file.reader_protocol import IndexReader
+from anvil.search.pages import page_text
+from anvil.system import safe_write
+from anvil.values import Document
+
+MAX_INDEX_BYTES = 1_000_000
+"""Bytes that are read of a file that the site has already."""
+
+
+def served(reader: IndexReader, project: str, collection: str | None = None) -> Skill | None:
+    """The skill of what a server answers from; None without pages. ``collection``: its name, if there are several."""
+    kind = ("served", collection or "")
+    made = _cached(reader, kind, lambda pages: documentation_map.served_map(pages, collection))
+    return skill.skill(skill.skill_name(project), "its MCP server", made.text) if made.pages else None
+
+
+def published(index: Path, project: str, access: SiteAccess) -> Skill:
+    """The skill of a site, from its index; without an address in ``access``, that of its first page counts. Raises
+    :class:`ArtifactError`."""
+    with verify.open_checked(index) as reader:
+        pages = list(_pages(reader))
+    roots = [url for page, url in pages if url is not None and url.endswith("/") and _is_home(page.path)]
+    if not access.url and len(roots) == 1:
+        access = access._replace(url=roots[0])
+    made = documentation_map.published_map((_at_address(page, url, access.url) for page, url in pages), access)
+    return skill.skill(skill.skill_name(project), access.url or "its site", made.text)
+
+
+def _is_home(path: str) -> bool:
+    """Whether a page is the first one of its site."""
+    return path.rpartition(".")[0].lower() in ("index", "readme", "_index")
+
+
+def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[str, ...]:
+    """Write the skill of a site into its folder, and return the paths of the files. Other skills in the list of the
+    site stay. Raises :class:`ConfigError` and :class:`BuildError`, and :class:`ArtifactError` for the index."""
+    made = published(index, project, access)
+    listed = site / skill_index.INDEX
+    try:
+        before = _read(listed)
+        files = skill_index.files(made, before.decode(errors="replace") if before is not None else None)
+        for path, data in files.items():
+            file = site / path
+            if not Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(site)):
+                raise BuildError(f"{file.parent} is a link that leads out of {site}. Remove it, and try again.")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if _read(file) != data:
+                safe_write.write_file(file, data, flush=False)
+    except OSError as error:
+        raise BuildError(
+            f"The skill cannot be written into {site}: {error.strerror}. Change the permissions of {error.filename}."
+        ) from None
+    return tuple(files)
+
+
+def _read(file: Path) -> bytes | None:
+    """The content of a file, None if there is none. Raises :class:`BuildError` for what is not a regular file."""
+    if safe_write.regular_file(file) is None:
+        return None
+    with open(file, "rb", opener=safe_write.opener) as stream:
+        return stream.read(MAX_INDEX_BYTES)
+
+
+def _cached(
+    reader: IndexReader, kind: tuple[str, ...], make: Callable[[Iterable[MapPage]], DocumentationMap]
+) -> DocumentationMap:
+    """The map; from the cache if no page changed since."""
+    state = hashlib.sha256(json.dumps([__version__, *kind]).encode())
+    identities = reader.identities()
+    for document in reader.documents():
+        parts = [document.file_path, identities.get(document.file_path), document.title, document.metadata]
+        state.update(json.dumps([*parts, document.size, document.last_modified], default=repr).encode())
+    return map_cache.cached_map(state.hexdigest(), lambda: make(page for page, _ in _pages(reader)))
+
+
+def _pages(reader: IndexReader) -> Iterator[tuple[MapPage, str | None]]:
+    """Each page, and its address."""
+    documents = list(reader.documents())
+    for stored, chunks in zip(documents, reader.chunks_of_pages(document.id for document in documents), strict=True):
+        text = page_text(chunks)
+        document = Document(
+            stored.file_path,
+            stored.blob_id,
+            text,
+            stored.size,
+            stored.last_modified,
+            title=stored.title,
+            metadata=stored.metadata,
+        )
+        yield documentation_map.page(document), stored.url
+
+
+def _at_address(page: MapPage, url: str | None, site_url: str) -> MapPage:
+    """A page with its address in the site as path, if that is known."""
+    inside = url is not None and site_url and url.startswith(site_url)
+    return page._replace(path=url[len(site_url) :] or "./") if inside and url else page

@@ -1,1 +1,0 @@
-"""One outside thing per folder; its exceptions are translated there."""

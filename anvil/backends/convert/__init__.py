@@ -1,1 +1,0 @@
-"""PDF, Office and other files to Markdown, in worker processes with limits."""

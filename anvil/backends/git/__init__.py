@@ -1,1 +1,0 @@
-"""Git repositories through libgit2, and files as git tracks them."""

@@ -1,5 +1,0 @@
-"""An index in Milvus: exported to collections, and searched by the same queries as a file.
-
-pymilvus is imported here only, and late. :mod:`client` sends requests and translates errors, :mod:`schema` defines the
-collections, :mod:`writer` writes a generation of them, and :mod:`reader` has the queries.
-"""

@@ -1,1 +1,0 @@
-"""Python and npm packages as data: installed, in a registry, in an archive. No code of them is run"""

@@ -1,1 +1,0 @@
-"""Where documents come from: a folder, the staged tree, a commit."""

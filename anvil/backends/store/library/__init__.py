@@ -1,1 +1,0 @@
-"""The library file: a store that several processes write."""

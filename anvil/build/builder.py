@@ -1,0 +1,324 @@
+"""A build: an index file from documents, put in place by one rename. Nothing is written when nothing changed.
+
+The old index is copied into a scratch file, updated there, and published.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from anvil._version import __version__
+from anvil.build.indexer import Indexer, adapt, settings, without
+from anvil.documents import staleness
+from anvil.documents.document_source import ShardSource
+from anvil.documents.shards import Shard
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
+from anvil.index_file import connection, keywords, lock, overwrite_guard, publish, verify
+from anvil.index_file.connection import signature
+from anvil.index_file.reader import Reader
+from anvil.index_file.writer import Writer
+from anvil.requests import BuildRequest
+from anvil.settings.schema import SiteOptions
+from anvil.text import page_urls
+from anvil.text.chunker import Chunking
+from anvil.values import BuildReport, Changes, Scan, Skipped
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.documents.document_source import DocumentSource
+    from anvil.embedding.provider import EmbeddingProvider
+
+MAX_ROUNDS = 5
+"""Attempts to read a tree that changes while it is read."""
+
+
+@dataclass
+class _Plan:
+    """A build: what it is of, and what it has found so far."""
+
+    source: DocumentSource
+    index: Path
+    provider: EmbeddingProvider
+    chunking: Chunking
+    request: BuildRequest
+    wanted: dict[str, str]
+    """The settings of the index in its manifest."""
+    pageless: str
+    """The reason to report when the source has no page; empty: none."""
+    started: float
+    standing: Reader | None = None
+    """The index that exists, if it can be used."""
+    older: dict[Path, Reader] = field(default_factory=dict)
+    """Further indexes whose vectors may be reused."""
+    scan: Scan = field(default_factory=lambda: Scan({}))
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def about_pages(self) -> tuple[str, ...]:
+        """The reason to report about a source without a page."""
+        return (self.pageless,) if self.pageless and not self.scan.entries else ()
+
+
+def build(
+    source: DocumentSource,
+    index: Path,
+    provider: EmbeddingProvider,
+    chunking: Chunking,
+    request: BuildRequest = BuildRequest(),
+    *,
+    pages: SiteOptions | None = None,
+    pageless: str = "",
+) -> BuildReport:
+    """Build or update the index file at ``index`` from ``source``. Nothing is written when nothing changed.
+
+    An index of ``request.previous`` that cannot be used is named in the report's reasons. If there is no index yet, the
+    first of them is the start. ``pages``: the addresses of the published pages. ``pageless``: the reason to report when
+    the source has no page (a shard may have none). A build from plain files replaces an index that was built with a
+    site only with ``force``: the index would lose the site's addresses, and get the files that the site excludes.
+    Raises :class:`IndexBusy` when another process still builds the same index, and :class:`BuildError` and
+    :class:`SourceError`. Then the file at ``index`` is not changed.
+    """
+    started = time.perf_counter()
+    wanted = settings(provider, chunking, page_urls.recorded(pages) if pages else None)
+    if request.shard is not None:
+        source, pageless = ShardSource(source, request.shard), ""
+    plan = _Plan(source, index, provider, chunking, request, wanted, pageless, started)
+    overwrite_guard.ensure_overwritable(index)
+    with contextlib.ExitStack() as opened:
+        read = opened.enter_context(contextlib.ExitStack())  # the indexes that are built from
+        seen = signature(index)
+        report = _compare(plan, read)
+        if report is None:
+            opened.enter_context(lock.exclusive(index, request.lock_timeout_s))
+            if signature(index) != seen:  # another process has built it meanwhile
+                report = _compare(plan, read)
+        report = report or _copy_of_older(plan, read)
+        if report is not None:
+            return report
+        writer = Writer(connection.open_scratch())
+        opened.callback(writer.close)
+        return _publish(plan, _update(plan, writer, opened), read)
+
+
+def _compare(plan: _Plan, read: contextlib.ExitStack) -> BuildReport | None:
+    """Open the index that exists, list the documents, and report if both are alike."""
+    plan.standing, plan.reasons = _standing(plan.index, read, plan.request.force)
+    _keep_site(plan.standing, plan.index, plan.source, plan.request.force)
+    plan.scan = plan.source.scan(plan.standing.identities() if plan.standing else None)
+    return None if plan.request.force else _up_to_date(plan, plan.standing, plan.index)
+
+
+def _up_to_date(plan: _Plan, standing: Reader | None, path: Path) -> BuildReport | None:
+    version = plan.request.version
+    if standing is None or (version is not None and standing.meta().get("version") != version):
+        return None
+    if not is_unchanged(standing, plan.wanted, plan.scan, plan.source, plan.request.shard):
+        return None
+    report = report_on("unchanged", path, standing.meta()["digest"], standing.counts(), plan.started, plan.scan.skipped)
+    return replace(report, reasons=plan.about_pages)
+
+
+def _copy_of_older(plan: _Plan, read: contextlib.ExitStack) -> BuildReport | None:
+    """Open the previous indexes. Where there is no index, start from the first of them; if it is up to date, copy it,
+    and report."""
+    if plan.request.force:
+        return None
+    plan.older = _caches(plan.request.previous, read, plan.reasons)
+    if plan.standing is not None or not plan.older:
+        return None
+    path, plan.standing = next(iter(plan.older.items()))
+    report = _up_to_date(plan, plan.standing, path)
+    if report is None:
+        return None
+    read.close()
+    publish.copy(path, plan.index)
+    reasons = (*report.reasons, *plan.reasons)
+    return replace(report, outcome="built", index_path=str(plan.index), reused=report.windows, reasons=reasons)
+
+
+class _Update(NamedTuple):
+    """The new text in a scratch file, ready for its vectors. ``changes``: of the pages; ``remade``: whether another
+    model than before makes all vectors."""
+
+    indexer: Indexer
+    changes: Changes
+    remade: bool
+
+
+def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> _Update:
+    """Bring the text of a copy of the index in line with the documents."""
+    force, standing, provider = plan.request.force, plan.standing, plan.provider
+    remade = False
+    if standing and not force:
+        connection.fill(writer.connection, standing.connection)
+        before = writer.reader.meta()["embedding_model_digest"]
+        plan.reasons += adapt(writer, plan.wanted)
+        remade = before != provider.digest
+    else:
+        connection.lay_out(writer.connection, provider.dimensions)
+        writer.set_meta(plan.wanted)
+    keywords.begin(writer.connection)
+    request = plan.request
+    writer.set_meta({"anvil_version": __version__, "shard": request.shard, "version": request.version})
+    indexer = Indexer(
+        writer=writer,
+        provider=provider,
+        options=plan.chunking,
+        caches=[] if force else [*dict.fromkeys([*([standing] if standing else []), *plan.older.values()])],
+        progress=request.progress,
+        executor=request.executor,
+        spare=standing if force else None,
+    )
+    first = changes = staleness.compare(writer.reader.identities(), plan.scan.entries)
+    if provider.dimensions and (first.added or first.changed):
+        opened.enter_context(_warming(provider))
+    for _ in range(MAX_ROUNDS):
+        indexer.update(plan.source, plan.scan.entries, changes)
+        plan.scan = plan.source.scan(writer.reader.identities())
+        changes = staleness.compare(writer.reader.identities(), without(indexer.unfit, plan.scan.entries))
+        if not changes:
+            break
+    return _Update(indexer, first, remade)
+
+
+def _publish(plan: _Plan, update: _Update, read: contextlib.ExitStack) -> BuildReport:
+    """Make the vectors, and put the new file in place."""
+    indexer, request, reasons = update.indexer, plan.request, plan.reasons
+    publication = publish.Publication(indexer.writer, plan.index)
+    publication.write_text()
+    indexer.embed()
+    reasons += request.executor.notes if request.executor else ()
+    request.progress("writing", 0, 1)
+    digest = indexer.writer.seal()
+    read.close()  # on Windows an open file cannot be replaced
+    publication.finish()
+    request.progress("writing", 1, 1)
+    tally = indexer.tally
+    if update.remade and tally.embedded and not tally.reused and not tally.failed:
+        reasons.append("All vectors were made again.")
+    if tally.kept:
+        again = counted(tally.kept, "passage", "could")
+        reasons.append(f"{again} not be embedded again: the vectors from before are kept. {tally.refusal}".strip())
+    return replace(
+        report_on("built", plan.index, digest, indexer.writer.reader.counts(), plan.started),
+        embedded=tally.embedded,
+        reused=tally.reused,
+        changes=update.changes,
+        skipped=(*plan.scan.skipped, *tally.skipped),
+        failed=tuple(tally.failed),
+        reasons=(*plan.about_pages, *reasons),
+        kept=tally.kept,
+        refusal=tally.refusal,
+    )
+
+
+def report_on(
+    outcome: Literal["built", "unchanged"],
+    index: Path,
+    digest: str,
+    counts: Mapping[str, int],
+    started: float,
+    skipped: tuple[Skipped, ...] = (),
+) -> BuildReport:
+    """The report on an index file of which nothing was embedded. ``started``: as :func:`time.perf_counter`."""
+    return BuildReport(
+        outcome=outcome,
+        index_path=str(index),
+        digest=digest,
+        pages=counts["documents"],
+        chunks=counts["chunks"],
+        windows=counts["windows"],
+        embedded=0,
+        reused=0,
+        changes=Changes(),
+        skipped=skipped,
+        seconds=time.perf_counter() - started,
+        size_bytes=index.stat().st_size,
+    )
+
+
+@contextlib.contextmanager
+def _warming(provider: EmbeddingProvider) -> Iterator[None]:
+    """Load the model in a thread while pages are read and SQLite writes the text."""
+
+    def warm() -> None:
+        with contextlib.suppress(AnvilError):  # embedding, which follows, raises it again
+            provider.warm()
+
+    thread = threading.Thread(target=warm, name="anvil-warm")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[Reader | None, list[str]]:
+    """The existing index at ``index``, checked; None and the reason when it cannot be used."""
+    try:
+        reader = verify.open_checked(index)
+    except ArtifactMissing:
+        return None, []
+    except FormatTooNew:
+        if force:
+            return None, []
+        raise  # an index of a newer Anvil is replaced with --force only
+    except ArtifactError as error:
+        return None, [f"{error.problem} It was built again." if error.advice else str(error)]
+    except BuildError as error:
+        return None, [str(error)]
+    opened.callback(reader.close)
+    return reader, []
+
+
+def _keep_site(standing: Reader | None, index: Path, source: DocumentSource, force: bool) -> None:
+    if force or source.excluded_hashes is not None:
+        return
+    if verify.is_marked_as_site(index) if standing is None else standing.excluded_hashes() is not None:
+        raise BuildError(
+            f"{index} was built with a site, by 'mkdocs build'. A build from the {source.name} would lose the site's "
+            "page addresses and add pages that the site leaves out. Run 'mkdocs build', or name another file with "
+            "--index. To replace it all the same, add --force."
+        )
+
+
+def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: list[str]) -> dict[Path, Reader]:
+    readers: dict[Path, Reader] = {}
+    for path in previous:
+        try:
+            reader = verify.open_checked(path)
+        except ArtifactError as error:
+            reasons.append(f"The previous index is not used: {error.problem}")
+            continue
+        opened.callback(reader.close)
+        readers[path] = reader
+    return readers
+
+
+def is_unchanged(
+    standing: Reader,
+    wanted: Mapping[str, str],
+    scan: Scan,
+    source: DocumentSource | None = None,
+    shard: Shard | None = None,
+) -> bool:
+    """Whether an index has all documents of ``scan`` and the settings ``wanted``.
+
+    A shard must also be of the commit of ``source``, because all shards of one index must have the same commit.
+    """
+    meta = standing.meta()
+    if any(meta.get(key) != wanted.get(key) for key in (*wanted, "site")) or meta["needs_reembed"] != "0":
+        return False
+    if meta.get("shard") != (str(shard) if shard else None):
+        return False
+    if shard and source and meta.get("commit") != source.commit():
+        return False
+    if standing.excluded_hashes() != (source.excluded_hashes if source else None):
+        return False
+    return not staleness.compare(standing.identities(), scan.entries)

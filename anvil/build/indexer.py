@@ -1,0 +1,341 @@
+"""Updating the rows of an index: changed documents are read, cut and embedded; other rows stay.
+
+A build and a server's working copy use the same :class:`Indexer`, so they give the same rows for the same text.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol
+
+from anvil.documents import staleness
+from anvil.embedding.executor import LocalExecutor
+from anvil.formats.canonical_json import canonical
+from anvil.index_file.connection import FORMAT_VERSION
+from anvil.index_file.row_ids import most_chunks, window_key
+from anvil.index_file.rows import ChunkText
+from anvil.index_file.writer import SETTINGS, Writer, quantized
+from anvil.settings.schema import SiteOptions
+from anvil.text import chunker, page_urls
+from anvil.text.chunker import Chunking
+from anvil.text.includes import source_line
+from anvil.text.windows import cut_windows, window_header, window_text
+from anvil.values import Changes, Chunk, ParsedPage, Progress, Section, Skipped, Window, silent
+from anvil.wording import full_heading
+
+if TYPE_CHECKING:
+    from anvil.documents.document_source import DocumentSource
+    from anvil.embedding.executor import Executor
+    from anvil.embedding.provider import Embedded, EmbeddingProvider
+
+OVERLAP_TOKENS = 32
+"""Tokens that neighbouring windows share."""
+
+
+def settings(provider: EmbeddingProvider, options: Chunking, pages: str | None = None) -> dict[str, str]:
+    """The keys of the manifest on which the rows depend. ``site`` (:func:`anvil.text.page_urls.recorded`) is there only
+    if the pages have an address."""
+    keys = {
+        "format_version": str(FORMAT_VERSION),
+        "chunking": canonical({**asdict(options), "version": chunker.CHUNKER_VERSION}),
+        "embedding_provider": provider.name,
+        "embedding_model": provider.model,
+        "embedding_model_digest": provider.digest,
+        "embedding_dimensions": str(provider.dimensions),
+        "windows": canonical({"overlap": OVERLAP_TOKENS}),  # their size is in the model's digest
+    }
+    assert set(SETTINGS) == set(keys)
+    return keys if pages is None else {**keys, "site": pages}
+
+
+class Cache(Protocol):
+    """Vectors that may be reused: those of another index, or of a former version of a document."""
+
+    def meta(self) -> dict[str, str]:
+        """The manifest, whose ``embedding_model_digest`` names the model of the vectors."""
+
+    def window_keys(self) -> dict[bytes, int]:
+        """Reuse key -> number, of the windows that have a vector."""
+
+    def vector(self, window: int) -> bytes:
+        """The int8 vector of a window, by its number."""
+
+
+@dataclass
+class Tally:
+    """The counts and failures of an update."""
+
+    embedded: int = 0
+    reused: int = 0
+    kept: int = 0
+    """Old vectors that stay because new ones could not be made."""
+    refusal: str = ""
+    """The reason for the last of them."""
+    skipped: list[Skipped] = field(default_factory=list)
+    failed: list[Skipped] = field(default_factory=list)
+
+
+class Indexer:
+    """Updates one working copy from a source.
+
+    ``caches``: indexes whose vectors may be reused, such as the old index file and downloaded ones. ``executor``:
+    embeds the windows; by default this process does. ``progress`` is called after each batch, and may raise to cancel
+    the update. ``spare``: an index whose vectors are used only for texts that cannot be embedded now.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        provider: EmbeddingProvider,
+        options: Chunking,
+        caches: Sequence[Cache] = (),
+        progress: Progress = silent,
+        executor: Executor | None = None,
+        spare: Cache | None = None,
+    ) -> None:
+        self._executor = executor or LocalExecutor(provider)
+        self._spare = spare if spare and spare.meta()["embedding_model_digest"] == provider.digest else None
+        self.writer = writer
+        self.provider = provider
+        self.options = options
+        self.progress = progress
+        self.tally = Tally()
+        self.unfit: dict[str, str] = {}
+        """Path -> identity of pages that were read and are too large for the index; see :func:`without`."""
+        self._site = SiteOptions()
+        self._caches = [cache for cache in caches if cache.meta()["embedding_model_digest"] == provider.digest]
+        self._keys: list[dict[bytes, int]] | None = None
+        self._spare_keys: dict[bytes, int] | None = None
+
+    # --- text -------------------------------------------------------------------------------------------
+
+    def update(self, source: DocumentSource, entries: Mapping[str, str], changes: Changes) -> None:
+        """Read the changed and added pages, and remove the others. It updates the text and the keyword index."""
+        work = sorted((*changes.changed, *changes.added))
+        commit = source.commit()  # before the times: the next comparison then notices a commit in between
+        meta = self.writer.reader.meta()
+        self._site = page_urls.recalled(meta.get("site"))
+        times = source.last_modified(sorted(entries), self.writer.reader.times(), meta.get("commit"))
+        with self.writer.atomic():
+            for path in changes.removed:
+                self.writer.remove(path)
+            for done, path in enumerate(work):
+                self.progress("reading", done, len(work))
+                self._read(source, path)
+            self.writer.touch(times)
+            left_out = None if source.excluded_hashes is None else canonical(sorted(source.excluded_hashes))
+            self.writer.set_meta({"commit": commit, "docs_root_path": source.root_path, "left_out": left_out})
+
+    def _read(self, source: DocumentSource, path: str) -> None:
+        document = source.read(path)
+        if isinstance(document, Skipped):  # gone or changed since it was listed
+            self.writer.remove(path)
+            self.tally.skipped.append(document)
+            return
+        from anvil.text import (  # not needed by a build that has nothing to read
+            markdown_parser,
+            rendered_anchors,
+            visible_text,
+        )
+
+        slugs = page_urls.SLUGS.get(self._site.rule, self.options.slugs) if self._site.url else self.options.slugs
+        page = document.page or markdown_parser.parse(document.text, slugs=slugs)
+        if document.url is None and self._site.url:
+            document = replace(
+                document, url=page_urls.address(self._site, path, {**page.metadata, **document.metadata})
+            )
+        if document.headings is not None:
+            page = rendered_anchors.landed(page, document.headings)
+        if document.cleaned:
+            page = visible_text.cleaned(page)
+        chunks = chunker.chunks(page, self.options)
+        if document.source is not None:
+            from anvil.sites import source_lines
+
+            page, chunks = source_lines.placed(page, chunks, document.source, path)
+        if document.inserted:
+            page, chunks = _on_source_lines(page, chunks, document.inserted)
+        if len(chunks) > most_chunks():
+            self.writer.remove(path)
+            self.unfit[path] = staleness.identity(document.blob_id, document.fingerprint)
+            reason = f"it makes {len(chunks):,} chunks, and a page may have {most_chunks():,}"
+            way_out = "split it, raise chunking.max_chunk_size, or name it in source.exclude"
+            self.tally.skipped.append(Skipped(path, f"{reason}; {way_out}"))
+            return
+        self.writer.put(document, page, chunks)
+
+    # --- vectors -----------------------------------------------------------------------------------------
+
+    def embed(self) -> None:
+        """Make the missing windows and vectors. If a cache has the vector of a text, it is reused."""
+        if not self.provider.dimensions:
+            return
+        total = self.writer.reader.count_without_windows()
+        if total:
+            self.progress("embedding", 0, total)
+        waiting: deque[tuple[int, dict[str, list[int]]]] = deque()
+        with self.writer.atomic(), closing(self._executor.embed(self._missing(waiting, total))) as answers:
+            for embedded in answers:
+                done, missing = waiting.popleft()
+                self._store(missing, embedded)
+                self.progress("embedding", done, total)
+
+    def _missing(self, waiting: deque[tuple[int, dict[str, list[int]]]], total: int) -> Iterator[list[str]]:
+        """Batches of texts to embed. Each batch is appended to ``waiting``, with the number of chunks that it completes
+        and text -> windows. Vectors of caches are stored at once."""
+        for done, batch in chain(self._retries(), self._new_windows()):
+            known: list[tuple[int, bytes]] = []
+            missing: dict[str, list[int]] = {}
+            for window, text in batch:
+                vector = self._cached(window_key(text))
+                if vector is None:
+                    missing.setdefault(text, []).append(window)
+                else:
+                    known.append((window, vector))
+            self.tally.reused += len(known)
+            self.writer.put_vectors(sorted(known))
+            if missing:
+                waiting.append((done, missing))
+                yield list(missing)
+            else:
+                self.progress("embedding", done, total)
+
+    def _retries(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
+        """Batches of windows without a vector, which an earlier run could not embed."""
+        spans = self.writer.windows_without_vectors()
+        for first in range(0, len(spans), self._executor.batch):
+            part = spans[first : first + self._executor.batch]
+            chunks = self.writer.reader.chunks({window.chunk_row for window in part})
+            batch = []
+            for window in part:
+                chunk = chunks[window.chunk_row]
+                header = window_header(chunk.title, chunk.metadata.heading_path)
+                batch.append((window.id, window_text(header, chunk.content[window.start : window.end])))
+            yield 0, batch
+
+    def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
+        """Batches of (window id, text) of chunks without windows, with the number of chunks that are cut so far."""
+        after, done, batch = -1, 0, []
+        while rows := self.writer.chunks_without_windows(after, max(self._executor.batch // 4, 1)):
+            for chunk, windows in zip(rows, cut(rows, self.provider), strict=True):
+                ids = self.writer.put_windows(chunk.row, windows)
+                batch += [(id_, window.text) for id_, window in zip(ids, windows, strict=True)]
+                done += 1
+                if len(batch) >= self._executor.batch:
+                    yield done, batch
+                    batch = []
+            after = rows[-1].row
+        if batch:
+            yield done, batch
+
+    def _store(self, missing: Mapping[str, Sequence[int]], embedded: Embedded) -> None:
+        """Store the vectors of texts for the windows that have them. Both are in the order of the texts."""
+        vectors: list[tuple[int, bytes]] = []
+        for number, (vector, (text, windows)) in enumerate(
+            zip(quantized(embedded.vectors), missing.items(), strict=True)
+        ):
+            if number in embedded.failed and (known := self._spared(text)) is not None:
+                vectors += [(window, known) for window in windows]
+                self.tally.kept += len(windows)
+                self.tally.refusal = embedded.failed[number]
+            elif number in embedded.failed:
+                self._fail(windows, embedded.failed[number])
+            else:
+                vectors += [(window, vector) for window in windows]
+                if number in embedded.cached:
+                    self.tally.reused += len(windows)
+                else:
+                    self.tally.embedded += 1
+        self.writer.put_vectors(sorted(vectors))
+
+    def _cached(self, key: bytes) -> bytes | None:
+        if self._keys is None:  # read late: many builds do not need them
+            self._keys = [cache.window_keys() for cache in self._caches]
+        for cache, keys in zip(self._caches, self._keys, strict=True):
+            if key in keys:
+                return cache.vector(keys[key])
+        return None
+
+    def _spared(self, text: str) -> bytes | None:
+        if self._spare is None:
+            return None
+        if self._spare_keys is None:
+            self._spare_keys = self._spare.window_keys()
+        window = self._spare_keys.get(window_key(text))
+        return None if window is None else self._spare.vector(window)
+
+    def _fail(self, windows: Sequence[int], reason: str) -> None:
+        for chunk in self.writer.reader.chunks_of(windows):
+            place = f"{chunk.metadata.file_path}: {full_heading(chunk.title, chunk.metadata.heading_path)}"
+            self.tally.failed.append(Skipped(place, reason))
+
+
+def _on_source_lines(
+    page: ParsedPage, chunks: Sequence[Chunk], inserted: Sequence[tuple[int, int]]
+) -> tuple[ParsedPage, tuple[Chunk, ...]]:
+    """The page and its chunks with line numbers of the source file. An included line has the number of the line that
+    includes it."""
+
+    def lines(part: Section | Chunk) -> tuple[int | None, int | None]:
+        first, last = part.start_line, part.end_line
+        return first and source_line(first, inserted), last and source_line(last, inserted)
+
+    def renumbered_section(section: Section) -> Section:
+        start, end = lines(section)
+        return section._replace(start_line=start, end_line=end)
+
+    def renumbered_chunk(chunk: Chunk) -> Chunk:
+        start, end = lines(chunk)
+        return replace(chunk, start_line=start, end_line=end)
+
+    sections = tuple(map(renumbered_section, page.sections))
+    return replace(page, sections=sections), tuple(map(renumbered_chunk, chunks))
+
+
+def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str, str]:
+    """The entries of a source without unchanged pages that are known to be too large: reading them again is no use."""
+    return {path: identity for path, identity in entries.items() if unfit.get(path) != identity} if unfit else entries
+
+
+def cut(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
+    """The windows of each chunk: the texts that the model embeds."""
+    headers = [window_header(chunk.title, chunk.heading_path) for chunk in chunks]
+    header_spans = provider.token_spans(headers)
+    spans = provider.token_spans([chunk.content for chunk in chunks])
+    return [
+        tuple(cut_windows(chunk.content, header, own_spans, len(of_header), provider.max_tokens, OVERLAP_TOKENS))
+        for chunk, header, of_header, own_spans in zip(chunks, headers, header_spans, spans, strict=True)
+    ]
+
+
+def adapt(writer: Writer, wanted: Mapping[str, str]) -> list[str]:
+    """Remove rows that were made with other settings. Returns messages that name the changes."""
+    meta = writer.reader.meta()
+    reasons = []
+    with writer.atomic():
+        if meta["chunking"] != wanted["chunking"]:
+            reasons.append("The chunking changed: all pages are cut again.")
+            writer.clear()
+        elif meta.get("site") != wanted.get("site"):
+            reasons.append("The site's address or rule changed: all pages get their URLs again.")
+            writer.clear()
+        writer.set_meta({"site": wanted.get("site")})
+        if any(meta[key] != wanted[key] for key in SETTINGS if key.startswith("embedding_") or key == "windows"):
+            if meta["embedding_model_digest"] != wanted["embedding_model_digest"]:
+                reasons.append(f"The embedding changed from {_model(meta)} to {_model(wanted)}: the text is kept.")
+            writer.reset_vectors(int(wanted["embedding_dimensions"]))
+        writer.set_meta(wanted)
+    return reasons
+
+
+def _model(meta: Mapping[str, str]) -> str:
+    if meta["embedding_provider"] == "none":
+        return "none"
+    return (
+        f"{meta['embedding_model']} ({meta['embedding_provider']}, {meta['embedding_dimensions']} dimensions, "
+        f"{meta['embedding_model_digest'][:12]})"
+    )

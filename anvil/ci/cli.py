@@ -1,0 +1,91 @@
+"""``anvil ci``."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+import click
+
+from anvil.cli import options, output
+from anvil.cli.exit_codes import ERROR, NO, OK
+from anvil.errors import AnvilError
+from anvil.lint.values import LEVELS
+
+
+@click.command("ci", epilog="Example: anvil ci build --docs docs --keep anvil-index")
+@click.argument(
+    "mode",
+    metavar="build|check|lint|test|deps|plan|artifact",
+    type=click.Choice(["build", "check", "lint", "test", "deps", "plan", "artifact"]),
+)
+@options.docs
+@options.index
+@options.config
+@options.provider
+@options.site
+@click.option(
+    "--previous",
+    metavar="SOURCE",
+    multiple=True,
+    help="An index whose vectors may be reused: a path, a pattern, or a SOURCE of 'anvil pull'. "
+    "One per line; repeatable.",
+)
+@click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8.")
+@click.option(
+    "--keep",
+    metavar="FOLDER",
+    help="A folder that is kept between runs. The last index is read from it. The new one is written there as "
+    "index.db, with its manifest index.json. With deps: documentation that anvil.lock names is read from it, "
+    "and kept there. What the lock does not name is removed.",
+)
+@click.option(
+    "--mark-stale",
+    metavar="true/false",
+    type=bool,
+    default=True,
+    help="With check: a warning for each stale page, at most ten (default: true).",
+)
+@click.option("--kept-key", metavar="NAME", help="The cache key from which the folder of --keep was restored.")
+@click.option("--tests", metavar="FILE", help="With test: the questions. 'true': the nearest anvil-tests.toml.")
+@click.option(
+    "--fail-level",
+    type=click.Choice(LEVELS),
+    help="With lint: the lowest level of finding that fails (default: lint.fail_level, else error).",
+)
+@click.option("--artifact-name", metavar="NAME", help="With artifact: the name of the uploaded artifact.")
+@click.option("--artifact-url", metavar="URL", help="With artifact: its download address.")
+@click.option("--summary", metavar="FILE", help="Add the summary to this file (default on GitHub: the step's summary).")
+@options.as_json
+def command(
+    mode: str, artifact_name: str | None, artifact_url: str | None, summary: str | None, as_json: bool, **given: Any
+) -> int:
+    """Build, check, lint or test in a CI job, with warnings at the files, values for later steps and a summary.
+
+    On GitHub it writes workflow commands, elsewhere plain lines. An empty option counts as not given. The mode
+    'deps' does what 'anvil deps sync' does. 'plan' prints the folder in which to keep the index, and its cache keys.
+    'artifact' adds the place of the uploaded index to the summary. Exit code 0: done, 1: stale, questions are not
+    answered, findings reach the fail level, or documentation of dependencies is missing, 2: an error.
+    """
+    from anvil.ci import hosts, run
+    from anvil.ci.summary import artifact, failure
+
+    chosen: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
+    order = run.CiOptions(**chosen)
+    say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
+    host = hosts.host(os.environ, say, summary or None, values=not as_json)
+    if mode == "artifact":
+        if not artifact_name or not artifact_url:
+            raise click.UsageError("The mode 'artifact' needs --artifact-name and --artifact-url.")
+        host.summarize(artifact(artifact_name, artifact_url, os.environ.get("GITHUB_REPOSITORY")))
+        return OK
+    try:
+        is_good, values = run.MODES[mode](order, host)
+    except AnvilError as error:
+        host.annotate("error", str(error))
+        host.summarize(failure(str(error)))
+        return ERROR
+    if as_json:
+        output.print_json(values)
+    return OK if is_good else NO

@@ -1,0 +1,337 @@
+"""The work of a CI job: build or check the index, reuse earlier ones, report the result."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from anvil.ci import kept_folders, lint_summary, pull_request, question_summary, summary
+from anvil.ci import previous_indexes as previous
+from anvil.ci.annotations import in_checkout, lint_notes, shown, stale_notes
+from anvil.ci.hosts import Host
+from anvil.cli.progress_lines import ProgressLines
+from anvil.errors import BuildError
+from anvil.lint.values import LEVELS
+from anvil.lint.values import Level as FindingLevel
+from anvil.requests import OpenRequest
+from anvil.sites import page_choice
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.index_file.reader import Reader
+    from anvil.values import BuildReport
+
+MAX_WARNINGS = 10
+"""Annotations of one step that GitHub shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class CiOptions(OpenRequest):
+    """The options of ``anvil ci``. ``keep``: the folder that is kept between runs, of the index or of dependencies'
+    documentation. ``kept_key``: the cache key from which it was restored. ``mark_stale``: whether stale pages get a
+    warning. ``tests``: a file of questions; ``true`` for the nearest ``anvil-tests.toml``. ``fail_level``: the lowest
+    level of finding that fails; None for that of the configuration. ``site``: the folder of a built site."""
+
+    previous: tuple[str, ...] = ()
+    shard: str | None = None
+    keep: str | None = None
+    mark_stale: bool = True
+    kept_key: str | None = None
+    tests: str | None = None
+    fail_level: FindingLevel | None = None
+
+
+def plan(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+    """The folder in which to keep the index between runs, and the prefixes of its cache key; and the same for the
+    documentation of dependencies."""
+    with _opened(order, host) as opened:
+        temporary = Path(os.environ.get("RUNNER_TEMP") or tempfile.gettempdir())
+        prefix = kept_folders.index_key(opened, order.shard)
+        values = {
+            "keep": order.keep or str(temporary / kept_folders.index_folder(opened, order.shard)),
+            "cache-prefix": prefix,
+            "cache-branch": prefix + kept_folders.branch_key(pull_request.base_branch() or pull_request.own_branch()),
+            **kept_folders.deps_cache(opened.base, temporary),
+        }
+    host.output(values)
+    return True, values
+
+
+def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+    """Build the index, reuse vectors of the kept one, and write the new index and its manifest into that folder."""
+    from anvil.git_drivers import index_diff
+    from anvil.index_file import manifest_file, publish, verified_cache, verify
+    from anvil.search import content_health
+
+    with ExitStack() as stack:
+        opened = stack.enter_context(_opened(order, host))
+        kept_index = kept_folders.index(order.keep)
+        reused = [*([kept_index] if kept_index else []), *previous.named(order.previous, opened, host)]
+        old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / kept_folders.INDEX_NAME
+        base = stack.enter_context(pull_request.base_index(opened, kept_index, order.kept_key or "", order.shard))
+        candidates = [*([base] if base else []), opened.index_path, *reused]
+        old = previous.first_sound(candidates, order.shard, old_copy)  # a copy, since the build may replace it
+        report = opened.index(previous=reused, shard=order.shard)
+        _warn(report, opened, host)
+        if report.nothing_embedded:  # such an index must not be kept for the next run, or published
+            raise BuildError(report.nothing_embedded_because)
+        index = opened.index_path
+        new = stack.enter_context(verify.open_checked(index))
+        sha256 = verified_cache.sha256(index)
+        contents = _contents(
+            opened,
+            new,
+            before=_size(stack.enter_context(old), old_copy) if old else None,
+            difference=index_diff.difference(old, new) if old else None,
+            health=content_health.examine(new),
+            report=report,
+            since=pull_request.base_branch() if base else None,
+        )
+        values = {
+            "index-path": str(index.absolute()),
+            "digest": report.digest,
+            "pages": str(report.pages),
+            "chunks": str(report.chunks),
+            "embedded": str(report.embedded),
+            "changed": str(old is None or verified_cache.sha256(old_copy) != sha256).lower(),
+            "cache-key": kept_folders.index_key(opened, order.shard)
+            + kept_folders.branch_key(pull_request.own_branch())
+            + sha256[:16],
+        }
+        if order.keep:
+            target = Path(order.keep, kept_folders.INDEX_NAME)
+            publish.place(index, target)
+            manifest_file.write_manifest(target)
+    host.output(values)
+    host.summarize(summary.render(contents))
+    return True, values
+
+
+def check(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+    """Compare the index, and the files with the map of ``anvil agents``, with the documents; annotate what is stale.
+
+    Returns whether all is fresh, and values about the index.
+    """
+    from anvil.git_drivers import index_diff
+    from anvil.index_file import verify
+    from anvil.search import content_health
+
+    with ExitStack() as stack:
+        opened = stack.enter_context(_opened(order, host))
+        changes = opened.check()
+        reader = stack.enter_context(verify.open_checked(opened.index_path))
+        base = stack.enter_context(pull_request.base_index(opened, None, "", order.shard))
+        old = stack.enter_context(verify.open_checked(base)) if base else None
+        contents = _contents(
+            opened,
+            reader,
+            before=_size(old, base) if old and base else None,
+            difference=index_diff.difference(old, reader) if old else None,
+            health=content_health.examine(reader),
+            stale=changes,
+            since=pull_request.base_branch() if base else None,
+        )
+        counts = reader.counts()
+        values = {
+            "index-path": str(opened.index_path.absolute()),
+            "digest": contents.digest,
+            "pages": str(counts["documents"]),
+            "chunks": str(counts["chunks"]),
+            "embedded": "0",
+            "changed": str(bool(changes)).lower(),
+        }
+        if changes:
+            for note in list(stale_notes(changes, opened, reader))[: MAX_WARNINGS if order.mark_stale else 0]:
+                host.annotate(*note)
+            host.annotate(
+                "error",
+                f"{shown(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
+                f"from the documents. {_way_out(opened, contents.of_site)}",
+            )
+        else:
+            host.line(f"{shown(opened.index_path)} is fresh: no page differs from the documents.")
+        stale_files = _stale_agent_files(opened, order)
+        for message in stale_files:
+            host.annotate("error", message)
+    host.output(values)
+    host.summarize(summary.render(contents))
+    return not changes and not stale_files, values
+
+
+def _way_out(opened: Anvil, of_site: bool) -> str:
+    """How to update a stale index."""
+    if opened.config.site.folder is not None:
+        return f"Build the site, and run 'anvil build --site {shown(opened.base / opened.config.site.folder)}'."
+    return f"Run '{'mkdocs' if of_site else 'anvil'} build' and commit the index."
+
+
+def _stale_agent_files(opened: Anvil, order: CiOptions) -> tuple[str, ...]:
+    """What is wrong with the files that have the map of ``anvil agents``, if any."""
+    from anvil.agents.agent_files import AgentFiles
+    from anvil.system import installation
+
+    if opened.folder is None or opened.tree is None:
+        return ()
+    given = [
+        word for name, value in (("--docs", order.docs), ("--config", order.config)) if value for word in (name, value)
+    ]
+    command = installation.line(["anvil", "agents", *given])
+    return AgentFiles(opened.folder, opened.base).compare(opened.tree).messages(command)
+
+
+def test(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+    """Ask the questions of a suite, in a pull request also of the branch that it is for; whether they are answered."""
+    with _opened(order, host) as opened:
+        suite = opened.test_suite(None if order.tests in (None, "true") else order.tests)
+        branch = pull_request.base_branch()
+        base = pull_request.base_commit(opened) if branch else None
+        report = opened.test(suite, base)
+        if branch and base is None:
+            host.annotate(
+                "warning",
+                f"The questions are not compared with {branch}: this checkout lacks its commits. "
+                "Set fetch-depth: 0 for actions/checkout.",
+            )
+        for sentence in report.notes:
+            host.annotate("warning", sentence)
+        for note in [*question_summary.notes(report, opened)][:MAX_WARNINGS]:
+            host.annotate(*note)
+        pages_url = _pages_url(opened)
+    values = {
+        "questions": str(len(report.outcomes)),
+        "failed": str(len(report.failed)),
+        "lost": str(len(report.comparison.lost) if report.comparison else 0),
+    }
+    host.output(values)
+    host.summarize(question_summary.render(report, branch, pages_url))
+    host.line(question_summary.headline(report))
+    return report.passed, values
+
+
+def lint(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+    """Examine the pages, with annotations at errors and warnings; whether no finding reaches the fail level."""
+    with _opened(order, host) as opened:
+        report = opened.lint(site=order.site)
+        failing = report.at_least(order.fail_level or opened.config.lint.fail_level)
+        for note in lint_notes(lint_summary.annotated(report, MAX_WARNINGS), opened):
+            host.annotate(*note)
+        pages_url = _pages_url(opened)
+    values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
+    host.output(values)
+    host.summarize(lint_summary.render(report, pages_url))
+    host.line(lint_summary.headline(report))
+    return not failing, values
+
+
+def deps(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+    """Fetch or build the documentation that ``anvil.lock`` names, with an error for each entry that fails.
+
+    The folder that is kept between runs gets what the lock names, and nothing else. It is a copy, because the cache of
+    the machine's user may serve several jobs and projects. If something fails, the folder stays as it is.
+
+    Returns whether all of it is there, and numbers. Raises :class:`ConfigError` without ``anvil.lock``.
+    """
+    from anvil.dependencies import docs_cache, syncing
+    from anvil.settings.files import load_config
+    from anvil.settings.schema import LOCK_NAME
+
+    config, base = load_config(order.config)
+    entries, cache = syncing.read_entries(base), docs_cache.cache()
+    kept_docs = docs_cache.kept(Path(order.keep)) if order.keep else None
+    if kept_docs is not None:
+        docs_cache.copy(kept_docs, cache, entries, config.fetch, base)
+    reports = syncing.sync(config, base, cache, _progress(host))
+    is_complete = all(report.problem is None for report in reports)
+    if kept_docs is not None and is_complete:
+        docs_cache.copy(cache, kept_docs, entries, config.fetch, base)
+        docs_cache.keep_only(kept_docs, entries, config.fetch, base)
+    for report in reports:
+        if report.problem is not None:
+            host.annotate("error", report.problem, shown(base / LOCK_NAME))
+    values = {
+        "dependencies": str(len(reports)),
+        "dependencies-fetched": str(sum(report.outcome == "fetched" for report in reports)),
+    }
+    host.output(values)
+    host.summarize(summary.dependencies(reports))
+    return is_complete, values
+
+
+# --- inputs ----------------------------------------------------------------------------------------------------
+
+
+def _progress(host: Host) -> ProgressLines:
+    return ProgressLines(host.line, first_s=2.0, interval_s=10.0)
+
+
+def _opened(order: CiOptions, host: Host) -> Anvil:
+    from anvil.opening import open_index
+
+    return open_index(replace(order, progress=_progress(host)))
+
+
+# --- reports ---------------------------------------------------------------------------------------------------
+
+
+def _contents(opened: Anvil, reader: Reader, **more: object) -> summary.Contents:
+    meta = reader.meta()
+    return summary.Contents(
+        index=shown(opened.index_path),
+        docs=shown(opened.folder) if opened.folder else "",
+        digest=meta["digest"],
+        commit=meta.get("commit"),
+        of_site=reader.excluded_hashes() is not None,
+        pages_url=_pages_url(opened),
+        after=_size(reader, opened.index_path),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _pages_url(opened: Anvil) -> str | None:
+    """The address of the pages' folder in this commit on GitHub; None elsewhere."""
+    server, repository, commit = (os.environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "SHA"))
+    folder = in_checkout(opened, "")
+    if not (server and repository and commit) or folder is None:
+        return None
+    below = "" if folder == "." else f"{quote(folder, errors='surrogateescape')}/"
+    return f"{server}/{repository}/blob/{commit}/{below}"
+
+
+def _size(reader: Reader, path: Path) -> summary.Size:
+    counts = reader.counts()
+    return summary.Size(counts["documents"], counts["sections"], counts["chunks"], path.stat().st_size)
+
+
+def _warn(report: BuildReport, opened: Anvil, host: Host) -> None:
+    warnings: list[tuple[str, str | None]] = [(reason, None) for reason in report.reasons]
+    if opened.config.site.folder is None:
+        warnings += [(f"Skipped: {skipped.reason}", in_checkout(opened, skipped.path)) for skipped in report.skipped]
+    else:
+        for line in page_choice.left_out(report.skipped):
+            host.line(line)
+    for failure in report.failed:
+        warnings.append((f"Not embedded, found by keyword only: {failure.path}: {failure.reason}", None))
+    for message, file in warnings[: MAX_WARNINGS - 1]:
+        host.annotate("warning", message, file)
+    if len(warnings) >= MAX_WARNINGS:
+        host.annotate("warning", f"{len(warnings) - MAX_WARNINGS + 1} more warnings are in the log.")
+        for message, file in warnings[MAX_WARNINGS - 1 :]:
+            host.line(f"{file}: {message}" if file else message)
+
+
+MODES: Mapping[str, Callable[[CiOptions, Host], tuple[bool, dict[str, str]]]] = {
+    "build": build,
+    "check": check,
+    "lint": lint,
+    "test": test,
+    "deps": deps,
+    "plan": plan,
+}
+"""Mode of ``anvil ci`` -> what it runs: whether all is well, and values for later steps."""

@@ -1,0 +1,168 @@
+"""``anvil build``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from anvil.cli import options, output
+from anvil.cli.exit_codes import ERROR, NO, OK
+from anvil.requests import OpenRequest
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.values import BuildReport
+
+MAX_FAILURES_SHOWN = 10
+"""Passages without a vector that get a line each."""
+
+
+@click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
+@options.project
+@options.site
+@options.site_url
+@click.option(
+    "--skill", is_flag=True, help="With --site: also publish an Agent Skill of the site in its .well-known folder."
+)
+@options.tree
+@click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
+@click.option(
+    "--executor", metavar="ADDRESS", help="A Ray cluster that embeds: ray://HOST:10001, ray://auto or ray://local."
+)
+@click.option("--tracked", is_flag=True, help="With --staged: exit with 1 until the new index is staged.")
+@click.option(
+    "--force", is_flag=True, help="Read and embed all pages again. Where the provider fails, the old vector stays."
+)
+@click.option("--docs-version", metavar="VERSION", help="The version that the pages describe; 'anvil deps' reads it.")
+@click.option("--manifest", is_flag=True, help="Also write the manifest: index.json next to index.db, for publishing.")
+@click.option("--previous", metavar="FILE", multiple=True, help="An index whose vectors may be reused (repeatable).")
+@click.option("--verbose", "-v", is_flag=True, help="Name each page of the site that is left out.")
+@options.as_json
+@options.quiet
+@options.folder
+def command(
+    given: OpenRequest,
+    skill: bool,
+    staged: bool,
+    ref: str | None,
+    shard: str | None,
+    executor: str | None,
+    tracked: bool,
+    force: bool,
+    docs_version: str | None,
+    manifest: bool,
+    previous: tuple[str, ...],
+    verbose: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Build the index, or bring it up to date. Nothing is written when nothing changed.
+
+    Exit code 0: done, 1: the index is not staged yet (with --tracked), 2: an error, or the provider made no vector.
+    """
+
+    def build(opened: Anvil) -> Built:
+        from anvil.agents import cli
+
+        source = options.documents(opened, staged, ref)
+        in_git = options.in_git(opened, staged) if tracked else None
+        updated = cli.update(opened, source) if source is not None and ref is None and shard is None else ()
+        options.warn_of_unrun_plugin(opened)
+        report = opened.index(
+            force=force, previous=previous, source=source, shard=shard, executor=executor, version=docs_version
+        )
+        if manifest:
+            from anvil.index_file import manifest_file
+
+            manifest_file.write_manifest(opened.index_path)
+        next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
+        unstaged = cli.unstaged(opened) if in_git is not None else None
+        is_site = source is None and opened.config.site.folder is not None
+        skipped = [f"skipped {item.path}: {item.reason}" for item in report.skipped]
+        if is_site and not verbose:
+            from anvil.sites import page_choice
+
+            skipped = page_choice.left_out(report.skipped)
+        published = _publish(opened) if skill else ()
+        left_out = () if is_site and quiet else tuple(skipped)
+        return Built(report, next_step, tuple(updated), unstaged, left_out, published)
+
+    with output.progress(quiet) as progress:
+        outcomes = list(options.for_each_own(build, given, progress))
+    if as_json:
+        options.print_each(outcomes, lambda built: built.report)
+    for label, built in outcomes:
+        if built is not None and not as_json:
+            _print(built, f"{label}: " if label else "", quiet)
+    return max(ERROR if built is None else built.code for _, built in outcomes)
+
+
+class Built(NamedTuple):
+    """A build; what is left to do for the index in git, for the map of agents, and for that map in git; messages on
+    files that are left out; and the files of the published skill."""
+
+    report: BuildReport
+    next_step: str | None
+    updated: tuple[str, ...]
+    unstaged: str | None
+    left_out: tuple[str, ...] = ()
+    published: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return ERROR if self.report.nothing_embedded else NO if self.next_step or self.unstaged else OK
+
+
+def _publish(opened: Anvil) -> tuple[str, ...]:
+    """Publish the skill in the folder of the site. Raises :class:`ConfigError` without a site."""
+    from anvil.errors import ConfigError
+
+    folder = opened.config.site.folder
+    if folder is None:
+        raise ConfigError("--skill publishes a skill with a site. Name the folder of the built site with --site.")
+    site = opened.base / folder
+    return tuple(output.relative(site / path) for path in opened.publish_skill(site))
+
+
+def _print(built: Built, before: str, quiet: bool) -> None:
+    """Print a build. ``before``: the collection that each message begins with, where there are several."""
+    report = built.report
+    for reason in report.reasons:
+        output.warn(f"{before}{reason}")
+    for line in built.left_out:
+        output.warn(f"{before}{line}")
+    for failure in report.failed[:MAX_FAILURES_SHOWN]:
+        output.warn(f"{before}not embedded, found by keyword only: {failure.path}: {failure.reason}")
+    if len(report.failed) > MAX_FAILURES_SHOWN:
+        more = len(report.failed) - MAX_FAILURES_SHOWN
+        output.warn(f"{before}not embedded, found by keyword only: {more:,} more passages")
+    if report.nothing_embedded:
+        output.warn(f"{before}{report.nothing_embedded_because}")
+    if quiet:
+        return
+    output.say(f"{before}{summary(report)}")
+    if built.next_step:
+        output.say(f"It is not in the commit yet. {built.next_step}")
+    if built.updated:
+        output.say(f"The map for agents was updated in {', '.join(built.updated)}.")
+    if built.published:
+        output.say(f"The skill for agents is in {', '.join(built.published)}.")
+    if built.unstaged:
+        output.say(f"The map for agents is not in the commit yet. Run: {built.unstaged}")
+
+
+def summary(report: BuildReport) -> str:
+    """The report of a build in one or two lines."""
+    size = f"{counted(report.pages, 'page')}, {counted(report.chunks, 'chunk')}, {report.size_bytes / 1e6:.1f} MB"
+    if report.outcome == "unchanged":
+        return f"{output.relative(report.index_path)} is up to date: {size}."
+    changes = report.changes
+    counts = [(len(changes.added), "added"), (len(changes.changed), "changed"), (len(changes.removed), "removed")]
+    counts_text = ", ".join(f"{count} {word}" for count, word in counts if count) or "no page changed"
+    return (
+        f"Built {output.relative(report.index_path)}: {size} ({counts_text}) in {report.seconds:.1f} s.\n"
+        f"{counted(report.embedded, 'passage')} embedded, {report.reused} reused. Digest {report.digest[:16]}."
+    )

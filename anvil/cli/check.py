@@ -1,0 +1,165 @@
+"""``anvil check``."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from anvil.cli import options, output
+from anvil.cli.exit_codes import ERROR, NO, OK
+from anvil.requests import OpenRequest
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.agents.values import StaleFiles
+    from anvil.api import Anvil
+    from anvil.values import Changes
+
+
+@click.command("check", epilog="Example: anvil check --staged --tracked && git commit")
+@options.given(options.docs, options.index, options.config, options.collections)
+@options.site
+@options.tree
+@click.option(
+    "--tracked", is_flag=True, help="With --staged or --ref: compare the index in git, not the file in the folder."
+)
+@options.as_json
+@options.quiet
+@options.folder
+def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as_json: bool, quiet: bool) -> int:
+    """Compare the index with the documents, and the map of 'anvil agents' where a file has it.
+
+    Exit code 0: fresh, 1: stale, 2: an error.
+    """
+
+    def check(opened: Anvil) -> Checked:
+        from anvil.agents import cli as agents
+
+        options.warn_of_unrun_plugin(opened)
+        with contextlib.ExitStack() as held:
+            source = options.documents(opened, staged, ref)
+            file = held.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
+            changes = opened.check(source, file)
+            stale_files = None
+            if source is not None:
+                stale_files = agents.agent_files(opened).compare(source, ref, staged)
+            advice = ""
+            if changes and not opened.origin:
+                if source is None and opened.config.site.folder is not None:
+                    advice = _site_advice(opened, given)
+                else:
+                    build = _build_command(opened, given, staged, ref, tracked)
+                    advice = options.update_advice(file or opened.index_path, build)
+            return Checked(
+                changes,
+                "site" if opened.config.site.folder and source is None else source.name if source else "documents",
+                opened.origin or str(opened.index_path),
+                opened.origin or output.relative(opened.index_path),
+                advice,
+                stale_files,
+                None if opened.folder is None else output.relative(opened.folder),
+            )
+
+    outcomes = list(options.for_each_own(check, given))
+    if as_json:
+        options.print_each(outcomes, Checked.as_json)
+    for label, checked in outcomes:
+        if checked is None:
+            continue
+        if not as_json and not quiet:
+            before = f"{label}: " if label else ""
+            advice = f" {checked.advice}" if checked.advice else ""
+            if label and checked.advice.startswith("Run: "):
+                advice += f" --collection {label}"
+            output.say(_rendered(checked.changes, checked.source, before + checked.shown, advice))
+        for line in checked.messages(given, several=label is not None):
+            output.warn(line)
+    return max(ERROR if checked is None else NO if checked.is_stale else OK for _, checked in outcomes)
+
+
+class Checked(NamedTuple):
+    """The comparison of one index; ``source``: what it was compared with; ``place`` and ``shown``: where the index is,
+    whole and for people; ``agents``: the stale files of 'anvil agents', None where none are compared; ``folder``: of
+    its documents."""
+
+    changes: Changes
+    source: str
+    place: str
+    shown: str
+    advice: str
+    agents: StaleFiles | None
+    folder: str | None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether something has to be built or written."""
+        return bool(self.changes or self.agents)
+
+    def messages(self, given: OpenRequest, several: bool) -> tuple[str, ...]:
+        """What to say about the stale files of 'anvil agents'. ``several``: whether the command names the folder."""
+        from anvil.agents import cli as agents
+
+        command = agents.write_command(replace(given, docs=self.folder) if several else given)
+        return self.agents.messages(command) if self.agents else ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison as JSON values."""
+        return {
+            "fresh": not self.changes,
+            "compared_with": self.source,
+            "index": self.place,
+            "changed": self.changes.changed,
+            "added": self.changes.added,
+            "removed": self.changes.removed,
+            "agents": self.agents.stale if self.agents else (),
+        }
+
+
+def _site_advice(opened: Anvil, given: OpenRequest) -> str:
+    """What to do about an index that differs from its site."""
+    from anvil.live import site_view
+    from anvil.system import installation
+
+    if not site_view.is_of_plugin(opened.index_path):
+        return f"Build the site, and run: {options.build_command(given, site=given.site)}"
+    docs = given.docs or (output.relative(opened.folder) if opened.folder is not None else "FOLDER")
+    named = ["--docs", docs, "--index", output.relative(opened.index_path), *_config(given)]
+    command = installation.line([*installation.typed(), "check", *named])
+    return (
+        "The MkDocs plugin built this index from pages before they became HTML, so all of them differ from the HTML. "
+        f"To compare it with its documents, run: {command}"
+    )
+
+
+def _config(given: OpenRequest) -> list[str]:
+    return [] if given.config is None else ["--config", given.config]
+
+
+def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | None, tracked: bool) -> str:
+    """The command that updates the index, with the options of this call."""
+    from anvil.system import installation
+
+    build = options.build_command(given, *(["--staged"] if staged else []), ref=ref)
+    if not (tracked and staged):
+        return build
+    in_git = options.tracked_index(opened)
+    add = installation.line(["git", "add", output.relative(opened.index_path)])
+    if in_git.repository.staging.temporary is None:
+        return f"{build} && {add}"
+    # 'git commit -a' and 'git commit FILE' stage pages for that one commit only. A build afterwards would not see them.
+    if in_git.repository.staging.temporary == "all":
+        return f"git add -u && {build} && {add}"
+    pages = installation.line(["git", "add", "-u", output.relative(in_git.docs)])
+    return f"{pages} && {build} && {add}. Then commit without naming files: git commit"
+
+
+def _rendered(changes: Changes, name: str, place: str, advice: str) -> str:
+    if not changes:
+        return f"{place} is fresh: no page differs from the {name}."
+    kinds = (("changed", changes.changed), ("added", changes.added), ("removed", changes.removed))
+    lines = [f"{kind:>8}  {path}" for kind, paths in kinds for path in paths]
+    differ = counted(len(changes), "page", "differ")
+    return "\n".join([*lines, f"{place} is stale: {differ} from the {name}.{advice}"])

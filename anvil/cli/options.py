@@ -1,0 +1,270 @@
+"""Options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from anvil.cli import output
+from anvil.errors import AnvilError, ConfigError
+from anvil.requests import OpenRequest
+from anvil.settings.schema import SITE_INDEX
+from anvil.values import Progress, silent
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.documents.document_source import DocumentSource
+    from anvil.git.tracked_file import TrackedIndex
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+@contextmanager
+def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]:
+    """The index, or the collections, opened with progress on stderr. ``build_first``: see :func:`anvil.open`."""
+    from anvil.opening import open_project
+
+    with (
+        output.progress() as progress,
+        open_project(replace(request, progress=progress, build_first=build_first)) as found,
+    ):
+        yield found
+
+
+def open_index(request: OpenRequest, progress: Progress = silent) -> Anvil:
+    """One index, opened."""
+    from anvil import opening
+
+    return opening.open_index(replace(request, collections=None, progress=progress))
+
+
+def build_command(request: OpenRequest, *words: str, **more: str | None) -> str:
+    """The command that updates the index, with the options of ``request`` and ``more``."""
+    from anvil.system import installation
+
+    named = {name: getattr(request, name) for name in ("docs", "index", "config", "provider")}
+    option_words = [
+        word for name, value in (named | more).items() if value is not None for word in (f"--{name}", value)
+    ]
+    return installation.line([*installation.typed(), "build", *words, *option_words])
+
+
+def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """The value of an option that may be given once. (click would silently take the last of several.)"""
+    if len(values) > 1:
+        raise click.BadParameter(f"It was given {len(values)} times. Give it once.")
+    return values[0] if values else None
+
+
+def _given_once(*names: str, metavar: str, help: str) -> Callable[[F], F]:
+    """An option with a value that may be given once."""
+    return click.option(*names, metavar=metavar, multiple=True, callback=once, help=help)
+
+
+docs = _given_once("--docs", "-d", metavar="FOLDER", help="The documentation folder (default: docs).")
+index = _given_once(
+    "--index",
+    "--db",
+    "index",
+    metavar="FILE",
+    help="The index file (default: FOLDER/.anvil/index.db), or the address of a published one.",
+)
+config = _given_once("--config", "-c", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml).")
+provider = _given_once(
+    "--provider", metavar="NAME", help="Embedding provider: local (default), openai, none (keywords only)."
+)
+collections = click.option(
+    "--collection",
+    "collections",
+    metavar="NAME",
+    multiple=True,
+    help="Only this collection of the configuration, or NAME@VERSION (repeatable; default: all).",
+)
+
+
+def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Callable[[F], F]:
+    """Options that reach the command as one dataclass of this ``kind``, its argument ``given``."""
+    names = [field.name for field in fields(kind)]
+
+    def decorated(function: F) -> F:
+        @functools.wraps(function)
+        def command(**arguments: Any) -> Any:
+            own = {name: arguments.pop(name) for name in names if name in arguments}
+            return function(given=kind(**own), **arguments)
+
+        for option in reversed(chosen):
+            command = option(command)
+        return command  # type: ignore[return-value]
+
+    return decorated
+
+
+COMMON = (docs, index, config, provider)
+PROJECT = (*COMMON, collections)
+common, project = given(*COMMON), given(*PROJECT)
+
+
+def _site_index(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """The index in the folder that ``--site`` names."""
+    folder = once(ctx, parameter, values)
+    return None if folder is None else str(Path(folder, SITE_INDEX))
+
+
+site = _given_once(
+    "--site", metavar="FOLDER", help="The folder of a built site: its HTML is indexed, whatever generator wrote it."
+)
+site_url = _given_once("--site-url", metavar="URL", help="Where the site is published; overrides what its pages say.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
+
+BUILT_WITH_SITE = (
+    "This index is built with its site: build the site again where that is done, such as with 'mkdocs build', and take "
+    "the index from there."
+)
+"""The advice for a stale index that ``anvil build`` cannot update."""
+
+
+def folder(function: F) -> F:
+    """The documentation folder as an argument, ``anvil build docs``, in place of ``--docs``."""
+
+    @click.argument("folder", required=False)
+    @functools.wraps(function)
+    def command(*, folder: str | None, given: Any, **rest: Any) -> Any:
+        if folder is not None and given.docs is not None:
+            raise click.UsageError("The documentation folder was given twice. Give FOLDER or --docs.")
+        return function(given=given if folder is None else replace(given, docs=folder), **rest)
+
+    return command  # type: ignore[return-value]
+
+
+def question(function: F) -> F:
+    """A query: one argument, or several words without quotes."""
+    return click.argument(
+        "query", nargs=-1, required=True, metavar="QUESTION", callback=lambda ctx, parameter, words: " ".join(words)
+    )(function)
+
+
+def tree(function: F) -> F:
+    """The options ``--staged`` and ``--ref``; :func:`documents` reads them."""
+    staged = click.option("--staged", is_flag=True, help="Read the documents as staged for the next commit.")
+    ref = click.option("--ref", metavar="REV", help="Read the documents of a commit.")
+    return staged(ref(function))
+
+
+def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | None:
+    """The documents that ``--staged`` or ``--ref`` select, else those in the folder; None without a folder, and for the
+    pages of a site."""
+    from anvil.documents import open_tree
+
+    if staged and ref is not None:
+        raise click.UsageError("--staged and --ref cannot be combined. Give one of them.")
+    if opened.folder is None or (opened.config.site.folder is not None and ref is None and not staged):
+        return None
+    if ref is not None:
+        return open_tree.commit_tree(opened.folder, ref, opened.config.source)
+    return open_tree.staged_tree(opened.folder, opened.config.source) if staged else opened.tree
+
+
+def in_git(opened: Anvil, tree: bool) -> TrackedIndex:
+    """The index in git, for ``--tracked``. ``tree``: whether an option selects documents in git, which it needs."""
+    if not tree:
+        raise click.UsageError("--tracked needs --staged. Give both.")
+    return tracked_index(opened)
+
+
+def tracked_index(opened: Anvil) -> TrackedIndex:
+    """The index in git. Raises :class:`SourceError` when it is in no repository, or is published."""
+    from anvil.errors import SourceError
+    from anvil.git.tracked_file import TrackedIndex
+
+    if opened.origin:
+        raise SourceError(f"The index is published at {opened.origin}, not in a commit. Name a file with --index.")
+    return TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
+
+
+def warn_of_unrun_plugin(opened: Anvil) -> None:
+    """Print a warning where the project's MkDocs plugin does not run, because Zensical builds the site."""
+    from anvil.doctor import zensical_project
+
+    unrun = zensical_project.find(opened.folder) if opened.folder is not None else None
+    if unrun is not None:
+        output.warn(f"{unrun.text} Run: {unrun.command}")
+
+
+def each_own(request: OpenRequest, progress: Progress = silent) -> Iterator[tuple[str | None, Anvil]]:
+    """(name, index) of each chosen collection that is built here, one after the other; the name is None where there
+    are not several. Raises :class:`ConfigError` when none is built here."""
+    from anvil.opening import open_project
+
+    with open_project(replace(request, progress=progress)) as found:
+        if not found.is_several:
+            yield None, found
+            return
+        own = [member for member in found.members if member.is_own]
+        if not own:
+            raise ConfigError("None of these collections has a folder here. They are built where they are published.")
+        for member in own:
+            yield member.label, found.alone(member)
+
+
+def for_each_own(
+    call: Callable[[Anvil], T], request: OpenRequest, progress: Progress = silent
+) -> Iterator[tuple[str | None, T | None]]:
+    """(name, what ``call`` returns) of each index of :func:`each_own`. Where there are several, an error of one is
+    printed, its result is None, and the others follow."""
+    for label, own in each_own(request, progress):
+        if label is None:
+            yield None, call(own)
+            continue
+        try:
+            yield label, call(own)
+        except AnvilError as error:
+            output.warn(f"{label}: {error}")
+            yield label, None
+
+
+def print_each(outcomes: Sequence[tuple[str | None, T | None]], value: Callable[[T], Any]) -> None:
+    """Print outcomes of :func:`for_each_own` as JSON: the value; of several, a list with the name of each."""
+    values = [(label, value(outcome)) for label, outcome in outcomes if outcome is not None]
+    if [label for label, _ in outcomes] == [None]:
+        output.print_json(values[0][1])
+        return
+    output.print_json({"collections": [{"collection": label, **output.plain(each)} for label, each in values]})
+
+
+def update_advice(index: Path, build: str, before: str = "Run: ") -> str:
+    """How to update the index file: ``before`` and the command ``build``, or :data:`BUILT_WITH_SITE`."""
+    from anvil.errors import ArtifactError
+    from anvil.live import site_view
+
+    try:
+        return BUILT_WITH_SITE if site_view.is_of_site(index) else f"{before}{build}"
+    except ArtifactError:  # no index yet
+        return f"{before}{build}"
+
+
+def in_site(function: F) -> F:
+    """The option ``--site`` of a command that reads an index: the one in the folder of a site."""
+
+    @click.option(
+        "--site",
+        "site_index",
+        metavar="FOLDER",
+        multiple=True,
+        callback=_site_index,
+        help="The folder of a built site, whose index is read: FOLDER/anvil/index.db.",
+    )
+    @functools.wraps(function)
+    def command(*, site_index: str | None, given: Any, **rest: Any) -> Any:
+        if site_index is not None and given.index is not None:
+            raise click.UsageError("--site and --index name two indexes. Give one of them.")
+        return function(given=given if site_index is None else replace(given, index=site_index), **rest)
+
+    return command  # type: ignore[return-value]

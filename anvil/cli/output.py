@@ -1,0 +1,191 @@
+"""The output of the commands: JSON for scripts, lines for people, colours and a progress bar on a terminal.
+
+Commands print with :func:`say`, which removes terminal control sequences that documents may contain. Every start
+imports this module, so a function imports here what only it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from anvil.formats.control_characters import without_control
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from anvil.values import Progress
+
+SGR = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
+"""Colours and weights -> their SGR codes."""
+_SECRET = os.urandom(8).hex()  # a document cannot contain such a mark: it cannot know the number
+_MARK = re.compile(f"\ue000{_SECRET}([0-9;]*)\ue001")
+COMMAND_LINE_WORDING = {
+    "Use list_pages to discover available pages.": "'anvil list' names the pages.",
+    "Use get_page to see available sections.": "'anvil show PAGE' prints the whole page.",
+    "list_documents and search name the ids there are.": "'anvil library list' names the ids.",
+    "as in list_pages": "as 'anvil list' prints it",
+    "query parameter is required": "The question is empty. Write it after the command.",
+    "pattern parameter is required": "The pattern is empty. Write it after the command.",
+}
+"""Parts of error messages for agents -> the same for the command line."""
+
+
+def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print text. On a terminal, control characters are replaced, except the colours of :func:`style`.
+
+    When the reader has closed the pipe, as ``| head`` does, the rest is dropped: the command ends as it would have.
+    """
+    stream = sys.stderr if err else sys.stdout
+    if stream.isatty():
+        text = without_control(text)
+    try:
+        click.echo(_MARK.sub("\x1b[\\1m", text), err=err, nl=nl, color=True)  # unchanged in a pipe, too
+    except BrokenPipeError:
+        discard(stream)
+
+
+def discard(stream: TextIO) -> None:
+    """Drop what is written to ``stream`` from now on, also what is still in its buffer."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def style(text: str, *names: str) -> str:
+    """Text with colours and weights of :data:`SGR`, for :func:`say`; the text itself unless stdout is a terminal that
+    shows colours, without NO_COLOR."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    codes = ";".join(SGR[name] for name in names)
+    return f"\ue000{_SECRET}{codes}\ue001{text}\ue000{_SECRET}0\ue001"
+
+
+def in_commands(message: str) -> str:
+    """An error message with commands instead of tools, and with paths relative to the working folder."""
+    for tool_text, command_text in COMMAND_LINE_WORDING.items():
+        message = message.replace(tool_text, command_text)
+    return with_relative_paths(message)
+
+
+def with_relative_paths(text: str) -> str:
+    """Text in which paths below the working folder are relative to it."""
+    try:
+        here = os.getcwd()
+    except OSError:  # it was removed
+        return text
+    if os.path.dirname(here) == here:
+        return text
+    return re.sub(rf"(?<![^\s'\"(=]){re.escape(here + os.sep)}(?=[^\s'\"])", "", text)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document, in the field names of the tool contracts."""
+    import json
+
+    say(json.dumps(value, indent=2, ensure_ascii=False, default=plain))
+
+
+def plain(value: Any) -> Any:
+    """An object as JSON can hold it: the fields of a dataclass, without optional ones that are None."""
+    import dataclasses
+
+    if isinstance(value, dict):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        values = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return {field.name: its for field, its in values if its is not None or not field.metadata.get("optional")}
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def say_lines(text: str) -> None:
+    """Print the lines of a passage that are not blank, as the search commands quote it."""
+    for line in text.splitlines():
+        if line.strip():
+            say(f"   | {line}")
+
+
+def warn(message: str) -> None:
+    """Print a message on stderr, after ``anvil:``."""
+    say(f"anvil: {in_commands(message)}", err=True)
+
+
+def write_file(path: str, text: str, option: str) -> None:
+    """Write a file that an option names. Raises :class:`ConfigError` where that is not possible."""
+    from anvil.errors import ConfigError
+
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}. Name another file with {option}.") from None
+
+
+def relative(path: str | Path) -> str:
+    """A path relative to the working folder if it is below it, else absolute."""
+    from pathlib import Path
+
+    try:
+        return Path(path).resolve().relative_to(Path.cwd().resolve()).as_posix()
+    except ValueError:
+        return os.path.normpath(path)
+
+
+@contextmanager
+def progress(quiet: bool = False) -> Iterator[Progress]:
+    """Progress on stderr: a bar on a terminal, else a line every five seconds. Short work shows neither."""
+    if quiet:
+        from anvil.values import silent
+
+        yield silent
+    elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        with _Bar() as bar:
+            yield bar
+    else:
+        from anvil.cli.progress_lines import ProgressLines
+
+        yield ProgressLines(lambda line: say(f"anvil: {line}", err=True), first_s=1.0, interval_s=5.0)
+
+
+class _Bar:
+    """A progress bar. rich is imported only for work longer than half a second."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._rich: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._rich is not None:
+            self._rich.stop()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if self._rich is None:
+            if time.monotonic() - self._start < 0.5:
+                return
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            console = Console(stderr=True)
+            if not console.is_interactive:  # a terminal that cannot draw, or TTY_INTERACTIVE=0
+                self._start = float("inf")
+                return
+            self._rich = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                console=console,
+                transient=True,
+            )
+            self._task = self._rich.add_task(stage, total=total)
+            self._rich.start()
+        self._rich.update(self._task, description=stage, completed=done, total=total)

@@ -1,0 +1,206 @@
+"""Paths of pages as people type them: from the docs folder, as search prints them, with a line, or only their end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from anvil.errors import NotFound
+from anvil.formats import globs
+from anvil.formats.closest_paths import closest_paths
+from anvil.search import pages
+from anvil.values import address, labelled
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+
+LINE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::\d{1,9})?")
+"""A path with a line, or with a line and a column."""
+
+
+def place_in(opened: Anvil, typed: str) -> tuple[Anvil, str, str, int]:
+    """Like :func:`place`, after the index that has the page.
+
+    With several collections, ``COLLECTION:PAGE`` names one. Without it, the page is of the only collection that has it;
+    a path that fits in several is an error, which names them. Raises :class:`NotFound`.
+    """
+    if not opened.is_several:
+        return opened, *place(opened, typed)
+    for member in opened.members:
+        for name in (member.label, *([member.collection_name or ""] if opened.is_default(member) else [])):
+            if typed.startswith(f"{name}:"):
+                own = opened.alone(member)
+                return own, *place(own, typed[len(name) + 1 :])
+    places = []
+    for member in opened.selected():
+        with contextlib.suppress(NotFound):
+            places.append((member, place(opened.alone(member), typed)))
+    places = [place for place in places if typed.startswith(place[1][0])] or places  # not only their ends
+    if len(places) == 1:
+        member, found = places[0]
+        return opened.alone(member), *found
+    if places:
+        addresses = [address(path, member.collection_name, member.version) for member, (path, _, _) in places]
+        count = counted(len(places), "collection", "have")
+        raise NotFound(f"{count} such a page. Name one of them: {', '.join(addresses)}.")
+    known = [address(p.file_path, p.collection, p.version) for p in opened.list_pages().pages]
+    hint = _collection_hint(opened, typed) or f"'anvil list' names the pages.{_closest(typed, known)}"
+    raise NotFound(f"There is no page {typed}. {hint}")
+
+
+def _collection_hint(opened: Anvil, typed: str) -> str:
+    """What to write for a path whose first folder is the name of a collection that has the rest; "" without one."""
+    name, _, rest = typed.partition("/")
+    for member in opened.selected():
+        with contextlib.suppress(NotFound):
+            if member.collection_name == name:
+                path, heading, _ = place(opened.alone(member), rest)
+                return f"{name} is a collection: write {name}:{path}{'#' if heading else ''}{heading}."
+    return ""
+
+
+def place(opened: Anvil, typed: str) -> tuple[str, str, int]:
+    """The page, heading and line of ``PAGE``, ``PAGE#HEADING`` or ``PAGE:LINE``; "" and 0 for those not given.
+
+    ``PAGE`` is a path in the docs folder, a path to it from the working folder, or the end of a path that only one
+    page has. File names and headings may contain ``#``: the longest beginning that is a page counts.
+    Raises :class:`NotFound`, with the closest pages.
+    """
+    paths = [page.file_path for page in opened.list_pages().pages]
+    known = frozenset(paths)
+    splits = list(_splits(typed))
+    for path, heading in splits:
+        for form, line in _forms(opened, path):
+            if form in known:
+                return form, heading, line
+    for path, heading in reversed(splits):
+        for form, line in _forms(opened, path):
+            if len(matches := [page for page in paths if _ends_with(page, form)]) == 1:
+                return matches[0], heading, line
+    page = splits[-1][0]
+    raise NotFound(f"There is no page {page}. 'anvil list' names the pages.{_closest(page, paths)}")
+
+
+def section(opened: Anvil, page: str, line: int) -> str:
+    """The breadcrumb of the section around a line of a page. For a line before all sections: of the first one.
+    Raises :class:`NotFound` for a line behind the page's end."""
+    sections = opened.outline(page).sections
+    if not sections:
+        raise NotFound(f"{page} is empty: it has no section at line {line}. Edit it, or show another page.")
+    last = max((each.end_line or 0 for each in sections), default=0)
+    if not last:
+        raise NotFound(f"No line of {page} is known: it has no source file. Name a heading: {page}#HEADING.")
+    if line > last:
+        raise NotFound(
+            f"{page} ends at line {last}: it has no line {line}. Search again, if the page was edited since."
+        )
+    known = [other for other in sections if other.start_line is not None and other.start_line <= line]
+    return max(known, key=lambda other: other.start_line or 0, default=sections[0]).heading_path
+
+
+def glob(opened: Anvil, typed: str) -> str:
+    """A glob over paths in the docs folder. If it begins with that folder, as results do, that part is removed."""
+    forms = (glob_in(opened.alone(member), typed) for member in opened.selected())
+    return next((form for form in forms if form != typed), typed)
+
+
+def glob_in(opened: Anvil, typed: str) -> str:
+    """:func:`glob` for one index."""
+    line = LINE.fullmatch(typed)
+    forms = [
+        form for text in [typed, *([line["path"]] if line else [])] for form in (text, _below(opened.docs_root, text))
+    ]
+    known = [page.file_path for page in opened.list_pages().pages]
+    return next((form for form in forms if form and any(map(globs.selects(form), known))), typed)
+
+
+def folder(opened: Anvil, typed: str) -> str:
+    """A folder as :meth:`Anvil.list_pages` takes it. Raises :class:`NotFound` when no page is in it."""
+    if (form := _with_pages(opened, typed)) is not None:
+        return form
+    known = [page.file_path for page in opened.list_pages().pages]
+    folders = sorted({str(parent) for path in known for parent in PurePosixPath(path).parents} - {"."})
+    raise NotFound(f"There is no folder or page {typed}. 'anvil list' names the pages.{_closest(typed, folders)}")
+
+
+def selection(opened: Anvil, typed: str) -> str:
+    """A page, a folder or a glob as :meth:`Anvil.grep` takes it; the text itself where no page is in it."""
+    form = _with_pages(opened, typed)
+    return glob(opened, typed) if form is None else form
+
+
+def _with_pages(opened: Anvil, typed: str) -> str | None:
+    """The text, or what it is from the docs folder of an index that answers; None where no page is in it."""
+    forms = (typed, *(_below(member.docs_root, typed) for member in opened.selected()))
+    return next((form for form in forms if form is not None and opened.list_pages(form).pages), None)
+
+
+def folders(opened: Anvil) -> dict[str | None, str]:
+    """Collection -> its folder from the working folder; None is the only index where there are not several.
+
+    Collections without a folder are left out.
+    """
+    if not opened.is_several:
+        return {None: _from_here(opened.docs_root) if opened.docs_root else ""}
+    return {member.label: _from_here(member.docs_root) for member in opened.members if member.docs_root}
+
+
+def _from_here(root: Path) -> str:
+    """A folder from the working folder; "" for that one."""
+    here = os.path.relpath(root)
+    return "" if here == os.curdir else here
+
+
+def shown(folders: Mapping[str | None, str], path: str, collection: str | None, version: str | None) -> str:
+    """A page as people open it: its path from the working folder; ``COLLECTION:PATH`` where it is no file here."""
+    folder = folders.get(None if collection is None else labelled(collection, version))
+    return address(path, collection, version) if folder is None else os.path.join(folder, path)
+
+
+def _splits(typed: str) -> Iterator[tuple[str, str]]:
+    """Each way to split the text at a ``#`` into (page, heading), the longest page first."""
+    end = len(typed)
+    yield typed, ""
+    while (end := typed.rfind("#", 0, end)) > 0:
+        yield typed[:end], typed[end + 1 :]
+
+
+def _forms(opened: Anvil, path: str) -> Iterator[tuple[str, int]]:
+    """Each path in the docs folder that the text may mean, with its line number or 0."""
+    line = LINE.fullmatch(path)
+    for text, number in [(path, 0), *([(line["path"], int(line["line"]))] if line else [])]:
+        yield text, number
+        with contextlib.suppress(NotFound):  # as a path in the docs folder, it would be outside of it
+            yield pages.normalize_path(text.replace(os.sep, "/"), opened.docs_root), number
+        if (below := _below(opened.docs_root, text)) is not None:
+            yield below, number
+
+
+def _below(docs_root: Path | None, typed: str) -> str | None:
+    """A path from the working folder as one from the docs folder; None if it is not below the docs folder."""
+    if docs_root is None or "\0" in typed:
+        return None
+    absolute = os.path.abspath(typed)
+    for root in (docs_root.absolute(), docs_root.resolve()):
+        root = Path(os.path.abspath(root))
+        if Path(absolute).is_relative_to(root) and Path(absolute) != root:
+            return Path(absolute).relative_to(root).as_posix()
+    return None
+
+
+def _ends_with(path: str, typed: str) -> bool:
+    """Whether a page's path, with or without its suffix, is or ends with the text."""
+    if not typed:
+        return False
+    bare = path.rpartition(".")[0] or path
+    return any(name == typed or name.endswith(f"/{typed}") for name in (path, bare))
+
+
+def _closest(typed: str, known: list[str]) -> str:
+    near = closest_paths(typed, known, [path for path in known if _ends_with(path, typed)])
+    return f" Closest: {', '.join(near)}." if near else ""

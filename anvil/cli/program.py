@@ -1,0 +1,155 @@
+"""The ``anvil`` program: finds the command, runs it, and turns an exception into a message and an exit code.
+
+A command is a module, imported when it is called.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gc
+import importlib
+import io
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from anvil._version import __version__
+from anvil.cli import output
+from anvil.cli.exit_codes import ERROR, OK
+from anvil.cli.groups import SuggestingGroup
+from anvil.cli.older_config import warn_of_older_config
+from anvil.errors import AnvilError
+
+UNEXPECTED_ADVICE = "Use --debug to see where, or 'anvil doctor' to see what is wrong."
+
+COMMANDS = {
+    "build": "anvil.cli.build",
+    "check": "anvil.cli.check",
+    "search": "anvil.cli.search",
+    "docs": "anvil.cli.docs",
+    "grep": "anvil.cli.grep",
+    "show": "anvil.cli.show",
+    "list": "anvil.cli.list",
+    "status": "anvil.cli.status",
+    "doctor": "anvil.doctor.cli",
+    "verify": "anvil.cli.verify",
+    "test": "anvil.doc_tests.cli",
+    "lint": "anvil.lint.cli",
+    "questions": "anvil.doc_tests.cli_questions",
+    "diff": "anvil.git_drivers.cli_diff",
+    "merge": "anvil.git_drivers.cli_merge",
+    "pull": "anvil.fetch.cli",
+    "deps": "anvil.dependencies.cli",
+    "export": "anvil.milvus.cli",
+    "git": "anvil.git_drivers.cli",
+    "init": "anvil.clients.cli",
+    "agents": "anvil.agents.cli",
+    "ci": "anvil.ci.cli",
+    "serve": "anvil.server.cli",
+    "ui": "anvil.server.cli_ui",
+    "context": "anvil.context.cli",
+    "ingest": "anvil.library.cli_ingest",
+    "library": "anvil.library.cli",
+    "index": "anvil.cli.build",
+}
+"""Name on the command line -> module; ``index`` is another name for ``build``."""
+OLDER_OPTIONS = {
+    **dict.fromkeys(("--docs", "-d", "--db", "--index", "--config", "-c", "--log-level"), 1),
+    "--no-watch": 0,
+}
+"""Options that may come before a command or without one (``anvil --docs docs``) -> how many words follow each."""
+
+
+class LazyGroup(SuggestingGroup):
+    """A group that imports a command when it is called: a start imports only what that command needs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name in COMMANDS if name != "index"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(COMMANDS[cmd_name]).command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog='Example: anvil search --docs docs "how do I keep the index fresh?"',
+)
+@click.version_option(__version__, "--version", "-v", prog_name="anvil")
+def group() -> None:
+    """Turn a folder of Markdown into one searchable file, and ask it questions."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            _configure_encoding(stream)
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    gc.freeze()  # else the interpreter looks for garbage among all objects before it ends: a tenth of a short build
+    sys.exit(code)
+
+
+def _configure_encoding(stream: io.TextIOWrapper) -> None:
+    """Write UTF-8 to files and pipes, unless PYTHONIOENCODING names another encoding. On Windows the default is a code
+    page without many of the characters that documents use. A character that the encoding lacks is written as ``?``.
+    """
+    chosen = os.environ.get("PYTHONIOENCODING", "").partition(":")[0]
+    if not chosen and not stream.isatty():
+        stream.reconfigure(encoding="utf-8", errors=stream.errors)
+    keeps_bytes = stream.errors == "surrogateescape" and codecs.lookup(stream.encoding).name == "utf-8"
+    if stream.errors in ("strict", "surrogateescape") and not keeps_bytes:
+        stream.reconfigure(errors="replace")
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return the exit code. An error is a message on stderr; ``--debug`` adds the traceback.
+
+    Without arguments it prints the help on a terminal, and runs ``serve`` elsewhere: then a client's configuration can
+    be just ``anvil``.
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)  # after it, nothing is an option
+    debug = "--debug" in arguments[:end]
+    words = [word for word in arguments[:end] if word != "--debug"] + arguments[end:]
+    try:
+        warn_of_older_config(words)
+        result: Any = group.main(_with_command(words), "anvil", standalone_mode=False)
+    except click.exceptions.Abort:
+        output.warn("interrupted")
+        return 130
+    except click.ClickException as error:
+        message = io.StringIO()
+        error.show(message)
+        output.say(message.getvalue(), err=True, nl=False)
+        return ERROR
+    except BrokenPipeError:
+        output.discard(sys.stdout)  # flushing the rest at exit would fail
+        return OK
+    except Exception as error:
+        if debug:
+            import traceback
+
+            output.say(traceback.format_exc(), err=True, nl=False)
+        details = "" if isinstance(error, AnvilError) else f" ({type(error).__name__}). {UNEXPECTED_ADVICE}"
+        output.warn(f"{error}{details}")
+        return ERROR
+    return result if isinstance(result, int) else OK
+
+
+def _with_command(words: list[str]) -> list[str]:
+    """The arguments with the command first: options move behind it; without a command it is ``serve``."""
+    if not words:
+        return ["--help" if sys.stdin is None or sys.stdin.isatty() else "serve"]
+    end = 0
+    while end < len(words) and (option := words[end].partition("=")[0]) in OLDER_OPTIONS:
+        end += 1 + (OLDER_OPTIONS[option] if option == words[end] else 0)
+    if not end:
+        return words
+    rest = words[end:]
+    return [rest[0], *words[:end], *rest[1:]] if rest and rest[0] in COMMANDS else ["serve", *words]

@@ -1,0 +1,139 @@
+"""``anvil search``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from anvil.cli import options, output
+from anvil.cli.exit_codes import NO, OK
+from anvil.errors import BuildError
+from anvil.requests import OpenRequest
+from anvil.search import snippets
+from anvil.values import at_line, labelled
+from anvil.wording import counted, full_heading
+
+if TYPE_CHECKING:
+    from anvil.results import Hit, Mode, SearchResult
+    from anvil.search.section_match import Span
+
+MAX_SNIPPET_CHARS = 400
+BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
+
+
+@click.command("search", epilog='Example: anvil search --docs docs "how do I keep the index fresh?"')
+@options.project
+@options.in_site
+@click.option("--top-k", "-k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results, 1 to 20.")
+@click.option(
+    "--filter",
+    "file_filter",
+    metavar="GLOB",
+    help="Only pages in this folder, or whose path matches this glob, such as 'guides/*'.",
+)
+@click.option("--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), default="hybrid", show_default=True)
+@click.option(
+    "--max-chars",
+    type=int,
+    help="Budget for the text of all results, in characters, of which the first get most (default: 12000).",
+)
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    help="Omit results with a lower confidence, 0 to 1; the exit code is 1 if none is left.",
+)
+@click.option("--version", metavar="TEXT", help="Only pages of this version of a site, such as 1.2.")
+@click.option("--language", metavar="CODE", help="Only pages of a site in this language, such as de.")
+@options.as_json
+@options.question
+def command(
+    given: OpenRequest,
+    top_k: int,
+    file_filter: str | None,
+    mode: Mode,
+    max_chars: int | None,
+    min_confidence: float | None,
+    version: str | None,
+    language: str | None,
+    as_json: bool,
+    query: str,
+) -> int:
+    """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
+    from anvil.cli import page_paths
+
+    with options.opened(given, build_first=False) as opened:
+        file_glob = None if file_filter is None else page_paths.glob(opened, file_filter)
+        if language is not None and opened.is_several:
+            raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
+        explained = opened.explain(
+            query, top_k, file_glob, max_chars, mode, min_confidence, version=version, language=language
+        )
+        result = explained.result
+        build = options.build_command(given)
+        advice = ""
+        if opened.is_several:
+            advice = f" To update the index, run: {build}"
+        elif result.freshness.refreshed and not opened.origin:
+            advice = f" {options.update_advice(opened.index_path, build, 'To update the index, run: ')}"
+        folders = page_paths.folders(opened)
+        provisional, caches = opened.provisional, opened.config.embedding.cache
+    if as_json:
+        output.print_json(result)
+    else:
+        _print(result, explained.spans, query, folders, advice)
+    if provisional:
+        kept = " What is embedded by then is kept." if caches else ""
+        output.warn(f"The index is being built for the next search. Ctrl-C stops that.{kept}")
+        with output.progress() as progress:
+            try:
+                for _, own in options.each_own(given, progress):
+                    own.index()
+            except BuildError as error:  # the question is answered all the same
+                output.warn(str(error))
+    return NO if min_confidence is not None and not result.results else OK
+
+
+def _print(
+    result: SearchResult,
+    spans: Sequence[Span],
+    query: str,
+    folders: Mapping[str | None, str],
+    advice: str,
+) -> None:
+    for note in result.freshness.notes:
+        output.warn(note)
+    if result.freshness.refreshed:
+        output.warn(f"{counted(len(result.freshness.refreshed), 'page')} changed since the index was built.{advice}")
+    output.say(rendered(result, spans, query, folders), nl=False)
+
+
+def rendered(result: SearchResult, spans: Sequence[Span], query: str, folders: Mapping[str | None, str]) -> str:
+    """The results as text: place, score, confidence, breadcrumb, and the lines that match best. ``folders``: see
+    :func:`anvil.cli.page_paths.folders`."""
+    if not result.results:
+        return f"Nothing found in {counted(result.total_chunks, 'chunk')}.\n"
+    stems = snippets.query_stems(query)
+    hits = enumerate(zip(result.results, spans, strict=True), 1)
+    return "\n".join(_hit(number, hit, span, stems, folders) for number, (hit, span) in hits)
+
+
+def _hit(number: int, hit: Hit, span: Span, stems: frozenset[str], folders: Mapping[str | None, str]) -> str:
+    from anvil.cli import page_paths
+
+    section = hit.content[span.start : span.end]
+    start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
+    if blank := BLANK_LINES.match(section, start, end):
+        start = blank.end()  # the printed line number is that of the first line shown
+    page = page_paths.shown(folders, hit.metadata.file_path, hit.collection, hit.version)
+    place = at_line(page, span.line_at(section, start))
+    text = section[start:end].strip("\r\n")
+    marked = snippets.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
+    lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
+    url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
+    likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
+    source = f"  {labelled(hit.collection, hit.version)}" if hit.collection else ""
+    head = f"{number}. {output.style(place, 'cyan')}  {hit.score:.3f}{likely}{source}"
+    return "\n".join([head, f"   {full_heading(hit.title, hit.metadata.heading_path)}", *url, *lines]) + "\n"

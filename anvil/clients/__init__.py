@@ -1,0 +1,1 @@
+"""MCP clients and their configuration files: ``anvil init --client``."""

@@ -1,0 +1,106 @@
+"""The contents of a context index, by artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from anvil.context import tasks
+from anvil.context.artifact_types import KINDS, id_of, kind_of
+from anvil.context.values import Artifact, Inventory, TaskCounts, TaskItem
+from anvil.settings.schema import ArtifactTypes, TaskMarks
+from anvil.wording import counted, first_of
+
+if TYPE_CHECKING:
+    from anvil.index_file.reader import Reader
+    from anvil.index_file.rows import StoredDocument
+
+
+MAX_NAMED_LINES = 5
+"""Lines that a note names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The artifacts by path, the stored check boxes of each, and the numbers of chunks and vectors."""
+
+    artifacts: dict[str, Artifact]
+    boxes: dict[str, list[Any]]
+    chunks: int
+    embeddings: int
+    marks: TaskMarks = field(default_factory=TaskMarks)
+    unmarked: dict[str, list[int]] = field(default_factory=dict)
+    """Path -> lines of items in task lists with an unknown mark."""
+    known: dict[str, tuple[list[Any], tuple[TaskItem, ...]]] = field(default_factory=dict)
+    """A cache: path -> its check boxes, and their tasks. The next :class:`Contents` gets it too."""
+
+    @property
+    def counts(self) -> TaskCounts:
+        """The numbers of all tasks."""
+        all_counts = [artifact.tasks for artifact in self.artifacts.values()]
+        return TaskCounts(sum(counts.open for counts in all_counts), sum(counts.done for counts in all_counts))
+
+    def tasks(self, status: str, within: str) -> Iterator[TaskItem]:
+        """The tasks that are ``open``, ``done`` or ``all``, in the file or folder ``within`` (empty: anywhere)."""
+        for path, boxes in self.boxes.items():
+            if boxes and (not within or f"{path}/".startswith(f"{within}/")):
+                if path not in self.known or self.known[path][0] != boxes:
+                    self.known[path] = boxes, tuple(tasks.items(path, boxes, self.marks))
+                yield from (task for task in self.known[path][1] if status in ("all", task.status))
+
+    def note(self, within: str = "") -> str | None:
+        """A note on items of task lists with an unknown mark, in the file or folder ``within``; None without any."""
+        lines = [
+            f"{path}:{line}"
+            for path, numbers in self.unmarked.items()
+            for line in numbers
+            if not within or f"{path}/".startswith(f"{within}/")
+        ]
+        if not lines:
+            return None
+        return (
+            f"{counted(len(lines), 'item')} of task lists without a known mark: {first_of(lines, MAX_NAMED_LINES)}. "
+            "Set the known marks with context.tasks.open and context.tasks.done."
+        )
+
+    def summary(self) -> Inventory:
+        """The numbers of artifacts, chunks and tasks."""
+        kinds = [artifact.type for artifact in self.artifacts.values()]
+        return Inventory({kind: kinds.count(kind) for kind in KINDS}, self.chunks, self.counts)
+
+
+def contents(reader: Reader, types: ArtifactTypes, marks: TaskMarks, before: Contents | None = None) -> Contents:
+    """The contents of an index. ``before``: the last contents, for their cache.
+
+    The check boxes of a template are not tasks.
+    """
+    artifacts: dict[str, Artifact] = {}
+    boxes: dict[str, list[Any]] = {}
+    unmarked: dict[str, list[int]] = {}
+    for document in reader.documents():
+        path = document.file_path
+        kind = kind_of(path, types)
+        stored = [] if kind == "template" else document.metadata.get(tasks.KEY, [])
+        boxes[path], unmarked[path] = tasks.parted(stored, marks)
+        done = sum(marks.status(box[2]) == "done" for box in boxes[path])
+        artifacts[path] = Artifact(
+            id_of(path, kind),
+            path,
+            kind,
+            _title(reader, document),
+            document.last_modified,
+            TaskCounts(len(boxes[path]) - done, done),
+        )
+    counts = reader.counts()
+    known = {path: cached for path, cached in before.known.items() if path in boxes} if before else {}
+    return Contents(artifacts, boxes, counts["chunks"], counts["vectors"], marks, unmarked, known)
+
+
+def _title(reader: Reader, document: StoredDocument) -> str:
+    """Front matter's title or the first h1, else the first heading of any level, else the file's name."""
+    if document.title != PurePosixPath(document.file_path).stem:
+        return document.title
+    sections = reader.sections(document.id)
+    return next((section.title for section in sections if section.heading_level), document.title)

@@ -1,0 +1,117 @@
+"""The corpus of a repository's context: files of the configured directories, a model, and a folder for the index."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.context.run_log import Records
+from anvil.context.values import Ingestion
+from anvil.errors import ArtifactError, ConfigError
+from anvil.live.location import IndexLocation
+from anvil.requests import BuildRequest
+from anvil.settings.schema import Config, SourceOptions
+from anvil.values import Skipped
+
+if TYPE_CHECKING:
+    from anvil.context.tasks import TaskedDocuments
+    from anvil.embedding.provider import EmbeddingProvider
+
+
+class ContextCorpus:
+    """The context files of one repository, and the folder with their index. ``notes`` are kept with each run."""
+
+    site: str | None = None
+    watched: tuple[Path, bool] | None = None
+
+    def __init__(self, config: Config, root: Path, notes: tuple[str, ...] = ()) -> None:
+        self.options = config.context
+        self.given_root = Path(root).absolute()
+        self.records = Records(self.given_root / self.options.index_dir)
+        self.ensure_usable()
+        self.location = IndexLocation(self.records.index)
+        self.chunking = self.options.fixed or replace(config.chunking, slugs="github")  # anchors are not shown
+        self._embedding = config.embedding
+        self._notes = notes
+        self._provider: EmbeddingProvider | None = None
+        self.provider_failure: str | None = None
+        """Why the configured provider cannot be used; known once :attr:`provider` was."""
+
+    @property
+    def root(self) -> Path:
+        """The repository's folder with symbolic links resolved, each time: a deployment may change them."""
+        return Path(os.path.realpath(self.given_root))
+
+    @cached_property
+    def source(self) -> TaskedDocuments:
+        """The files of the configured directories."""
+        from anvil.context.tasks import ContextFiles, TaskedDocuments
+        from anvil.documents import open_tree
+
+        folders = [posixpath.normpath(name.replace("\\", "/")) for name in self.options.directories]
+        include = tuple(f"{folder}/{glob}" for folder in folders for glob in SourceOptions().include)
+        options = ContextFiles(include, (), self.options.max_file_size_bytes, includes=False)
+        return TaskedDocuments(open_tree.working_tree(self.given_root, options))
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        """The embedding provider, or the provider ``none`` if it cannot be used."""
+        if self._provider is None:
+            from anvil.embedding.fallback import provider_or_none
+
+            name = self.options.embeddings.provider
+            self._provider, self.provider_failure = provider_or_none(replace(self._embedding, provider=name))
+        return self._provider
+
+    @property
+    def is_private(self) -> bool:
+        """False: the context has its own interval for updates."""
+        return False
+
+    def ensure_usable(self) -> None:
+        """Raise :class:`ConfigError` when the index folder is outside the repository, as by a symbolic link."""
+        root = self.root
+        if not Path(os.path.realpath(root / self.options.index_dir)).is_relative_to(root):
+            raise ConfigError(f"context.index_dir is outside {root}. Name a folder inside the repository.")
+
+    def may_build(self, error: ArtifactError) -> bool:
+        """True: the index is made from the files only, in its own folder."""
+        return True
+
+    def build(self, request: BuildRequest, warn: Callable[[Skipped], None] = lambda skipped: None) -> Ingestion:
+        """One run, see :func:`anvil.context.ingestion.ingest`. ``warn`` is called with each skipped file."""
+        from anvil.context.ingestion import ingest
+        from anvil.embedding.fallback import FallbackProvider
+
+        self.ensure_usable()
+        provider = FallbackProvider(self.provider)
+        if self.provider_failure is not None:
+            provider.failure = self.provider_failure
+        run, skipped_files = ingest(
+            self.source,
+            self.records,
+            provider,
+            self.chunking,
+            (self.options.types, self.options.tasks),
+            request=request,
+            notes=(*self._notes, *self._missing_directories()),
+        )
+        for skipped in skipped_files:
+            warn(skipped)
+        return run
+
+    def _missing_directories(self) -> list[str]:
+        """A note when none of the directories exists."""
+        names = self.options.directories
+        if any((self.root / name).is_dir() or any(character in name for character in "*?[{") for name in names):
+            return []
+        return [f"There is none of the directories {', '.join(names)} in {self.root}. Set context.directories."]
+
+    def close(self) -> None:
+        if self._provider is not None:
+            self._provider.close()

@@ -1,0 +1,283 @@
+"""The context of one repository, for the command line and the server.
+
+Before each answer :class:`anvil.live.live_index.LiveIndex` compares the index with the files. Paths and ids of
+a caller are looked up in the index, not on the disk. Only indexed files are read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.context import context_json
+from anvil.context.artifact_types import KINDS
+from anvil.context.context_corpus import ContextCorpus
+from anvil.context.values import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
+from anvil.errors import AnvilError, ConfigError, NotFound
+from anvil.live.live_index import LiveIndex
+from anvil.requests import BuildRequest, SearchRequest
+from anvil.search import snippets
+from anvil.settings.schema import Config
+from anvil.values import Progress, Skipped, silent
+from anvil.wording import first_of
+
+if TYPE_CHECKING:
+    from anvil.context.artifacts import Contents
+    from anvil.live.working_copy import WorkingCopy
+    from anvil.search.section_match import Span
+
+FIRST_READING_S = 60.0
+"""How long a server without an index reads files before its first answer: a partial list would look complete."""
+MAX_NAMED_FILES = 5
+"""Skipped files that one note names."""
+MAX_CHARS = 24_000
+"""Characters of all contents of a search answer. Lower ranks are cut to the matching lines. Twice the default,
+so that a chunk of the usual 800 characters is whole at each rank."""
+
+logger = logging.getLogger(__name__)
+
+
+class Context:
+    """One repository's context. Its methods may be called from any thread. A context manager.
+
+    Of ``config``, the part ``context`` is used, and ``chunking`` and ``embedding`` for keys that it does not set.
+    ``notes`` are stored with each run. ``background``, for servers: answers wait until the files are read, but not for
+    the index or its vectors.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        root: Path,
+        notes: tuple[str, ...] = (),
+        *,
+        background: bool = False,
+        progress: Progress = silent,
+    ) -> None:
+        self.options = config.context
+        self._corpus = ContextCorpus(config, root, notes)
+        self.records = self._corpus.records
+        self._started_at = time.monotonic()
+        self._contents_of: tuple[object, Contents] | None = None
+        self._live = LiveIndex(self._corpus, background=background, progress=progress, first_reading_s=FIRST_READING_S)
+        self._stop = threading.Event()
+        self._refresher: threading.Thread | None = None
+
+    @property
+    def root(self) -> Path:
+        """The repository's folder with symbolic links resolved, each time: a deployment may change them."""
+        return self._corpus.root
+
+    # --- ingestion ---------------------------------------------------------------------------------------
+
+    def ingest(
+        self, request: BuildRequest = BuildRequest(), warn: Callable[[Skipped], None] = lambda skipped: None
+    ) -> Ingestion:
+        """One run, see :func:`anvil.context.ingestion.ingest`. Raises :class:`AnvilError`."""
+        self._live.ensure_open()
+        return self._corpus.build(request, warn)
+
+    # --- queries -----------------------------------------------------------------------------------------
+
+    def get(self) -> RepositoryContext:
+        """The repository's ``context.json`` unchanged, and the numbers of artifacts, chunks and tasks."""
+        context, notes = context_json.read(self.root)
+        with self._query() as (contents, _):
+            return RepositoryContext(context, contents.summary(), notes)
+
+    def artifacts(self, type: str | None = None, content: bool = False) -> tuple[Artifact, ...]:
+        """The artifacts, or those of a type, sorted by path. ``content``: with the text of each, which is empty if the
+        file cannot be read. Raises :class:`ConfigError` for an unknown type."""
+        _ensure_known(type)
+        with self._query() as (contents, _):
+            artifacts = tuple(artifact for artifact in contents.artifacts.values() if type in (None, artifact.type))
+        return (
+            tuple(replace(artifact, content=self._text(artifact.path)) for artifact in artifacts)
+            if content
+            else artifacts
+        )
+
+    def _text(self, path: str) -> str:
+        document = self._corpus.source.plain(path)
+        return "" if isinstance(document, Skipped) else document.text
+
+    def artifact(self, id: str | None = None, path: str | None = None) -> ArtifactText:
+        """An artifact and its text, by id or by path. Raises :class:`NotFound`, naming the closest."""
+        if (id is None) == (path is None):
+            raise ConfigError("Give either id or path, as in artifacts.list.")
+        with self._query() as (contents, _):
+            artifact = self._find(contents, id, path)
+        document = self._corpus.source.plain(artifact.path)
+        if isinstance(document, Skipped):
+            raise NotFound(f"{artifact.path} cannot be read now: {document.reason}.")
+        return ArtifactText(
+            id=artifact.id,
+            path=artifact.path,
+            type=artifact.type,
+            title=artifact.title,
+            updated=artifact.updated,
+            tasks=artifact.tasks,
+            content=document.text,
+        )
+
+    def search(self, query: str, top_k: int = 5, type: str | None = None) -> tuple[Match, ...]:
+        """The chunks that match ``query`` best: by keywords, and by meaning if there are vectors.
+
+        ``top_k`` is clamped to 1..20. Raises :class:`ConfigError` for a blank query or an unknown type.
+        """
+        return self.search_with_spans(query, top_k, type)[0]
+
+    def search_with_spans(
+        self, query: str, top_k: int = 5, type: str | None = None
+    ) -> tuple[tuple[Match, ...], tuple[Span, ...]]:
+        """The same, and for each the span of the section in its ``content``, with the line on which it begins."""
+        _ensure_known(type)
+        request = SearchRequest(query, top_k, max_chars=MAX_CHARS)
+        question = self._live.embed_query(request)
+        with self._query(request) as (contents, copy):
+            artifacts = contents.artifacts
+            paths = None if type is None else [path for path, artifact in artifacts.items() if artifact.type == type]
+            found = copy.searcher.search(replace(request, paths=paths), question)
+            keys = copy.reader.chunk_keys(found.rows)
+            matches = tuple(
+                Match(
+                    chunkId=f"chunk-{keys[row].hex()}",
+                    artifactPath=hit.metadata.file_path,
+                    score=hit.score,
+                    content=hit.content,
+                    type=artifacts[hit.metadata.file_path].type,
+                    heading=hit.metadata.heading_path,
+                    startLine=(span.line or 1) - snippets.lines_before(hit.content, span.start),
+                    truncated=hit.truncated,
+                    title=artifacts[hit.metadata.file_path].title,
+                )
+                for row, hit, span in zip(found.rows, found.hits, found.spans, strict=True)
+            )
+            return matches, found.spans
+
+    def tasks(
+        self, status: str = "open", path: str | None = None, limit: int | None = None, offset: int = 0
+    ) -> tuple[TaskItem, ...]:
+        """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder.
+
+        ``limit`` and ``offset``: that many of them (None: all), after the first ``offset``.
+        """
+        if status not in ("open", "done", "all"):
+            raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
+        within = "" if path is None else self._relative(path).rstrip("/")
+        with self._query() as (contents, _):
+            return tuple(islice(contents.tasks(status, within), offset, None if limit is None else offset + limit))
+
+    def unmarked(self, path: str | None = None) -> str | None:
+        """A note on items of task lists with an unknown mark; None without any."""
+        within = "" if path is None else self._relative(path).rstrip("/")
+        with self._query() as (contents, _):
+            return contents.note(within)
+
+    def health(self) -> Health:
+        """Counts, the last run, and problems."""
+        state = self.records.state()
+        with self._query() as (contents, copy):
+            note, failure = contents.note(), self._corpus.provider_failure
+            notes = [*state.notes, *self._live.notes(copy), *([note] if note else []), *self._skipped(copy)]
+            if failure is not None and not any(failure in note for note in notes):
+                notes.append(failure)
+            return Health(
+                status="degraded" if state.errors or failure or state.degraded else "ok",
+                uptimeSeconds=round(time.monotonic() - self._started_at, 3),
+                artifacts=len(contents.artifacts),
+                chunks=contents.chunks,
+                embeddings=contents.embeddings,
+                tasks=contents.counts,
+                lastIngestion=state.timestamp,
+                errors=len(state.errors),
+                notes=tuple(notes),
+            )
+
+    def _skipped(self, copy: WorkingCopy) -> list[str]:
+        """A sentence on the files that are not read, such as those over the limit of size."""
+        files = [f"{each.path} ({each.reason})" for each in self._corpus.source.scan(copy.indexed).skipped]
+        return [f"Skipped: {first_of(files, MAX_NAMED_FILES)}."] if files else []
+
+    @contextmanager
+    def _query(self, search: SearchRequest | None = None) -> Iterator[tuple[Contents, WorkingCopy]]:
+        with self._live.query(search) as copy:
+            yield self._contents(copy), copy
+
+    def _contents(self, copy: WorkingCopy) -> Contents:
+        """The contents of the index by artifact, cached until the index changes."""
+        from anvil.context.artifacts import contents
+
+        before = self._contents_of[1] if self._contents_of else None
+        if self._contents_of is None or self._contents_of[0] is not copy.indexed:
+            self._contents_of = (
+                copy.indexed,
+                contents(copy.reader, self.options.types, self.options.tasks, before),
+            )
+        return self._contents_of[1]
+
+    def _find(self, contents: Contents, id: str | None, path: str | None) -> Artifact:
+        artifacts = contents.artifacts
+        if path is not None:
+            wanted = path if path in artifacts else self._relative(path)
+            message = f"No artifact at path: {path}."
+        else:
+            artifacts = {artifact.id: artifact for artifact in artifacts.values()}
+            wanted = id or ""
+            message = f"No artifact with id: {id}."
+        if wanted in artifacts:
+            return artifacts[wanted]
+        closest = difflib.get_close_matches(wanted, artifacts, n=3, cutoff=0.5)
+        hint = f" Closest: {', '.join(closest)}." if closest else ""
+        raise NotFound(f"{message} Use artifacts.list to see what there is.{hint}")
+
+    def _relative(self, path: str) -> str:
+        """A path relative to the repository, as in the index. It is compared and not opened."""
+        for root in (self.root, Path(os.path.abspath(self._corpus.given_root))):
+            if os.path.isabs(path) and Path(path).is_relative_to(root):
+                path = Path(path).relative_to(root).as_posix()
+        return path.removeprefix("./").lstrip("/")
+
+    # --- start and close ---------------------------------------------------------------------------------
+
+    def start(self, progress: Progress | None = None) -> None:
+        """Open or build the index, and ingest again at the configured interval, in threads. Returns at once."""
+        self._live.start(progress)
+        if self._refresher is None:
+            self._refresher = threading.Thread(target=self._refresh, name="anvil-context", daemon=True)
+            self._refresher.start()
+
+    def _refresh(self) -> None:
+        while not self._stop.wait(self.options.refresh_interval_seconds):
+            try:
+                self.ingest(BuildRequest(lock_timeout_s=0.0))
+            except AnvilError as error:  # the next run may succeed; answers are compared with the files anyway
+                logger.warning("The context was not ingested again: %s", error)
+
+    def close(self) -> None:
+        """Stop the threads, then close files and model. A second call does nothing."""
+        self._stop.set()
+        self._live.close()
+        if self._refresher is not None:
+            self._refresher.join(60)
+        self._corpus.close()
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _ensure_known(type: str | None) -> None:
+    if type is not None and type not in KINDS:
+        raise ConfigError(f"Unknown type {type[:60]!r}. Use one of {', '.join(KINDS)}.")

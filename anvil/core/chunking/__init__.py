@@ -1,1 +1,0 @@
-"""Sections to chunks, and chunks to the windows that a model embeds."""

@@ -1,1 +1,0 @@
-"""The configuration keys, and how files, variables and options are merged into them."""

@@ -1,1 +1,0 @@
-"""Git objects, history and attributes as data, without a repository."""

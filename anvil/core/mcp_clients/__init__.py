@@ -1,1 +1,0 @@
-"""MCP clients as data: their files and entries, and edits of these files as text"""

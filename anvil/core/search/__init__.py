@@ -1,1 +1,0 @@
-"""Query parsing, scoring, links between pages, vector scan, snippets and metadata filters."""

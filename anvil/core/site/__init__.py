@@ -1,1 +1,0 @@
-"""The pages of a built site: which are indexed, their addresses, editions and sources"""

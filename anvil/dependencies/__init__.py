@@ -1,0 +1,1 @@
+"""Documentation of a project's dependencies at their locked versions: ``anvil deps``."""

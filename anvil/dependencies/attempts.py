@@ -1,0 +1,86 @@
+"""What was tried to find the documentation of a package: for ``--explain``, and for the message when there is none."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from anvil.dependencies.values import Attempt, Dependency
+from anvil.errors import AnvilError, Unreachable
+from anvil.http.server_policy import host_of
+from anvil.settings import index_url
+
+NAMES_NO_REPOSITORY = "its metadata names no repository"
+SLOW_FAILURE_S = 4.0
+"""A host that takes longer than this to fail is not asked again in the same run: forty packages must not wait forty
+times."""
+
+
+class AttemptLog:
+    """The attempts for one package after the other."""
+
+    def __init__(self) -> None:
+        self.attempts: list[Attempt] = []
+        self.unreachable: list[Attempt] = []
+        """Those that failed because a server could not be asked."""
+        self._slow_hosts: set[str] = set()
+
+    def clear(self) -> None:
+        """Begin with another package."""
+        self.attempts, self.unreachable = [], []
+
+    def tried(self, source: str, place: str, outcome: str, found: bool = False) -> None:
+        """Record what is at a place."""
+        sentence = outcome if found else f"{outcome.rstrip('.')}."
+        self.attempts.append(Attempt(source, index_url.without_secrets(place), sentence, found))
+
+    def failed(self, source: str, place: str, error: AnvilError) -> None:
+        """Record why a place has nothing."""
+        self.tried(source, place, str(error))
+        if isinstance(error, Unreachable):
+            self.unreachable.append(self.attempts[-1])
+
+    @contextmanager
+    def attempt(self, source: str, place: str) -> Iterator[None]:
+        """Record why a place has nothing, and go on with the next."""
+        try:
+            yield
+        except AnvilError as error:
+            self.failed(source, place, error)
+
+    @contextmanager
+    def host(self, url: str) -> Iterator[None]:
+        """Requests to the host of an address. See :data:`SLOW_FAILURE_S`."""
+        host = host_of(url) or url.partition(":")[0]
+        if host in self._slow_hosts:
+            raise Unreachable(f"{host} did not answer a moment ago, and is not asked again in this run.")
+        began = time.monotonic()
+        try:
+            yield
+        except Unreachable:
+            if time.monotonic() - began > SLOW_FAILURE_S:
+                self._slow_hosts.add(host)
+            raise
+
+    def failure(self, dependency: Dependency) -> str:
+        """The message when no place has documentation: why the last one has none, and which could not be asked."""
+        last = next((each for each in reversed(self.attempts) if not each.found), None)
+        if last is not None and last in self.unreachable:
+            return f"The documentation of {dependency.shown} cannot be searched for now. {sentence(last.outcome)}"
+        why = f" {sentence(last.outcome)}" if last else ""
+        why += "".join(f" Its {each.source} could not be asked: {each.outcome}" for each in self.unreachable)
+        named = dependency.name
+        if dependency.origin == "the command line":  # no lockfile has the version
+            named += f"{'==' if dependency.ecosystem == 'pypi' else '@'}{dependency.version}"
+        advice = f" Name its repository: anvil deps add {named} --repository URL"
+        is_of_repository = (
+            last is not None and last.source == "repository" and not last.outcome.startswith(NAMES_NO_REPOSITORY)
+        )
+        return f"No documentation of {dependency.shown} was found.{why}{'' if is_of_repository else advice}"
+
+
+def sentence(outcome: str) -> str:
+    """The outcome with a capital letter, unless it begins with the name of a host."""
+    return outcome[0].upper() + outcome[1:] if re.match(r"[a-z]+ (?!cannot be reached)", outcome) else outcome

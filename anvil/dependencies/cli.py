@@ -1,0 +1,240 @@
+"""``anvil deps``: the documentation of a project's dependencies at their locked versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from anvil.cli import options, output
+from anvil.cli.exit_codes import NO, OK
+from anvil.cli.groups import SuggestingGroup
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.dependencies.finder import DocsFinder
+    from anvil.dependencies.values import DocsReport
+
+explain = click.option("--explain", is_flag=True, help="Say which places were tried, and what was there.")
+
+
+@click.group("deps", cls=SuggestingGroup, invoke_without_command=True, epilog="Example: anvil deps add fastapi")
+@options.config
+@click.option("--all", "everything", is_flag=True, help="Also packages that the project does not name itself.")
+@options.as_json
+@click.pass_context
+def command(ctx: click.Context, config: str | None, everything: bool, as_json: bool) -> None:
+    """The documentation of your dependencies, at the versions that you use.
+
+    Without a command: the packages of the lockfiles, and which of them are in anvil.lock. Only the commands 'add',
+    'sync' and 'update' use the network.
+    """
+    if ctx.invoked_subcommand is not None:
+        if config is not None or everything or as_json:
+            raise click.UsageError(
+                f"Write the options after the command: anvil deps {ctx.invoked_subcommand} --config FILE"
+            )
+        return
+    from anvil.dependencies import overview
+
+    listed = overview.overview(_base(config))
+    is_main = any(row.direct for row in listed)  # without pyproject.toml or package.json nothing tells them apart
+    shown = [row for row in listed if everything or not is_main or row.direct or row.locked is not None]
+    if as_json:
+        output.print_json({"dependencies": shown})
+        return
+    if not listed:
+        output.say("No lockfile and no environment names a package here.")
+        return
+    names = [f"{row.name} {row.version or '(no version)'}" for row in shown]
+    width = max(map(len, names), default=0)
+    for name, row in zip(names, shown, strict=True):
+        state = (
+            f"in anvil.lock, from its {row.locked.source}{'' if row.is_here else ', not on this machine'}"
+            if row.locked
+            else row.documentation or "not installed here"
+        )
+        output.say(f"{name:<{width}}  {row.ecosystem:<4}  {state}")
+    hidden = len(listed) - len(shown)
+    more = f" {counted(hidden, 'more package')} with --all." if hidden else ""
+    output.say(
+        f"{counted(len(shown), 'package')}, {sum(row.locked is not None for row in shown):,} in anvil.lock.{more}"
+    )
+    if any(row.is_here is False for row in shown):
+        output.say("To fetch what is not on this machine, run: anvil deps sync")
+
+
+@command.command("add", epilog="Example: anvil deps add fastapi react@18.3.1")
+@options.config
+@click.option(
+    "--repository",
+    metavar="URL",
+    help="The git repository, where the package does not name it; OWNER/REPO is one at GitHub.",
+)
+@click.option("--tag", metavar="TAG", help="The tag of the version, where it is an unusual one.")
+@click.option("--folder", metavar="FOLDER", help="The documentation folder in the repository.")
+@click.option("--refresh", is_flag=True, help="Search again, also when it was found before.")
+@explain
+@options.as_json
+@options.quiet
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+def add(
+    config: str | None,
+    repository: str | None,
+    tag: str | None,
+    folder: str | None,
+    refresh: bool,
+    explain: bool,
+    as_json: bool,
+    quiet: bool,
+    names: tuple[str, ...],
+) -> int:
+    """Find the documentation of the locked versions, and write it into anvil.lock.
+
+    NAME is a package of a lockfile, or NAME==VERSION. Exit code 0: done, 1: some have no documentation, 2: an error.
+    """
+    from anvil.dependencies import locking
+    from anvil.dependencies.finder import Place
+    from anvil.dependencies.project_urls import named_by_user
+
+    place = Place(repository and named_by_user(repository), tag, folder)
+    if place != Place() and len(names) > 1:
+        raise click.UsageError("--repository, --tag and --folder are for one package. Name one.")
+    with _finder(config, quiet) as (finder, base):
+        reports = locking.add(finder, base, names, place, refresh)
+    return _print(reports, explain, as_json, quiet)
+
+
+@command.command("sync", epilog="Example: anvil deps sync")
+@options.config
+@explain
+@options.as_json
+@options.quiet
+def sync(config: str | None, explain: bool, as_json: bool, quiet: bool) -> int:
+    """Fetch or build what anvil.lock says, and refuse anything else. For CI and for another machine.
+
+    Exit code 0: all is here, 1: something is refused, or cannot be fetched or built, 2: an error.
+    """
+    from anvil.dependencies import docs_cache, syncing
+    from anvil.settings.files import load_config
+
+    settings, base = load_config(config)
+    with output.progress(quiet) as progress:
+        reports = syncing.sync(settings, base, docs_cache.cache(), progress)
+    return _print(reports, explain, as_json, quiet)
+
+
+@command.command("update", epilog="Example: anvil deps update fastapi")
+@options.config
+@explain
+@options.as_json
+@options.quiet
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+def update(config: str | None, explain: bool, as_json: bool, quiet: bool, names: tuple[str, ...]) -> int:
+    """Update to the documentation of the versions that the lockfiles have now. With NAME, search again in any case.
+
+    Exit code 0: done, 1: some have no documentation, 2: an error.
+    """
+    from anvil.dependencies import locking
+
+    with _finder(config, quiet) as (finder, base):
+        reports = locking.update(finder, base, names)
+    return _print(reports, explain, as_json, quiet)
+
+
+@command.command("remove", epilog="Example: anvil deps remove fastapi")
+@options.config
+@options.as_json
+@options.quiet
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+def remove(config: str | None, as_json: bool, quiet: bool, names: tuple[str, ...]) -> int:
+    """Remove packages from anvil.lock."""
+    from anvil.dependencies import locking
+
+    return _print(locking.remove(_base(config), names), False, as_json, quiet)
+
+
+@command.command("outdated", epilog="Example: anvil deps outdated")
+@options.config
+@options.as_json
+def outdated(config: str | None, as_json: bool) -> int:
+    """Compare anvil.lock with the versions that the lockfiles have. Exit code 0: the same, 1: some differ, 2: an
+    error."""
+    from anvil.dependencies import locking
+
+    found = locking.outdated(_base(config))
+    if as_json:
+        output.print_json({"outdated": found})
+    else:
+        for row in found:
+            now = f"the project uses {row.current}" if row.current else "the project does not use it"
+            output.say(f"{row.docs.shown}: {now}")
+        output.say("To update anvil.lock, run: anvil deps update" if found else "anvil.lock is up to date.")
+    return NO if found else OK
+
+
+def _base(config: str | None) -> Path:
+    """The project's folder: that of the configuration, else the working folder."""
+    from anvil.settings.files import load_config
+
+    return load_config(config)[1]
+
+
+@contextmanager
+def _finder(config: str | None, quiet: bool) -> Iterator[tuple[DocsFinder, Path]]:
+    from anvil.dependencies import docs_cache
+    from anvil.dependencies.finder import DocsFinder
+    from anvil.settings.files import load_config
+
+    settings, base = load_config(config)
+    with output.progress(quiet) as progress, DocsFinder(settings, base, docs_cache.cache(), progress) as finder:
+        yield finder, base
+
+
+_WORDS = {
+    "added": "added",
+    "current": "is up to date",
+    "fetched": "fetched",
+    "updated": "updated",
+    "removed": "removed from anvil.lock",
+}
+
+
+def _print(reports: Sequence[DocsReport], explain: bool, as_json: bool, quiet: bool) -> int:
+    """Print what was done; the exit code."""
+    failed = any(report.outcome == "failed" for report in reports)
+    if as_json:
+        output.print_json({"failed": failed, "packages": reports})
+        return NO if failed else OK
+    for report in reports:
+        if explain:
+            for attempt in report.attempts:
+                mark = "+" if attempt.found else "-"
+                output.say(f"  {mark} {attempt.source:<10} {attempt.place}: {attempt.outcome}")
+        if report.problem is not None:
+            output.warn(report.problem)
+        elif not quiet:
+            output.say(_line(report))
+        if not quiet:
+            for note in report.notes:
+                output.warn(f"{report.name}: {note}")
+    if not reports and not quiet:
+        output.say("anvil.lock has no entry.")
+    return NO if failed else OK
+
+
+def _line(report: DocsReport) -> str:
+    docs = report.docs
+    line = f"{report.name} {report.version} {_WORDS[report.outcome]}"
+    if docs is None or report.outcome == "removed":
+        return f"{line}."
+    pages = "" if report.pages is None else f": {counted(report.pages, 'page')}"
+    where = f"{docs.folder} of {docs.url} at {docs.tag or (docs.commit or '')[:12]}" if docs.folder else docs.url
+    if docs.attested_by is None:
+        return f"{line}{pages} from {where}."
+    is_new = report.outcome in ("added", "updated")  # else it was verified when the entry was written
+    proof = "Its attestation is valid: built by" if is_new else "By anvil.lock it was built by"
+    return f"{line}{pages} from {where}. {proof} {docs.attested_by}."

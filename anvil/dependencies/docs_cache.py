@@ -1,0 +1,175 @@
+"""The user's cache of dependencies' documentation: index files by their SHA-256, shared by all projects.
+
+An index of its publisher is the file with the SHA-256 of the entry of ``anvil.lock``. An index that is built here may
+have other vectors on another machine, in a last digit, and so another SHA-256; its digest, which covers the text, must
+be the same. A note says which file was built here for an entry. Without the note nothing was: an edited lock could name
+the SHA-256 of a download.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from anvil._version import __version__
+from anvil.dependencies import lock_file
+from anvil.dependencies.values import LockedDocs
+from anvil.errors import ArtifactError, BuildError, ConfigError
+from anvil.fetch.fetched_cache import Cache
+from anvil.formats.canonical_json import canonical
+from anvil.index_file import verified_cache, verify
+from anvil.settings.schema import FetchOptions
+from anvil.system import user_folders
+
+MAX_ENTRIES = 1000
+"""Index files; over that, those that were not used for a day are removed, the oldest first."""
+
+
+def cache(folder: Path | None = None) -> Cache:
+    """The cache in ``folder``, by default in the user's cache folder."""
+    return Cache(folder or user_folders.cache() / "deps", MAX_ENTRIES)
+
+
+def kept(folder: Path) -> Cache:
+    """The cache in a folder that a CI job keeps between runs. Raises :class:`ConfigError` for one in the user's own
+    cache: what one lock does not name is removed from it."""
+    own = user_folders.cache()
+    if folder.resolve().is_relative_to(own.resolve()):
+        raise ConfigError(f"{folder} is in {own}, which other projects share. Name another folder with --keep.")
+    return cache(folder)
+
+
+def copy(source: Cache, target: Cache, entries: Iterable[LockedDocs], options: FetchOptions, base: Path) -> None:
+    """Copy the indexes of entries from one cache to another which lacks them, and the notes about them.
+
+    Raises :class:`BuildError` when the other cannot be written.
+    """
+    with _writing(target):
+        for entry in entries:
+            path = find(source, entry)
+            if path is None:
+                continue
+            if find(target, entry) is None:
+                target.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with tempfile.TemporaryDirectory(prefix="new-", dir=target.folder) as folder:
+                    keep(target, Path(shutil.copyfile(path, Path(folder, "index.db"))), entry)
+            for name in _attestations([entry], options, base):
+                note = source.held_by(name)
+                if note is not None and target.held_by(name) is None:
+                    target.note(name, note)
+
+
+def keep_only(cache: Cache, entries: Sequence[LockedDocs], options: FetchOptions, base: Path) -> None:
+    """Remove from a cache all that these entries do not use. Raises :class:`BuildError` when that fails."""
+    paths = [find(cache, entry) for entry in entries]
+    notes = {*map(name, entries), *_attestations(entries, options, base)}
+    with _writing(cache):
+        cache.keep_only({path.stem for path in paths if path is not None}, notes)
+
+
+@contextmanager
+def _writing(cache: Cache) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BuildError(f"{cache.folder} cannot be written ({error.strerror}).") from error
+
+
+def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Path) -> list[str]:
+    """The names of the notes that say who built the indexes of entries, where that is demanded."""
+    if not options.require_attestation:
+        return []
+    from anvil.fetch import attestation_lookup
+
+    root = attestation_lookup.rule_of(options, base).trusted_root
+    return [attestation_lookup.note_of(entry.sha256, root) for entry in entries if entry.attested_by is not None]
+
+
+def find(cache: Cache, entry: LockedDocs) -> Path | None:
+    """The index of an entry, if it is in the cache and has not changed."""
+    sha256 = entry.sha256 if entry.anvil_version is None else _built(cache, entry)
+    path = cache.object(sha256) if sha256 else None
+    return path if path is not None and is_of(path, entry) else None
+
+
+def path(cache: Cache, entry: LockedDocs) -> Path:
+    """Where the index of an entry is, or will be after ``anvil deps sync``. Its bytes are not read."""
+    own = cache.folder / "objects" / f"{entry.sha256}.db"
+    if entry.anvil_version is None:
+        return own
+    if sha256 := _built(cache, entry):
+        return own.with_name(f"{sha256}.db")
+    return own.with_suffix(".not-built") if own.is_file() else own  # the file is there for another entry
+
+
+def is_of(path: Path, entry: LockedDocs) -> bool:
+    """Whether an index file has the text that the entry says. The file is checked before its first use."""
+    try:
+        with verify.open_checked(path) as reader:
+            return reader.meta()["digest"] == entry.digest
+    except ArtifactError:
+        return False
+
+
+def is_attested(cache: Cache, entry: LockedDocs, options: FetchOptions, base: Path) -> bool:
+    """Whether an index in the cache may be used as far as attestations go: none is demanded, it was built here, or it
+    was verified that the repository in the entry built it. ``base``: the project's folder."""
+    if not options.require_attestation:
+        return True
+    if entry.anvil_version is not None:
+        return _built(cache, entry) is not None
+    if entry.attested_by is None:
+        return False
+    from anvil.fetch import attestation_lookup  # imported where attestations are demanded only
+
+    root = attestation_lookup.rule_of(options, base).trusted_root
+    return attestation_lookup.recalled(cache, entry.sha256, entry.attested_by, root) is not None
+
+
+def keep(cache: Cache, file: Path, entry: LockedDocs) -> Path:
+    """Move an index that belongs to the entry into the cache."""
+    sha256 = verified_cache.sha256(file)
+    kept = cache.object(sha256) or cache.keep(file, sha256)
+    if entry.anvil_version is not None:
+        note_built(cache, entry, sha256)
+    return kept
+
+
+def note_built(cache: Cache, entry: LockedDocs, sha256: str) -> None:
+    """Store which file was built here for an entry, from the pages that it names."""
+    cache.note(name(entry), sha256)
+
+
+def _built(cache: Cache, entry: LockedDocs) -> str | None:
+    """What :func:`note_built` stored."""
+    return cache.held_by(name(entry))
+
+
+def remember(cache: Cache, question: str, entry: LockedDocs) -> None:
+    """Keep where the documentation of a release was found. Releases do not change."""
+    cache.note(f"found {question}", lock_file.render([entry]))
+
+
+def recall(cache: Cache, question: str) -> LockedDocs | None:
+    """What :func:`remember` kept, if it is still there."""
+    text = cache.held_by(f"found {question}")
+    try:
+        entries = lock_file.parse(text, "the cache") if text else []
+    except ConfigError:
+        return None  # written by another version
+    return entries[0] if entries and find(cache, entries[0]) is not None else None
+
+
+def question(*values: object) -> str:
+    """The key of :func:`remember`: all that the answer depends on."""
+    return canonical([__version__, *values])
+
+
+def name(entry: LockedDocs) -> str:
+    """The key of :func:`note_built`: all of an entry but what the user said about it."""
+    return f"built {json.dumps(dataclasses.asdict(dataclasses.replace(entry, named=())), sort_keys=True)}"

@@ -1,0 +1,463 @@
+"""Finding the documentation of one package at one version, source by source, and obtaining it again from a lock.
+
+The sources are tried in this order: the package itself, its documentation site, a release of its repository, and the
+repository's documentation folder at the version's tag. What was tried is recorded, for ``--explain``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import tempfile
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from anvil._version import __version__
+from anvil.build import builder
+from anvil.dependencies import docs_cache, docs_in_package, git_server, lock_file, repository_docs, version_tags
+from anvil.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
+from anvil.dependencies.package_files import Package, Packages, ReadFiles
+from anvil.dependencies.package_names import is_other_version, is_same_version
+from anvil.dependencies.packed_pages import PackedPages
+from anvil.dependencies.project_urls import github_slug, versioned
+from anvil.dependencies.remote_repository import RemoteRepository
+from anvil.dependencies.values import Attempt, Dependency, LockedDocs
+from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
+from anvil.fetch import attestation_lookup, fetch_index, sigstore_verification
+from anvil.fetch.attestation_bundle import SUFFIX
+from anvil.fetch.builder_identity import AttestationRule
+from anvil.fetch.fetched_cache import Cache
+from anvil.fetch.result import UNPUBLISHED
+from anvil.http.client import HttpClient, Limits
+from anvil.index_file import manifest, manifest_file, verified_cache, verify
+from anvil.requests import BuildRequest
+from anvil.settings.schema import ChunkingOptions, Config, Slugs
+from anvil.system import installation
+from anvil.values import Progress, silent
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.documents.document_source import DocumentSource
+    from anvil.embedding.provider import EmbeddingProvider
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the user said about where the documentation of a package is; None for what is to be found."""
+
+    repository: str | None = None
+    tag: str | None = None
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDocs:
+    """The documentation of a package, in the cache."""
+
+    docs: LockedDocs
+    path: Path
+    pages: int
+    attempts: tuple[Attempt, ...]
+    notes: tuple[str, ...]
+
+
+class DocsNotFound(NotFound):
+    """No source has documentation of a package at its version."""
+
+    def __init__(self, message: str, attempts: tuple[Attempt, ...]) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+
+
+class DocsFinder:
+    """``base``: the project's folder. ``cache``: from :func:`anvil.dependencies.docs_cache.cache`. Raises
+    :class:`ConfigError` if attestations must be verified and cannot be."""
+
+    def __init__(self, config: Config, base: Path, cache: Cache, progress: Progress = silent) -> None:
+        if config.fetch.require_attestation and not sigstore_verification.is_installed():
+            raise ConfigError(
+                "fetch.require_attestation is set, and verifying attestations needs the package sigstore. "
+                f"Install it: {installation.install_extras('attest')}"
+            )
+        self._config = config
+        self._options = config.deps
+        self._base = base
+        self.cache = cache
+        self._progress = progress
+        self._log = AttemptLog()
+        self._packages = Packages(config.deps, base, self._log, progress)
+        self._policy = self._packages.policy
+        self._provider: EmbeddingProvider | None = None
+        self._notes: list[str] = []
+        self._doubts: list[str] = []
+        """What could not be found out about who built the index."""
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """What was tried for the last package."""
+        return tuple(self._log.attempts)
+
+    def close(self) -> None:
+        if self._provider is not None:
+            self._provider.close()
+
+    def __enter__(self) -> DocsFinder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- finding -----------------------------------------------------------------------------------------------
+
+    def find(self, dependency: Dependency, place: Place = Place(), refresh: bool = False) -> FoundDocs:
+        """The documentation of a package. ``refresh``: search again, also when it was found before.
+
+        Raises :class:`DocsNotFound`.
+        """
+        assert dependency.version is not None
+        self._forget()
+        question = docs_cache.question(
+            dependency.ecosystem,
+            dependency.name,
+            dependency.version,
+            place.repository,
+            place.tag,
+            place.folder,
+            self._options.npm_url,
+            self._options.pypi_url,
+            self.provider.digest,
+            sigstore_verification.is_installed(),
+            self._config.fetch.require_attestation,
+            self._config.fetch.trusted_root,
+        )
+        known = None if refresh else docs_cache.recall(self.cache, question)
+        if known is not None and self._is_attested(known):
+            self._log.tried("cache", known.url, "it was found here before", True)
+            return self._found(known)
+        wanted = LockedDocs(
+            dependency.ecosystem, dependency.name, dependency.version, "repository", url="", digest="", sha256=""
+        )
+        with contextlib.closing(self._search(wanted, place)) as search:
+            docs = next(search, None)
+        if docs is None:
+            raise DocsNotFound(self._log.failure(dependency), self.attempts)
+        if unreachable := self._log.unreachable:
+            self._notes += [f"Its {each.source} could not be asked. {sentence(each.outcome)}" for each in unreachable]
+            self._notes.append(f"To ask again, run: anvil deps add {dependency.name} --refresh")
+        if not self._doubts:  # else the next search may find out more, or say it again
+            docs_cache.remember(self.cache, question, docs)
+        return self._found(docs)
+
+    def _forget(self) -> None:
+        """Begin with another package."""
+        self._log.clear()
+        self._notes, self._doubts = [], []
+
+    def _search(self, wanted: LockedDocs, place: Place) -> Generator[LockedDocs, None, None]:
+        """The documentation, source by source: the next one is tried when the caller asks for more. ``wanted``: an
+        entry of which only the package and its version are known."""
+        if place.repository is not None:
+            yield from self._from_repository(wanted, place, place.repository, None)
+            return
+        with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
+            package = self._packages.find(wanted, Path(folder))
+            if package is None:
+                return
+            if place.tag is None and place.folder is None:
+                yield from self._from_package(wanted, package, Path(folder))
+        if place.tag is None and place.folder is None:
+            for site in package.urls.documentation[:2]:
+                yield from self._from_site(wanted, site, package)
+        if package.urls.repository is None:
+            self._log.tried("repository", package.page, NAMES_NO_REPOSITORY)
+            return
+        yield from self._from_repository(wanted, place, package.urls.repository, package.urls.directory)
+
+    # --- carried by the package ------------------------------------------------------------------------------------
+
+    def _from_package(self, wanted: LockedDocs, package: Package, folder: Path) -> Iterator[LockedDocs]:
+        docs = replace(wanted, source="package", url=package.page)
+        with self._log.attempt("package", package.page):
+            yield from self._carried(docs, package, folder, lambda: self._rule(package.github))
+
+    def _carried(
+        self,
+        docs: LockedDocs,
+        package: Package,
+        folder: Path,
+        attested: Callable[[], AttestationRule | None],
+        kind: Literal["index", "pages"] | None = None,
+    ) -> Iterator[LockedDocs]:
+        """The documentation in the files of a package: its index, or pages where that cannot be used.
+
+        ``folder``: for what is downloaded. ``attested``: asked where there is an index. ``kind``: what an entry of
+        ``anvil.lock`` is, and nothing else is taken.
+        """
+        read, names = self._packages.files(package, folder)
+        there = docs_in_package.find(names)
+        if there.index is not None and kind != "pages":
+            with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
+                found = self._index_of_package(docs, read, names, there.index, attested())
+                yield self._of_version(found) if kind is None else found  # of a lock, the digest decides
+                return
+        if kind == "index":
+            raise NotFound(f"{package.page} carries no index any more")
+        if there.pages:
+            pages = read(there.pages)
+            yield self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
+        elif there.llms is not None:
+            text = read([there.llms])[there.llms].decode("utf-8-sig", "replace")
+            pages = {name: content.encode() for name, content in docs_in_package.sections(text)}
+            yield self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
+        elif there.index is None:
+            self._log.tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
+
+    def _index_of_package(
+        self,
+        docs: LockedDocs,
+        read: ReadFiles,
+        names: Collection[str],
+        path: str,
+        attested: AttestationRule | None,
+    ) -> LockedDocs:
+        """The index at ``path`` in a package, and its attestation, which may be beside it."""
+        beside = f"{path}{SUFFIX}"
+        data = read([path, beside] if beside in names else [path])
+        index, bundle = data[path], data.get(beside)
+        examined = attestation_lookup.Examiner(attested, None, f"{path} of {docs.shown}", self.cache).examine(
+            hashlib.sha256(index).hexdigest(),
+            lambda: attestation_lookup.of_bytes(bundle, beside) if bundle is not None else [],
+        )
+        self._doubts += examined.notes
+        built_by = examined.attestation.repository if examined.attestation is not None else None
+        with self._workplace() as file:
+            file.write_bytes(index)
+            return self._kept(file, replace(docs, attested_by=built_by), f"carries {path}")
+
+    # --- published ---------------------------------------------------------------------------------------------------
+
+    def _from_site(self, wanted: LockedDocs, site: str, package: Package) -> Iterator[LockedDocs]:
+        """An index that the documentation site publishes: for this version, or one that says that it is of it.
+
+        At an address without a version any version can be, so there a series says too little."""
+        docs, version = replace(wanted, source="site", url=site), wanted.version
+        with self._log.attempt("site", site):
+            for is_versioned, address in [*((True, each) for each in versioned(site, version)), (False, site)]:
+                url = f"{address.rstrip('/')}/anvil/index.json"
+                if not self._has_manifest(url):
+                    continue
+                found = self._fetched(url, replace(docs, url=url), "is published", self._rule(package.github))
+                stated = self._stated_version(found)
+                is_of_version = stated is not None and is_same_version(stated, version)
+                if is_of_version or (is_versioned and not is_other_version(stated or "", version)):
+                    yield found
+                    return
+                self._log.tried(
+                    "site", url, f"is of version {stated}" if stated else "does not say of which version it is"
+                )
+            self._log.tried("site", site, "publishes no index of this version")
+
+    def _has_manifest(self, url: str) -> bool:
+        limits = Limits(connect=5, answer=10, whole=20)
+        with self._log.host(url), HttpClient(limits, policy=self._policy) as http, http.get(url) as reply:
+            return reply.status == 200 and manifest.found(reply.text(), url, any_page=True) is not None
+
+    def _from_release(self, docs: LockedDocs, slug: str) -> Iterator[LockedDocs]:
+        url = f"github:{slug}#release:{docs.tag}"
+        with self._log.attempt("release", url):
+            docs = replace(docs, source="release", url=url, commit=None, folder=None)
+            yield self._of_version(self._fetched(url, docs, "has an index", self._rule(slug)))
+
+    def _fetched(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
+        with self._log.host(url):
+            result = fetch_index.fetch(
+                url,
+                cache=self.cache,
+                limits=Limits(size=self._config.fetch.max_bytes),
+                progress=self._progress,
+                policy=self._policy,
+                attested=attested,
+            )
+            if result.from_cache:
+                raise Unreachable(result.from_cache)
+        self._doubts += [note for note in result.notes if note != UNPUBLISHED]
+        built_by = result.attestation.repository if result.attestation is not None else None
+        with self._workplace() as file:
+            file.write_bytes(result.path.read_bytes())
+            return self._kept(file, replace(docs, commit=result.manifest.commit, attested_by=built_by), outcome)
+
+    def _rule(self, builder: str | None) -> AttestationRule:
+        """What is done about attestations of an index that ``builder`` must have built. None: its package does not say
+        so. Raises :class:`NotFound` if that must be known."""
+        rule = attestation_lookup.rule_of(replace(self._config.fetch, attested_by=None), self._base)
+        if rule.required and builder is None:
+            raise NotFound(
+                "nothing names its repository on GitHub, which must have built a published index "
+                "(fetch.require_attestation)"
+            )
+        return replace(rule, builder=builder)
+
+    # --- built here --------------------------------------------------------------------------------------------------
+
+    def _from_repository(
+        self, wanted: LockedDocs, place: Place, url: str, directory: str | None
+    ) -> Iterator[LockedDocs]:
+        docs = replace(wanted, source="repository", url=url)
+        with self._log.attempt("repository", url), self._remote(url) as remote:
+            there = remote.tags()
+            tag = place.tag or version_tags.find(there, docs.name, docs.version)
+            if tag is None or tag not in there:
+                raise NotFound(repository_docs.no_tag(remote, there, docs.name, place.tag or docs.version))
+            named = tuple(key for key in lock_file.NAMED if getattr(place, key) is not None)
+            docs = replace(docs, tag=tag, commit=there[tag], named=named)
+            slug = github_slug(url)
+            if slug is not None and place == Place():
+                yield from self._from_release(docs, slug)
+            yield self._built_from(remote, docs, place.folder, directory)
+
+    @contextmanager
+    def _remote(self, url: str) -> Iterator[RemoteRepository]:
+        options = self._options
+        with self._log.host(url):
+            address, protocols, settings = git_server.checked(url, self._policy, options.allow_private_urls)
+        with RemoteRepository(address, protocols, settings, options.max_fetch_bytes, self._progress) as remote:
+            yield remote
+
+    def _built_from(
+        self, remote: RemoteRepository, docs: LockedDocs, folder: str | None, directory: str | None = None
+    ) -> LockedDocs:
+        assert docs.commit is not None
+        read = repository_docs.read(remote, docs.commit, docs.tag, folder, directory)
+        self._notes += read.notes
+        outcome = f"{read.folder.path} at {docs.tag or docs.commit[:12]} ({read.folder.evidence})"
+        return self._built(read.source, replace(docs, folder=read.folder.path), outcome, read.folder.slugs)
+
+    def _built(self, source: DocumentSource, docs: LockedDocs, outcome: str, slugs: Slugs = "github") -> LockedDocs:
+        with self._workplace() as file:
+            request = BuildRequest(version=docs.version, progress=self._progress)
+            report = builder.build(source, file, self.provider, ChunkingOptions(slugs=slugs), request)
+            if report.nothing_embedded:
+                raise BuildError(f"{docs.shown} could not be embedded. {report.nothing_embedded_because}".strip())
+            self._notes += [f"{skipped.path}: {skipped.reason}." for skipped in report.skipped[:5]]
+            if report.failed:
+                self._notes.append(f"{counted(len(report.failed), 'passage')} could not be embedded.")
+            return self._kept(file, replace(docs, anvil_version=__version__), outcome)
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        """The project's embedding provider, so that one vector of a question serves its own documentation too."""
+        if self._provider is None:
+            from anvil.embedding.factory import create_cached_provider
+
+            self._provider = create_cached_provider(self._config.embedding.provider, self._config.embedding)
+        return self._provider
+
+    # --- from a lock -------------------------------------------------------------------------------------------------
+
+    def obtain(self, entry: LockedDocs) -> Path:
+        """The index of an entry of ``anvil.lock``: in the cache, else fetched or built as the entry says.
+
+        Raises :class:`FetchError`, :class:`NotFound`, and :class:`ArtifactRejected` for an index that is not the one
+        of the entry.
+        """
+        self._forget()
+        here = docs_cache.find(self.cache, entry)
+        if here is not None and self._is_attested(entry):
+            return here
+        wanted = replace(entry, digest="", sha256="", anvil_version=None, attested_by=None)
+        if entry.source == "repository":
+            with self._remote(entry.url) as remote:
+                repository_docs.ensure_tagged(remote, entry)
+                docs = self._built_from(remote, wanted, entry.folder)
+        elif entry.source == "package":
+            kind: Literal["index", "pages"] = "index" if entry.anvil_version is None else "pages"
+            with tempfile.TemporaryDirectory(prefix="anvil-") as name:
+                package = self._packages.find(entry, Path(name))
+                attested = functools.partial(self._rule_of_lock, entry)
+                found = next(self._carried(wanted, package, Path(name), attested, kind), None) if package else None
+            if found is None:
+                raise NotFound(f"{entry.shown} cannot be fetched. {sentence(self._log.attempts[-1].outcome)}")
+            docs = found
+        else:
+            docs = self._fetched(entry.url, wanted, "is published", self._rule_of_lock(entry))
+        self._ensure_same(entry, docs)
+        path = docs_cache.find(self.cache, docs)
+        assert path is not None
+        if docs.anvil_version is not None:
+            docs_cache.note_built(self.cache, entry, verified_cache.sha256(path))
+        return path
+
+    def _rule_of_lock(self, entry: LockedDocs) -> AttestationRule | None:
+        """What is done about the attestation of an entry's index, whose SHA-256 is known. Raises
+        :class:`ArtifactRejected` if the entry does not say who must have built it."""
+        if not self._config.fetch.require_attestation:
+            return None
+        if entry.attested_by is None:
+            raise ArtifactRejected(
+                f"{entry.shown} is refused: anvil.lock does not say who built it, and fetch.require_attestation is set."
+                f" To take what is attested, run: anvil deps update {entry.name}"
+            )
+        return self._rule(entry.attested_by)
+
+    def _is_attested(self, entry: LockedDocs) -> bool:
+        return docs_cache.is_attested(self.cache, entry, self._config.fetch, self._base)
+
+    def _ensure_same(self, entry: LockedDocs, docs: LockedDocs) -> None:
+        if docs.digest == entry.digest and (entry.anvil_version is not None or docs.sha256 == entry.sha256):
+            return
+        update = f"To take what is there now, run: anvil deps update {entry.name}"
+        if entry.anvil_version not in (None, docs.anvil_version):
+            raise ArtifactRejected(
+                f"anvil.lock has {entry.shown} as Anvil {entry.anvil_version} built it, and Anvil {__version__} builds "
+                f"another index from the same commit. {update}"
+            )
+        raise ArtifactRejected(
+            f"{entry.shown} is refused: anvil.lock has the digest {entry.digest[:12]} and SHA-256 {entry.sha256[:12]}, "
+            f"but {entry.url} has {docs.digest[:12]} and {docs.sha256[:12]}. Its publisher replaced it, or the "
+            f"lock was changed. {update}"
+        )
+
+    # --- shared ------------------------------------------------------------------------------------------------------
+
+    def _kept(self, file: Path, docs: LockedDocs, outcome: str) -> LockedDocs:
+        """Check an index, move it into the cache, and complete the entry."""
+        try:
+            described = manifest_file.describe(file)
+        except ArtifactError as error:
+            raise type(error)(str(error).replace(str(file), f"The index of {docs.shown}")) from None
+        kept = replace(docs, digest=described.digest, sha256=described.sha256, commit=docs.commit or described.commit)
+        docs_cache.keep(self.cache, file, kept)
+        self._log.tried(docs.source, docs.url, outcome, True)
+        return kept
+
+    @contextmanager
+    def _workplace(self) -> Iterator[Path]:
+        """The path of a new file in the cache's folder, so that it can be renamed into place."""
+        self.cache.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(prefix="new-", dir=self.cache.folder) as folder:
+            yield Path(folder, "index.db")
+
+    def _stated_version(self, docs: LockedDocs) -> str | None:
+        """The version that a cached index says it is of."""
+        with verify.open_checked(docs_cache.find(self.cache, docs) or Path()) as reader:
+            return reader.meta().get("version")
+
+    def _of_version(self, docs: LockedDocs) -> LockedDocs:
+        """The entry, unless its index says that it is of another version: publishers can forget to build it again."""
+        stated = self._stated_version(docs)
+        if stated is not None and is_other_version(stated, docs.version):
+            self._log.attempts.pop()  # it was recorded as found
+            raise NotFound(f"its index is of version {stated}")
+        return docs
+
+    def _found(self, docs: LockedDocs) -> FoundDocs:
+        path = docs_cache.find(self.cache, docs)
+        if path is None:
+            raise ArtifactRejected(f"The cache lost the index of {docs.shown}. Run the command again.")
+        with verify.open_checked(path) as reader:
+            pages = reader.counts()["documents"]
+        return FoundDocs(docs, path, pages, self.attempts, tuple(dict.fromkeys((*self._notes, *self._doubts))))

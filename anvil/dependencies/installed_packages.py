@@ -1,0 +1,76 @@
+"""What a project uses: the packages of its lockfiles, and of its environment where no lockfile has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from anvil.dependencies import lockfiles, project_files
+from anvil.dependencies.pypi import PythonEnvironment
+from anvil.dependencies.values import Dependency, Ecosystem
+
+_ORDER = (
+    "uv.lock",
+    "poetry.lock",
+    "pdm.lock",
+    "pylock.toml",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "yarn.lock",
+)
+"""Of several lockfiles of one ecosystem the first is read: others are exports of it, or left over."""
+_PROJECT_FILES = ("pyproject.toml", "package.json")
+
+
+def dependencies(base: Path) -> list[Dependency]:
+    """All packages that the project in ``base`` uses, sorted; direct ones are marked. Raises :class:`ConfigError`."""
+    direct: dict[Ecosystem, set[str]] = {"npm": set(), "pypi": set()}
+    for name in _PROJECT_FILES:
+        text = project_files.read(base / name)
+        if text is not None:
+            ecosystem, named = lockfiles.direct_names(name, text, str(base / name))
+            direct[ecosystem] |= set(named)
+    locked: list[Dependency] = []
+    for name in _chosen(filter(lockfiles.is_lockfile, project_files.names(base))):
+        text = project_files.read(base / name)
+        if text is not None:
+            locked += (replace(each, origin=name) for each in lockfiles.parse(name, text, str(base / name)))
+    has_python_lock = any(each.ecosystem == "pypi" for each in locked)
+    locked += _installed(
+        base, direct["pypi"], {each.name for each in locked if each.ecosystem == "pypi"}, has_python_lock
+    )
+    known = {(each.ecosystem, each.name) for each in locked}
+    bare = [
+        Dependency(ecosystem, name, None, True, "pyproject.toml" if ecosystem == "pypi" else "package.json")
+        for ecosystem, names in direct.items()
+        for name in names
+        if (ecosystem, name) not in known
+    ]
+    marked = {replace(each, direct=each.direct or each.name in direct[each.ecosystem]) for each in (*locked, *bare)}
+    return sorted(marked, key=lambda each: (each.ecosystem, each.name, each.version or "", each.origin))
+
+
+def _chosen(names: Iterable[str]) -> list[str]:
+    """The lockfiles to read: one for each ecosystem, or all ``requirements*.txt``."""
+    there = sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
+    chosen: dict[Ecosystem, list[str]] = {}
+    for name in there:
+        ecosystem = lockfiles.ecosystem_of(name)
+        group = chosen.setdefault(ecosystem, [])
+        if not group or (group[0] not in _ORDER and name not in _ORDER):
+            group.append(name)
+    return [name for group in chosen.values() for name in group]
+
+
+def _installed(base: Path, direct: set[str], locked: set[str], has_lock: bool) -> list[Dependency]:
+    """Packages of the environment: those that the project names and no lockfile has; without a lockfile all."""
+    environment = PythonEnvironment.of_project(base)
+    if environment is None:
+        return []
+    return [
+        each
+        for each in environment.packages()
+        if each.name not in locked and (each.name in direct or (not has_lock and not locked))
+    ]

@@ -1,0 +1,114 @@
+"""``anvil.lock``: the documentation of the project's dependencies, as TOML that is reviewed in a diff.
+
+The file comes with a checkout, so it is not trusted: each value is checked, also that an address is one of a kind that
+can be fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from anvil.dependencies.package_names import is_name, is_version
+from anvil.dependencies.values import DOCS_SOURCES, ECOSYSTEMS, LockedDocs
+from anvil.errors import ConfigError
+from anvil.fetch.attestation_bundle import is_builder
+from anvil.formats import toml_values
+
+LOCK_VERSION = 1
+MAX_CHARACTERS = 2_000_000
+"""Characters of the longest ``anvil.lock`` that is read."""
+_HEAD = "# The documentation of this project's dependencies. Written by 'anvil deps'; commit it."
+_HASH = re.compile(r"[0-9a-f]{64}")
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_URL = re.compile(r"(?:https?|ssh|file|github):[^\x00-\x20\x7f]{1,1000}")
+_TAG = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+_PATH = re.compile(r"(?!/)[^\x00-\x1f\x7f]{1,500}")
+_KEYS = tuple(
+    "name ecosystem version source url tag commit folder digest sha256 anvil_version attested_by".split()  # noqa: SIM905
+)
+NAMED = ("repository", "tag", "folder")
+"""What a user can say about a place."""
+_OPTIONAL = ("tag", "commit", "folder", "anvil_version", "attested_by")
+
+
+def render(entries: Iterable[LockedDocs]) -> str:
+    """The file's text: sorted by ecosystem, name and version, the same for the same entries."""
+    parts = [f"{_HEAD}\nversion = {LOCK_VERSION}\n"]
+    for entry in sorted(entries, key=lambda entry: entry.key):
+        values = ((key, getattr(entry, key)) for key in _KEYS)
+        lines = [f"{key} = {toml_values.quoted(value)}" for key, value in values if value is not None]
+        if entry.named:
+            lines.append(f"named = [{', '.join(map(toml_values.quoted, entry.named))}]")
+        parts.append("\n".join(["[[docs]]", *lines]) + "\n")
+    return "\n".join(parts)
+
+
+def parse(text: str, place: str) -> list[LockedDocs]:
+    """The entries of a file. ``place``: its name in errors. Raises :class:`ConfigError`."""
+    try:
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
+        if _CONFLICT.search(text):
+            raise ConfigError(
+                f"{place} has merge conflicts. Keep one of the sides, and run 'anvil deps update', which takes the "
+                "versions of your lockfile."
+            )
+        table = toml_values.loads(text)
+        version = table.get("version")
+        if type(version) is not int or version < 1:
+            raise ValueError("it has no version")
+        if version > LOCK_VERSION:
+            raise ConfigError(f"{place} was written by a newer Anvil. Update Anvil to read it.")
+        rows = table.get("docs", [])
+        if not isinstance(rows, list):
+            raise ValueError("'docs' is not a list of tables")
+        entries = [_entry(row, number) for number, row in enumerate(rows, 1)]
+        if len({entry.key for entry in entries}) < len(entries):
+            raise ValueError("it has a package twice at the same version")
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ConfigError(
+            f"{place} cannot be used: {reason}. Restore it from git, or remove it and run 'anvil deps add'."
+        ) from None
+    return entries
+
+
+def _entry(row: Any, number: int) -> LockedDocs:
+    if not isinstance(row, dict):
+        raise ValueError(f"entry {number} is not a table")
+    values: dict[str, Any] = {key: row.get(key) for key in _KEYS}
+    name = values["name"]
+    checks = {
+        "ecosystem": values["ecosystem"] in ECOSYSTEMS,
+        "name": values["ecosystem"] in ECOSYSTEMS and is_name(values["ecosystem"], name),
+        "version": is_version(values["version"]),
+        "source": values["source"] in DOCS_SOURCES,
+        "url": _matches(_URL, values["url"]),
+        "digest": _matches(_HASH, values["digest"]),
+        "sha256": _matches(_HASH, values["sha256"]),
+        "tag": _matches(_TAG, values["tag"]),
+        "commit": _matches(_COMMIT, values["commit"]),
+        "folder": _matches(_PATH, values["folder"]) and ".." not in str(values["folder"]).split("/"),
+        "anvil_version": is_version(values["anvil_version"]),
+        "attested_by": is_builder(values["attested_by"]),
+    }
+    for key, is_valid in checks.items():
+        if not is_valid and not (key in _OPTIONAL and values[key] is None):
+            raise ValueError(f"{key!r} of entry {number} is missing or wrong")
+    if values["source"] == "repository" and None in (values["tag"], values["commit"], values["folder"]):
+        raise ValueError(f"entry {number} has no tag, no commit or no folder, which a repository needs")
+    if values["source"] == "repository" and values["anvil_version"] is None:
+        raise ValueError(f"entry {number} has no anvil_version, which a repository needs: its index is built here")
+    if values["source"] in ("site", "release") and values["anvil_version"] is not None:
+        raise ValueError(f"entry {number} has an anvil_version, but an index of a {values['source']} is not built here")
+    named = row.get("named", [])
+    if not isinstance(named, list) or any(each not in NAMED for each in named):
+        raise ValueError(f"'named' of entry {number} is wrong")
+    return LockedDocs(**values, named=tuple(named))
+
+
+def _matches(pattern: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and bool(pattern.fullmatch(value))

@@ -1,0 +1,53 @@
+"""The collections that ``anvil.lock`` adds to a project."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.settings.schema import LOCK_NAME, Collection, FetchOptions
+
+if TYPE_CHECKING:
+    from anvil.dependencies.values import LockedDocs
+    from anvil.fetch.fetched_cache import Cache
+
+
+def locked_collections(
+    base: Path, options: FetchOptions | None = None, taken: Container[str] = ()
+) -> tuple[Collection, ...]:
+    """The documentation of a project's dependencies, as ``anvil.lock`` in ``base`` names it; empty without the file.
+
+    Nothing is fetched: an entry that is not in the cache leads to a file that does not exist, until ``anvil deps sync``
+    puts it there. So does one whose attestation ``options`` demand, if it was not verified. A name that is in both
+    ecosystems has the ecosystem in front for npm. So has one of ``taken``, in both: a package must not stand for the
+    project's own documentation because it has the same name.
+    """
+    if not (base / LOCK_NAME).is_file():
+        return ()
+    from anvil.dependencies import (
+        docs_cache,
+        project_files,  # imported by projects that have dependencies' documentation only
+    )
+
+    entries = project_files.read_lock(base)
+    cache = docs_cache.cache()
+    labels = {(entry.name, entry.version) for entry in entries if entry.ecosystem == "pypi"}
+    return tuple(
+        Collection(
+            name=f"{entry.ecosystem}-{entry.name}"
+            if entry.name in taken or (entry.ecosystem == "npm" and (entry.name, entry.version) in labels)
+            else entry.name,
+            missing=f"The documentation of {entry.name} {entry.version} is not on this machine. Run 'anvil deps sync'.",
+            index=str(_path(cache, entry, options or FetchOptions(), base)),
+            version=entry.version,
+        )
+        for entry in entries
+    )
+
+
+def _path(cache: Cache, entry: LockedDocs, options: FetchOptions, base: Path) -> Path:
+    from anvil.dependencies import docs_cache
+
+    path = docs_cache.path(cache, entry)
+    return path if docs_cache.is_attested(cache, entry, options, base) else path.with_suffix(".not-attested")

@@ -1,0 +1,324 @@
+"""Names and versions in the lockfiles of Python and JavaScript projects.
+
+Lockfiles come with a checkout and are not trusted: size, nesting, types, names and versions are checked, and what is
+wrong is one error. Packages without a version of a registry (a folder, a workspace, a git address) are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from anvil.dependencies.package_names import is_name, is_version, normalized
+from anvil.dependencies.values import Dependency, Ecosystem
+from anvil.errors import ConfigError
+from anvil.formats import toml_values
+
+MAX_CHARACTERS = 50_000_000
+"""Characters of the longest lockfile that is read."""
+MAX_PACKAGES = 100_000
+MAX_NESTING = 200
+"""Levels of ``dependencies`` in an old ``package-lock.json``."""
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]\n]*\])?\s*(.*)")
+_PIN = re.compile(r"===?\s*([^\s,;*]+)\s*(?:[;#\\].*|--hash.*)?")
+_YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@[^\n]*:\s*')
+_YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
+_PNPM_KEY = re.compile(r"/?(@[^/]+/[^/@]+|[^/@]+)[/@]([^/(_]+)(?:[(_].*)?", re.DOTALL)
+_TABLES = {"pypi": "a Python package", "npm": "an npm package"}
+
+
+Packages = tuple[list[tuple[str, object]], set[str]]
+"""(name, version) of each package, and the names that are direct."""
+
+
+def parse(name: str, text: str, place: str) -> list[Dependency]:
+    """The packages of a lockfile, each version once, sorted. ``name``: the file's name, which tells the format.
+
+    Packages that the file itself marks as the project's own wishes are ``direct``. ``place``: its name in errors.
+    Raises :class:`ConfigError`.
+    """
+    ecosystem, read = _format(name)
+    with _refusing(text, place, "Write it again with its tool."):
+        packages, direct = read(text)
+        return _checked(ecosystem, packages, direct, place)
+
+
+def is_lockfile(name: str) -> bool:
+    """Whether files of this name are read."""
+    return name in _FORMATS or bool(re.fullmatch(r"requirements[\w.-]*\.txt|pylock(?:\.[^.]+)?\.toml", name))
+
+
+def ecosystem_of(name: str) -> Ecosystem:
+    """The ecosystem of a lockfile, by its name."""
+    return _format(name)[0]
+
+
+def direct_names(name: str, text: str, place: str) -> tuple[Ecosystem, list[str]]:
+    """The dependencies that ``pyproject.toml`` or ``package.json`` names, normalized. Raises :class:`ConfigError`."""
+    with _refusing(text, place, "Correct the file."):
+        if name == "package.json":
+            found: Iterable[str] = _named_by_package_json(_json(text))
+            return "npm", sorted({each for each in found if is_name("npm", each)})
+        found = _named_by_pyproject(_toml(text))
+        return "pypi", sorted({normalized("pypi", each) for each in found if is_name("pypi", each)})
+
+
+@contextmanager
+def _refusing(text: str, place: str, advice: str) -> Iterator[None]:
+    """One error for a text that is too long, and for all that is wrong in it."""
+    try:
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
+        yield
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
+        raise ConfigError(f"{place} cannot be read: {reason[:200]}. {advice}") from None
+
+
+def _format(name: str) -> tuple[Ecosystem, Callable[[str], Packages]]:
+    if name in _FORMATS:
+        return _FORMATS[name]
+    return ("pypi", _pylock) if name.endswith(".toml") else ("pypi", _requirements)
+
+
+def _checked(
+    ecosystem: Ecosystem, packages: list[tuple[str, object]], direct: set[str], place: str
+) -> list[Dependency]:
+    if len(packages) > MAX_PACKAGES:
+        raise ValueError(f"it has more than {MAX_PACKAGES:,} packages")
+    wanted = {normalized(ecosystem, name) for name in direct}
+    found = set()
+    for name, version in packages:
+        if not is_name(ecosystem, name):
+            raise ValueError(f"{str(name)[:80]!r} is not the name of {_TABLES[ecosystem]}")
+        if version is None:
+            continue
+        if not is_version(version):
+            raise ValueError(f"{str(version)[:80]!r} is not the version of {_TABLES[ecosystem]}")
+        plain = normalized(ecosystem, name)
+        found.add(Dependency(ecosystem, plain, str(version), plain in wanted, place))
+    return sorted(found)
+
+
+# --- Python ----------------------------------------------------------------------------------------------------------
+
+
+def _uv(text: str) -> Packages:
+    packages: list[tuple[str, object]] = []
+    direct: set[str] = set()
+    for row in _rows(_toml(text), "package"):
+        source = row.get("source")
+        kinds = set(source) if isinstance(source, dict) else set()
+        if kinds & {"editable", "virtual", "directory"}:
+            lists = [
+                row.get("dependencies"),
+                *_values(row.get("optional-dependencies")),
+                *_values(row.get("dev-dependencies")),
+            ]
+            for names in lists:
+                direct |= {
+                    each["name"] for each in names or () if isinstance(each, dict) and isinstance(each.get("name"), str)
+                }
+        elif not kinds or kinds & {"registry", "url"}:
+            packages.append((_name(row), row.get("version")))
+    return packages, direct
+
+
+def _package_tables(text: str) -> Packages:
+    """``poetry.lock`` and ``pdm.lock``."""
+    packages: list[tuple[str, object]] = []
+    for row in _rows(_toml(text), "package"):
+        source = row.get("source")
+        is_elsewhere = isinstance(source, dict) and source.get("type") in ("git", "directory", "file")
+        if not is_elsewhere and not row.keys() & {"git", "path"}:
+            packages.append((_name(row), row.get("version")))
+    return packages, set()
+
+
+def _pylock(text: str) -> Packages:
+    """PEP 751."""
+    rows = _rows(_toml(text), "packages")
+    return [(_name(row), row.get("version")) for row in rows if not row.keys() & {"vcs", "directory"}], set()
+
+
+def _requirements(text: str) -> Packages:
+    """Lines ``name==1.2``, with extras, markers and hashes. Other lines name no version."""
+    packages: list[tuple[str, object]] = []
+    direct: set[str] = set()
+    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
+        match = _REQUIREMENT.fullmatch(line.partition(" #")[0])
+        pin = _PIN.fullmatch(match[2].strip()) if match else None
+        if match and pin:
+            packages.append((match[1], pin[1]))
+            direct.add(match[1])
+    if re.search(r"^\s+# via", text, re.MULTILINE):  # written by pip-compile or uv: most are not the project's own
+        direct = set()
+    return packages, direct
+
+
+def _named_by_pyproject(project: Mapping[str, Any]) -> Iterator[str]:
+    table = project.get("project")
+    groups = project.get("dependency-groups")
+    tool = project.get("tool")
+    lists: list[Any] = []
+    if isinstance(table, dict):
+        lists += [table.get("dependencies"), *_values(table.get("optional-dependencies"))]
+    lists += _values(groups)
+    for requirement in (each for listed in lists if isinstance(listed, list) for each in listed):
+        match = _REQUIREMENT.match(requirement) if isinstance(requirement, str) else None
+        if match:
+            yield match[1]
+    poetry = tool.get("poetry") if isinstance(tool, dict) else None
+    if isinstance(poetry, dict):
+        tables = [poetry.get("dependencies"), poetry.get("dev-dependencies")]
+        tables += [each.get("dependencies") for each in _values(poetry.get("group")) if isinstance(each, dict)]
+        for names in tables:
+            yield from (name for name in (names if isinstance(names, dict) else ()) if name != "python")
+
+
+# --- JavaScript ------------------------------------------------------------------------------------------------------
+
+
+def _package_lock(text: str) -> Packages:
+    table = _json(text)
+    packages: list[tuple[str, object]] = []
+    rows = table.get("packages")
+    if isinstance(rows, dict):
+        for path, row in rows.items():
+            inside = path.rpartition("node_modules/")
+            if not isinstance(row, dict):
+                raise ValueError(f"the package {path[:80]!r} is not an object")
+            if inside[1] and not row.get("link") and _is_registered(row):
+                packages.append((str(row.get("name", inside[2])), row.get("version")))
+        root = rows.get("")
+        return packages, set(_named_by_package_json(root)) if isinstance(root, dict) else set()
+    pending = [(table.get("dependencies"), 0)]
+    while pending:
+        rows, depth = pending.pop()
+        if rows is None:
+            continue
+        if not isinstance(rows, dict) or depth > MAX_NESTING:
+            raise ValueError("its dependencies are not objects, or nested too deeply")
+        for name, row in rows.items():
+            if not isinstance(row, dict):
+                raise ValueError(f"the package {name[:80]!r} is not an object")
+            if is_version(row.get("version")):  # else an address
+                packages.append((name, row["version"]))
+            pending.append((row.get("dependencies"), depth + 1))
+    return packages, set()
+
+
+def _is_registered(row: Mapping[str, Any]) -> bool:
+    resolved = row.get("resolved")
+    return not isinstance(resolved, str) or not resolved.startswith(("git", "file:"))
+
+
+def _named_by_package_json(table: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
+        names = table.get(key)
+        yield from names if isinstance(names, dict) else ()
+
+
+def _pnpm(text: str) -> Packages:
+    table = _yaml(text)
+    packages: list[tuple[str, object]] = []
+    for key in _mapping(table, "packages"):
+        match = _PNPM_KEY.fullmatch(key) if isinstance(key, str) else None
+        if match and is_version(match[2]):  # else an address or a folder
+            packages.append((match[1], match[2]))
+    importers = [*_mapping(table, "importers").values(), table]
+    return packages, {name for each in importers if isinstance(each, dict) for name in _named_by_package_json(each)}
+
+
+def _yarn(text: str) -> Packages:
+    if "__metadata:" in text:
+        return _berry(text), set()
+    packages: list[tuple[str, object]] = []
+    name = None
+    for line in text.splitlines():
+        if line and not line.startswith((" ", "#", "\t")):
+            head = _YARN_HEAD.fullmatch(line)
+            if head is None:
+                raise ValueError(f"the line {line[:80]!r} names no package")
+            name = head[1]
+            aliased = re.match(r'"?@?[^@"\s,]+@npm:(@?[^@"\s,]+)@', line)
+            name = aliased[1] if aliased else name
+        elif name is not None and (version := _YARN_VERSION.fullmatch(line)):
+            packages.append((name, version[1]))
+            name = None
+    return packages, set()
+
+
+def _berry(text: str) -> list[tuple[str, object]]:
+    packages: list[tuple[str, object]] = []
+    for row in _yaml(text).values():
+        if not isinstance(row, dict):
+            raise ValueError("one of its entries is not a mapping")
+        resolution = row.get("resolution")
+        match = re.fullmatch(r"(@?[^@]+)@npm:([^\s:]+)", resolution) if isinstance(resolution, str) else None
+        if match:
+            packages.append((match[1], match[2]))
+    return packages
+
+
+# --- formats ---------------------------------------------------------------------------------------------------------
+
+
+def _toml(text: str) -> dict[str, Any]:
+    return toml_values.loads(text)
+
+
+def _json(text: str) -> dict[str, Any]:
+    table = json.loads(text)
+    if not isinstance(table, dict):
+        raise ValueError("it is not an object")
+    return table
+
+
+def _yaml(text: str) -> dict[Any, Any]:
+    from anvil.formats import yaml_values  # PyYAML is slow to import
+
+    table = yaml_values.loads(text, strings=True)
+    if not isinstance(table, dict):
+        raise ValueError("it is not a mapping")
+    return table
+
+
+def _mapping(table: Mapping[Any, Any], key: str) -> dict[Any, Any]:
+    value = table.get(key) or {}
+    if not isinstance(value, dict):
+        raise ValueError(f"{key!r} is not a mapping")
+    return value
+
+
+def _rows(table: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    rows = table.get(key, [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{key!r} is not a list of tables")
+    return rows
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    name = row.get("name")
+    if not isinstance(name, str):
+        raise ValueError("a package has no name")
+    return name
+
+
+def _values(table: Any) -> list[Any]:
+    return list(table.values()) if isinstance(table, dict) else []
+
+
+_FORMATS: Mapping[str, tuple[Ecosystem, Callable[[str], Packages]]] = {
+    "uv.lock": ("pypi", _uv),
+    "poetry.lock": ("pypi", _package_tables),
+    "pdm.lock": ("pypi", _package_tables),
+    "package-lock.json": ("npm", _package_lock),
+    "npm-shrinkwrap.json": ("npm", _package_lock),
+    "pnpm-lock.yaml": ("npm", _pnpm),
+    "yarn.lock": ("npm", _yarn),
+}
+"""File name -> format."""

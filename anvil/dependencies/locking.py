@@ -1,0 +1,171 @@
+"""Adding, updating and removing entries of ``anvil.lock``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from anvil.dependencies import installed_packages, package_names, project_files
+from anvil.dependencies.finder import DocsFinder, DocsNotFound, Place
+from anvil.dependencies.syncing import failed, read_entries, report_on
+from anvil.dependencies.values import Dependency, DocsReport, LockedDocs
+from anvil.errors import ConfigError
+from anvil.settings.schema import LOCK_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """An entry of ``anvil.lock`` whose package has another version in the project now. ``current``: None when the
+    project does not use it any more."""
+
+    docs: LockedDocs
+    current: str | None
+
+
+def add(finder: DocsFinder, base: Path, wanted: Sequence[str], place: Place, refresh: bool = False) -> list[DocsReport]:
+    """Find the documentation of packages, and write it into ``anvil.lock``. ``place`` is for a single package.
+
+    What is found is written, also when something else is not. Raises :class:`ConfigError` for a name that cannot be
+    looked up; then nothing is written.
+    """
+    entries = project_files.read_lock(base)
+    known = installed_packages.dependencies(base)
+    chosen = [package_names.matching(known, text) for text in wanted]
+    reports = []
+    for dependency in dict.fromkeys(chosen):
+        report = _found(finder, dependency, place, refresh)
+        if report.docs is not None:
+            before = next((each for each in entries if each.key == report.docs.key), None)
+            entries = [each for each in entries if each != before] + [report.docs]
+            project_files.write_lock(base, entries)
+            report = replace(report, outcome="current" if before == report.docs else "updated" if before else "added")
+            report = _with_replacement(report, before)
+        reports.append(report)
+    return reports
+
+
+def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[DocsReport]:
+    """Search the documentation of the versions that the project uses now. ``wanted``: names; all when it is empty.
+
+    An entry whose package the project does not use any more stays as it is, and its report says so. One of a version
+    that is not used any more is removed where the versions that are used have entries.
+    """
+    entries = read_entries(base)
+    chosen = _named(entries, wanted)
+    known = installed_packages.dependencies(base)
+    reports: list[DocsReport] = []
+    for entry in chosen:
+        version = _current(known, entry, entries)
+        if version != entry.version and any(each.key == (entry.ecosystem, entry.name, version) for each in entries):
+            entries = [each for each in entries if each != entry]
+            project_files.write_lock(base, entries)
+            note = f"The project uses {version} only, which anvil.lock has."
+            reports.append(replace(report_on("removed", entry), notes=(note,)))
+            continue
+        dependency = Dependency(entry.ecosystem, entry.name, version or entry.version)
+        report = _found(finder, dependency, _place(entry, dependency.version == entry.version), refresh=bool(wanted))
+        if report.docs is not None:
+            is_same = report.docs == entry
+            entries = [each for each in entries if each.key not in (entry.key, report.docs.key)] + [report.docs]
+            project_files.write_lock(base, entries)
+            report = _with_replacement(replace(report, outcome="current" if is_same else "updated"), entry)
+            if version is None:
+                note = f"No lockfile has {entry.name} any more. To remove it: anvil deps remove {entry.name}"
+                report = replace(report, notes=(*report.notes, note))
+        reports.append(report)
+    return reports
+
+
+def remove(base: Path, wanted: Sequence[str]) -> list[DocsReport]:
+    """Remove entries from ``anvil.lock``. The cache keeps the files, because other projects may use them."""
+    entries = read_entries(base)
+    gone = _named(entries, wanted)
+    project_files.write_lock(base, [entry for entry in entries if entry not in gone])
+    return [report_on("removed", entry) for entry in gone]
+
+
+def outdated(base: Path) -> list[Outdated]:
+    """The entries whose version is not the one that the project uses. Nothing is requested from the network."""
+    entries = read_entries(base)
+    known = installed_packages.dependencies(base)
+    found = []
+    for entry in entries:
+        version = _current(known, entry, entries)
+        if version != entry.version:
+            found.append(Outdated(entry, version))
+    return found
+
+
+def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedDocs]:
+    """The entries that names select; all without names. Raises :class:`ConfigError` for a name that none has."""
+    if not wanted:
+        return list(entries)
+    chosen: dict[LockedDocs, None] = {}
+    for text in wanted:
+        ecosystem, name, version = package_names.requested(text)
+        matches = [
+            entry
+            for entry in entries
+            if entry.name == package_names.normalized(entry.ecosystem, name)
+            and ecosystem in (None, entry.ecosystem)
+            and version in (None, entry.version)
+        ]
+        if not matches:
+            there = ", ".join(sorted({entry.name for entry in entries})[:10]) or "nothing"
+            raise ConfigError(f"{LOCK_NAME} does not have {text}. It has {there}.")
+        chosen.update(dict.fromkeys(matches))
+    return list(chosen)
+
+
+def _current(known: Iterable[Dependency], entry: LockedDocs, entries: Sequence[LockedDocs]) -> str | None:
+    """The version of a package that the project uses now: the entry's own where it still does, else the direct one."""
+    here = [each for each in known if (each.ecosystem, each.name) == (entry.ecosystem, entry.name) and each.version]
+    versions = [each.version for each in sorted(here, key=lambda each: not each.direct)]
+    if entry.version in versions:
+        return entry.version
+    taken = {each.version for each in entries if each.name == entry.name}
+    return next((version for version in versions if version not in taken), versions[0] if versions else None)
+
+
+def _place(entry: LockedDocs, is_same_version: bool) -> Place:
+    """Where the user said that the documentation is. What was found by itself is searched again, and so is the tag of
+    another version."""
+    return Place(
+        repository=entry.url if "repository" in entry.named else None,
+        tag=entry.tag if "tag" in entry.named and is_same_version else None,
+        folder=entry.folder if "folder" in entry.named else None,
+    )
+
+
+def _with_replacement(report: DocsReport, before: LockedDocs | None) -> DocsReport:
+    """The report, with a note where an entry of the same version has other documentation now. Releases do not change,
+    so somebody should look."""
+    docs = report.docs
+    if (
+        docs is None
+        or before is None
+        or docs.key != before.key
+        or (docs.digest, docs.url) == (before.digest, before.url)
+    ):
+        return report
+    if (docs.source, docs.url) != (before.source, before.url):
+        what = f"It was from {before.source} {before.url} before"
+    elif docs.commit != before.commit and docs.tag == before.tag:
+        what = (
+            f"The tag {docs.tag} was the commit {(before.commit or 'none')[:12]}, and is {(docs.commit or 'none')[:12]}"
+        )
+    elif docs.anvil_version != before.anvil_version or docs.folder != before.folder:
+        return report  # the same pages, read in another way
+    else:
+        what = f"Its publisher replaced it: the digest was {before.digest[:12]}, and is {docs.digest[:12]}"
+    return replace(report, notes=(*report.notes, f"The same version has other documentation now. {what}."))
+
+
+def _found(finder: DocsFinder, dependency: Dependency, place: Place, refresh: bool) -> DocsReport:
+    try:
+        found = finder.find(dependency, place, refresh)
+    except DocsNotFound as error:
+        return failed(dependency.ecosystem, dependency.name, dependency.version, str(error), error.attempts)
+    docs = found.docs
+    return DocsReport("added", docs.name, docs.version, docs.ecosystem, docs, found.pages, found.attempts, found.notes)

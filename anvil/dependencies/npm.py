@@ -1,0 +1,77 @@
+"""An npm package in a registry, and installed in ``node_modules``. Nothing of it is run."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import urllib.parse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from anvil.dependencies.project_urls import ProjectUrls, of_npm
+from anvil.dependencies.registry import PackageArchive, Registry, Release, get, json_object
+from anvil.errors import FetchError, NotFound
+from anvil.http.client import HttpClient
+from anvil.system import safe_read
+
+MAX_PACKAGE_JSON_BYTES = 2_000_000
+MAX_FILES = 100_000
+
+
+def release(http: HttpClient, registry: Registry, name: str, version: str) -> Release:
+    """A version in the registry. Raises :class:`NotFound` when the registry does not have it."""
+    page = f"{registry.url}{urllib.parse.quote(name, safe='@')}"
+    what, accept = f"{name} {version}", "application/json"
+    try:
+        text, _, place = get(http, f"{page}/{urllib.parse.quote(version, safe='')}", what, accept)
+        package = json_object(text, place)
+    except NotFound:  # some registries have the whole document only
+        text, _, place = get(http, page, what, accept)
+        versions = json_object(text, place).get("versions")
+        found = versions.get(version) if isinstance(versions, dict) else None
+        if not isinstance(found, dict):
+            raise NotFound(f"{urllib.parse.urlsplit(place).netloc} has no version {version} of {name}.") from None
+        package = found
+    dist = package.get("dist")
+    tarball = dist.get("tarball") if isinstance(dist, dict) else None
+    if not isinstance(dist, dict) or not isinstance(tarball, str):
+        raise FetchError(f"{urllib.parse.urlsplit(place).netloc} names no archive of {name} {version}.")
+    url = urllib.parse.urljoin(place, tarball)
+    return Release(of_npm(package), PackageArchive(url, url.rpartition("/")[2], _digest(dist)))
+
+
+def _digest(dist: Mapping[str, Any]) -> str | None:
+    """The strongest digest that the registry has, as ``sha512:<hex>``."""
+    integrity = dist.get("integrity")
+    for part in integrity.split() if isinstance(integrity, str) else ():
+        kind, _, encoded = part.partition("-")
+        if kind in ("sha512", "sha384", "sha256"):
+            try:
+                return f"{kind}:{base64.b64decode(encoded, validate=True).hex()}"
+            except binascii.Error:
+                continue
+    return f"sha1:{dist['shasum']}" if isinstance(dist.get("shasum"), str) else None
+
+
+def installed(base: Path, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
+    """The addresses and files of the package in the project's ``node_modules``; None when it has another version."""
+    folder = base.joinpath("node_modules", *name.split("/"))
+    manifest = folder / "package.json"
+    try:
+        package = json.loads(safe_read.text(manifest, MAX_PACKAGE_JSON_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(package, dict) or (package.get("name"), package.get("version")) != (name, version):
+        return None
+    files: dict[str, Path] = {}
+    for place, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if each != "node_modules"]
+        for each in names:
+            path = Path(place, each)
+            files[path.relative_to(folder).as_posix()] = path
+        if len(files) > MAX_FILES:
+            break
+    return of_npm(package), files

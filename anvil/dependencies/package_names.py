@@ -1,0 +1,150 @@
+"""Names and versions of packages, checked: they come from files and servers that are not trusted."""
+
+from __future__ import annotations
+
+import re
+
+from anvil.dependencies.values import ECOSYSTEMS, Dependency, Ecosystem
+from anvil.errors import ConfigError
+
+_PYPI = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
+_NPM = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,213}", re.IGNORECASE)
+_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,99}")
+_WRITTEN = re.compile(
+    r"\s*v?(?:(?P<epoch>[0-9]+)!)?(?P<numbers>[0-9]+(?:\.[0-9]+)*)(?:\.[x*])*(?P<words>[^+]*?)(?:\+.*)?", re.DOTALL
+)
+"""A version in lower case, of PyPI, of npm, or of a documentation series."""
+_SPELLED = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc", "r": "post", "rev": "post"}
+"""The words of PEP 440 for which there are shorter ones."""
+_REQUEST = re.compile(r"(?:(?P<ecosystem>npm|pypi):)?(?P<name>@?[^@=\s]+)(?:(?:==|@)(?P<version>\S+))?")
+
+
+def is_name(ecosystem: Ecosystem, name: object) -> bool:
+    """Whether ``name`` can be the name of a package."""
+    return isinstance(name, str) and bool((_PYPI if ecosystem == "pypi" else _NPM).fullmatch(name))
+
+
+def is_version(version: object) -> bool:
+    """Whether ``version`` can be the version of a package."""
+    return isinstance(version, str) and bool(_VERSION.fullmatch(version))
+
+
+def is_same_version(stated: str, version: str) -> bool:
+    """Whether an index that says that it is of ``stated`` is of exactly ``version``, in whatever way both are written:
+    ``v2024.01`` is 2024.1. With fewer numbers it may be of a series: ``1`` is not exactly 1.0.0."""
+    parts = _parts(stated)
+    if parts is None:
+        return stated == version
+    return parts == _parts(version) and len(_numbers(stated)) >= len(_numbers(version))
+
+
+def is_other_version(stated: str, version: str) -> bool:
+    """Whether an index that says that it is of ``stated`` is not of ``version``.
+
+    A publisher may name a series, such as ``1.9`` or ``1.x`` for 1.9.3, and leave out a post-release, which has the
+    documentation of its release. A prerelease is in no series: it must be named exactly. ``latest`` and other words say
+    nothing.
+    """
+    here, there = _parts(stated), _parts(version)
+    if here is None or there is None:
+        return here is not None
+    if here == there:
+        return False
+    width = len(_numbers(stated))
+    is_in_series = here[0] == there[0] and _padded(there[1], width)[:width] == _padded(here[1], width)
+    return bool(here[2]) or not is_in_series or any(word != "post" for word, _ in there[2])
+
+
+_Parts = tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]
+
+
+def _parts(text: str) -> _Parts | None:
+    """The epoch, the numbers without zeros at the end, and the words with their numbers that follow; None for what is
+    not the name of a version. What is behind ``+`` says how a version was built. Numbers stay text without zeros at the
+    front: they come from files that are not trusted, and may be of any length."""
+    match = _WRITTEN.fullmatch(text.lower())
+    if match is None:
+        return None
+    numbers = _numbers(text)
+    while len(numbers) > 1 and numbers[-1] == "0":
+        numbers.pop()
+    words = re.findall(r"(?=[a-z0-9])([a-z]*)[._-]?([0-9]*)", match["words"])
+    return (
+        _number(match["epoch"] or ""),
+        tuple(numbers),
+        tuple((_SPELLED.get(word, word), _number(number)) for word, number in words),
+    )
+
+
+def _numbers(text: str) -> list[str]:
+    match = _WRITTEN.fullmatch(text.lower())
+    return [_number(each) for each in match["numbers"].split(".")] if match else []
+
+
+def _number(text: str) -> str:
+    return text.lstrip("0") or "0"
+
+
+def _padded(numbers: tuple[str, ...], width: int) -> tuple[str, ...]:
+    return numbers + ("0",) * (width - len(numbers))
+
+
+def normalized(ecosystem: Ecosystem, name: str) -> str:
+    """The name as the registry compares it: ``Foo_Bar`` is ``foo-bar`` on PyPI."""
+    return re.sub(r"[-_.]+", "-", name).lower() if ecosystem == "pypi" else name
+
+
+def requested(text: str) -> tuple[Ecosystem | None, str, str | None]:
+    """(ecosystem, name, version) of ``NAME``, ``NAME==VERSION``, ``NAME@VERSION``, ``npm:NAME`` or ``pypi:NAME``.
+
+    Raises :class:`ConfigError`.
+    """
+    match = _REQUEST.fullmatch(text.strip())
+    ecosystem = next((each for each in ECOSYSTEMS if match and match["ecosystem"] == each), None)
+    kinds = (ecosystem,) if ecosystem else ECOSYSTEMS
+    if not match or not any(is_name(kind, match["name"]) for kind in kinds):
+        raise ConfigError(f"{text[:100]!r} is not the name of a package. Write NAME, NAME==VERSION or npm:NAME.")
+    if match["version"] is not None and not is_version(match["version"]):
+        raise ConfigError(f"{text[:100]!r} does not end in a version. Write NAME==VERSION, such as fastapi==0.115.0.")
+    return ecosystem, match["name"], match["version"]
+
+
+def matching(dependencies: list[Dependency], text: str) -> Dependency:
+    """The dependency that ``text`` names (:func:`requested`). A version that nothing locks may be named; of a package
+    that nothing locks, ``==`` is for PyPI and ``@`` for npm.
+
+    Raises :class:`ConfigError` for a name that no file has, and for one that means several packages.
+    """
+    ecosystem, name, version = requested(text)
+    named = [
+        each
+        for each in dependencies
+        if each.name == normalized(each.ecosystem, name) and ecosystem in (None, each.ecosystem)
+    ]
+    ecosystems = sorted({each.ecosystem for each in named})
+    if len(ecosystems) > 1:
+        raise ConfigError(f"{name} is a package of {' and '.join(ecosystems)} here. Write {ecosystems[0]}:{name}.")
+    if version is not None:
+        kind = ecosystems[0] if ecosystems else ecosystem or ("pypi" if "==" in text else "npm")  # as pip and npm write
+        if not is_name(kind, name):
+            raise ConfigError(f"{name[:100]!r} is not the name of a package of {kind}.")
+        is_direct = any(each.direct for each in named)
+        return Dependency(kind, normalized(kind, name), version, is_direct, "the command line")
+    if not named:
+        raise ConfigError(f"No lockfile or installed package has {name}{_similar(dependencies, name)}.")
+    locked = [each for each in named if each.version is not None]
+    chosen = [each for each in locked if each.direct] or locked
+    if len({each.version for each in chosen}) > 1:
+        versions = ", ".join(sorted({each.version or "" for each in chosen}))
+        raise ConfigError(f"{name} is locked at several versions: {versions}. Name one, such as {name}@VERSION.")
+    if not chosen:
+        raise ConfigError(f"No lockfile has the version of {name}. Lock it, install it, or name it: {name}==VERSION.")
+    return chosen[0]
+
+
+def _similar(dependencies: list[Dependency], name: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, sorted({each.name for each in dependencies}), n=2, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(near)}?" if near else f" To take it all the same, write pypi:{name}==VERSION."
+    return f".{hint}".rstrip(".?") + ("?" if near else "")

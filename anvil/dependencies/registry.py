@@ -1,0 +1,127 @@
+"""The package registries: their addresses from the configuration or the environment, and requests to them.
+
+A host that the user's environment names is trusted to be anywhere. A host from a configuration file, which comes with a
+checkout, must be public, like those that packages name.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from anvil.dependencies.project_urls import ProjectUrls
+from anvil.dependencies.values import Ecosystem
+from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
+from anvil.http.client import HttpClient, Limits, origin
+from anvil.http.server_policy import DependencyPolicy, host_of
+from anvil.settings import index_url
+from anvil.settings.layers import variable
+from anvil.settings.schema import DepsOptions
+
+VARIABLES: Mapping[Ecosystem, tuple[str, ...]] = {
+    "pypi": (variable("deps.pypi_url"), "UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"),
+    "npm": (variable("deps.npm_url"), "NPM_CONFIG_REGISTRY", "npm_config_registry"),
+}
+"""The environment variables that name a registry; the first that is set counts."""
+MAX_METADATA_BYTES = 64_000_000
+"""Bytes of the longest list of a package's files. That of a package with thousands of releases has 30 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """``url`` ends in a slash and has no credentials. ``authorization``: for its origin."""
+
+    url: str
+    is_trusted: bool
+    authorization: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PackageArchive:
+    """A wheel or an npm tarball. ``digest``: what the registry says of its bytes, such as ``sha256:...``; None when it
+    says nothing."""
+
+    url: str
+    name: str
+    digest: str | None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One version of a package. ``urls``: None where only the wheel names them. ``archive``: None for a Python package
+    without a wheel."""
+
+    urls: ProjectUrls | None
+    archive: PackageArchive | None
+
+
+def registries(options: DepsOptions) -> dict[Ecosystem, Registry]:
+    """The registry of each ecosystem. Raises :class:`ConfigError` for an address that cannot be used."""
+    defaults = DepsOptions()
+    return {
+        "npm": _registry("npm", options.npm_url, options.npm_url == defaults.npm_url),
+        "pypi": _registry("pypi", options.pypi_url, options.pypi_url == defaults.pypi_url),
+    }
+
+
+def _registry(ecosystem: Ecosystem, configured: str, is_default: bool) -> Registry:
+    name = next((name for name in VARIABLES[ecosystem] if os.environ.get(name)), None)
+    url = (os.environ[name] if name else configured).strip()
+    if not index_url.is_allowed(url):
+        raise ConfigError(f"{name or f'deps.{ecosystem}_url'} must be an https address, such as https://HOST/PATH/.")
+    parts = urllib.parse.urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    bare = urllib.parse.urlunsplit((parts.scheme, host, parts.path.rstrip("/") + "/", "", ""))
+    authorization = {}
+    if parts.username:
+        pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+        authorization = {origin(bare): f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"}
+    return Registry(bare, name is not None or is_default, authorization)
+
+
+def policy(options: DepsOptions, registries: Mapping[Ecosystem, Registry]) -> DependencyPolicy:
+    """The policy for all requests of ``anvil deps``."""
+    trusted = [host_of(registry.url) for registry in registries.values() if registry.is_trusted]
+    return DependencyPolicy(trusted, options.allow_private_urls)
+
+
+def get(http: HttpClient, url: str, what: str, accept: str) -> tuple[str, str, str]:
+    """(text, content type, address after redirects) at ``url``. ``what``: its name in errors.
+
+    Raises :class:`NotFound` when the registry has none.
+    """
+    with http.get(url, {"Accept": accept}) as reply:
+        if reply.status in (404, 410):
+            raise NotFound(f"{reply.host} has no {what}.")
+        if reply.status in (401, 403):
+            raise FetchError(f"{reply.host} does not show {what} (status {reply.status}). Check the credentials.")
+        if reply.status == 429:
+            seconds = reply.headers.get("retry-after", "")
+            when = f"in {seconds} s" if re.fullmatch(r"\d{1,5}", seconds) else "later"
+            raise Unreachable(f"{reply.host} limits the number of requests. Try again {when}.")
+        if reply.status != 200:
+            raise FetchError(f"{reply.host} answered with status {reply.status} when asked for {what}.")
+        return reply.text(), reply.headers.get("content-type", ""), reply.url
+
+
+def json_object(text: str, place: str) -> dict[str, Any]:
+    """An object from a registry. Raises :class:`FetchError` for anything else."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise FetchError(f"{host_of(place)} sent something else than a JSON object.")
+    return value
+
+
+def limits() -> Limits:
+    """The limits of requests for metadata."""
+    return Limits(answer=20, whole=120, small=MAX_METADATA_BYTES)

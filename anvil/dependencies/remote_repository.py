@@ -1,0 +1,279 @@
+"""A repository elsewhere: its tags, and some files of one commit, fetched by the git program.
+
+libgit2 cannot leave files out of a fetch, git can (``--filter=blob:none``): trees come first, then the blobs that are
+wanted, in one request. Credentials are git's own. What comes is read as objects. Nothing is checked out, so no hook,
+filter or attribute of the repository has an effect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from anvil.errors import FetchError, Unreachable
+from anvil.git.objects import Entry
+from anvil.git.repository import Repository
+from anvil.system.child_process import kill_session
+from anvil.values import Progress, silent
+
+STAGE = "fetching kB of the repository"
+"""The stage of progress reports, which count kilobytes, up to the limit: git does not say how much will come."""
+STALL_TIMEOUT_S = 120.0
+"""Seconds without a new byte after which a fetch is given up."""
+POLL_S = 0.05
+MAX_TAGS = 200_000
+_TAG_LINE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\trefs/tags/([^\x00-\x20\x7f]+?)(\^\{\})?")
+_LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
+"""Variables of a hook that would lead git to another repository."""
+_NO_SPACE = ("no space left", "disk quota exceeded")
+_NEEDS_CREDENTIALS = (
+    "authentication failed",
+    "could not read username",
+    "could not read password",
+    "permission denied",
+    "returned error: 401",
+    "http 401",
+)
+_REFUSED = ("returned error: 403", "http 403")
+_UNREACHABLE = (
+    "could not resolve host",
+    "failed to connect",
+    "timed out",
+    "connection refused",
+    "no route to host",
+    "network is unreachable",
+)
+_BROKEN_OFF = ("early eof", "transfer closed", "hung up", "rpc failed", "returned error: 5", "returned error: 429")
+"""Words of git's messages, in the order in which they are looked for: after a full disk or a refusal git also says that
+the server hung up, and a failed connection is also one that hung up."""
+_SETTINGS = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.protectNTFS": "true",
+    "credential.interactive": "false",
+    "fetch.recurseSubmodules": "false",
+    "gc.auto": "0",
+    "http.followRedirects": "false",
+    "maintenance.auto": "false",
+    "protocol.version": "2",
+    "submodule.recurse": "false",
+}
+
+
+class _TooLarge(FetchError):
+    """More was sent than is allowed."""
+
+
+class RemoteRepository:
+    """One repository at ``url``; a context manager that holds a temporary folder.
+
+    ``protocols``: the ones that git may use (``https``, ``ssh``, ...). ``settings``: further settings for git, such as
+    the address that a checked host name has. ``max_bytes``: the limit for all that is fetched.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        protocols: Sequence[str],
+        settings: Mapping[str, str] | None = None,
+        max_bytes: int = 500_000_000,
+        progress: Progress = silent,
+    ) -> None:
+        program = shutil.which("git")
+        if program is None:
+            raise FetchError("The program git is needed to fetch documentation from a repository. Install git.")
+        self._program = program
+        self.url = url
+        self.shown = re.sub(r"//[^/@]*@", "//", url)
+        self._protocols = ":".join(protocols)
+        self._settings = {**_SETTINGS, **(settings or {})}
+        self._max_bytes = max_bytes
+        self._progress = progress
+        self._stack = contextlib.ExitStack()
+        self.folder = Path()
+        self._commit = ""
+        self._absent: set[str] = set()
+        self._advice = "Its server cannot send a part of a repository, so all files came. Raise the limit."
+
+    def __enter__(self) -> RemoteRepository:
+        temporary = tempfile.TemporaryDirectory(prefix="anvil-git-", ignore_cleanup_errors=True)
+        self.folder = Path(os.path.realpath(self._stack.enter_context(temporary)))
+        self._run("init", "--quiet", "--template=", "--object-format=sha1", ".")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def tags(self) -> dict[str, str]:
+        """Tag -> the commit it leads to."""
+        tags: dict[str, str] = {}
+        for line in self._run("ls-remote", "--tags", "--", self.url).decode("utf-8", "replace").splitlines():
+            match = _TAG_LINE.fullmatch(line)
+            if match and (match[3] or match[2] not in tags) and len(tags) < MAX_TAGS:
+                tags[match[2]] = match[1]  # the line with ^{} follows, and has the commit of an annotated tag
+        return tags
+
+    def fetch(self, commit: str, tag: str | None = None) -> None:
+        """Fetch a commit and its trees. ``tag``: for servers that do not send a commit by its id."""
+        wanted = [commit, *([f"refs/tags/{tag}"] if tag else [])]
+        for attempt, reference in enumerate(wanted):
+            try:
+                self._fetch("--depth=1", "--no-tags", "--filter=blob:none", "--", self.url, f"+{reference}:refs/anvil")
+                break
+            except (_TooLarge, Unreachable):
+                raise  # by the tag it is the same; and the git that was stopped left its lock files
+            except FetchError:
+                if attempt + 1 == len(wanted):
+                    raise
+        here = self._run("rev-parse", "refs/anvil^{commit}").decode("ascii").strip()
+        if here != commit:
+            raise self.moved(tag or "", here, commit)
+        self._run("update-ref", "--no-deref", "HEAD", commit)
+        self._commit = commit
+        missing = self._run("rev-list", "--objects", "--missing=print", "--no-object-names", "HEAD").decode("ascii")
+        self._absent = {line[1:] for line in missing.splitlines() if line.startswith("?")}
+        self._advice = "Raise the limit, or name a smaller folder with --folder."
+
+    def moved(self, tag: str, here: str, commit: str) -> FetchError:
+        """The error for a tag that leads to another commit than the one that is wanted."""
+        return FetchError(
+            f"The tag {tag} of {self.shown} is now the commit {here[:12]}, not {commit[:12]}. "
+            "Run 'anvil deps update' to take it, after you have seen why it moved."
+        )
+
+    def tree(self) -> dict[str, Entry]:
+        """All files of the commit, by path."""
+        return self.repository().tree(self._commit, ".")
+
+    def fetch_blobs(self, ids: Iterable[str]) -> None:
+        """Fetch these blobs, in one request, unless they are here."""
+        wanted = sorted(set(ids) & self._absent)
+        if wanted:
+            text = "".join(f"{blob}\n" for blob in wanted).encode("ascii")
+            options = ("--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin")
+            self._fetch("-c", "fetch.negotiationAlgorithm=noop", *options, "--", self.url, stdin=text)
+            self._absent.difference_update(wanted)
+
+    def has(self, blob: str) -> bool:
+        """Whether a blob of the commit is here."""
+        return blob not in self._absent
+
+    def repository(self) -> Repository:
+        """The objects that were fetched, for libgit2, which refuses a repository that is marked as partial."""
+        with contextlib.suppress(FetchError):  # the server sent everything, so it is not partial
+            self._run("config", "--remove-section", "extensions")
+        self._run("config", "core.repositoryFormatVersion", "0")
+        repository = Repository.discover(self.folder)
+        assert repository is not None
+        return repository
+
+    # --- the program -----------------------------------------------------------------------------------------
+
+    def _fetch(self, *arguments: str, stdin: bytes = b"") -> None:
+        settings = []
+        if arguments[0] == "-c":
+            settings, arguments = list(arguments[:2]), arguments[2:]
+        self._run(*settings, "fetch", "--quiet", "--no-recurse-submodules", *arguments, stdin=stdin)
+
+    def _environment(self) -> dict[str, str]:
+        environment = {name: value for name, value in os.environ.items() if name not in _LOCAL}
+        return {
+            **environment,
+            "GIT_ALLOW_PROTOCOL": self._protocols,
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_LAZY_FETCH": "1",
+            "LC_ALL": "C",
+        }
+
+    def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        """The output of git. Raises :class:`FetchError`."""
+        options = [word for key, value in self._settings.items() for word in ("-c", f"{key}={value}")]
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as data:
+            data.write(stdin)
+            data.seek(0)
+            process = subprocess.Popen(
+                [self._program, *options, *arguments],
+                cwd=self.folder,
+                stdin=data,
+                stdout=output,
+                stderr=errors,
+                env=self._environment(),
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+            try:
+                self._watch(process, output.fileno())
+            finally:
+                if process.poll() is None:
+                    kill_session(process)
+                process.wait()
+            output.seek(0)
+            errors.seek(0)
+            if process.returncode:
+                raise self._error(errors.read(20_000).decode("utf-8", "replace"))
+            return output.read()
+
+    def _watch(self, process: subprocess.Popen[bytes], output: int) -> None:
+        """Wait for git, within the limits of size and of time without progress."""
+        size, changed = -1, time.monotonic()
+        pause = 0.002
+        while process.poll() is None:
+            time.sleep(pause)
+            pause = min(pause * 2, POLL_S)
+            now, before = time.monotonic(), size
+            size = _size(self.folder) + os.fstat(output).st_size
+            if size > self._max_bytes:
+                raise _TooLarge(
+                    f"{self.shown} sends more than {self._max_bytes:,} bytes (deps.max_fetch_bytes). {self._advice}"
+                )
+            if size != before:
+                changed = now
+                self._progress(STAGE, size // 1000, self._max_bytes // 1000)
+            elif now - changed > STALL_TIMEOUT_S:
+                raise Unreachable(f"{self.shown} sent nothing for {STALL_TIMEOUT_S:.0f} s. Try again later.")
+
+    def _error(self, text: str) -> FetchError:
+        """What git's message means. It may contain the URL, so it is not passed on as it is."""
+        lowered = text.lower()
+        here = "\n".join(line for line in lowered.splitlines() if not line.startswith("remote:"))
+        if any(sign in here for sign in _NO_SPACE):
+            return FetchError(
+                f"The disk is full: git cannot write to {self.folder.parent}, where it keeps what it fetches from "
+                f"{self.shown}. Free some space, or set TMPDIR to a folder on another disk."
+            )
+        if any(sign in here for sign in _NEEDS_CREDENTIALS):
+            return FetchError(f"{self.shown} needs credentials. Give them to git (git credential, or an SSH key).")
+        if any(sign in here for sign in _REFUSED):
+            return FetchError(
+                f"{self.shown} refuses access (status 403). Give git credentials that may read it (git credential, or "
+                "an SSH key), and check that no proxy forbids it."
+            )
+        if any(sign in lowered for sign in _UNREACHABLE):
+            return Unreachable(f"{self.shown} cannot be reached. Check the network.")
+        if any(sign in lowered for sign in _BROKEN_OFF):
+            return Unreachable(f"{self.shown} broke off, or has an error. Try again later.")
+        if "not allowed" in lowered and "transport" in lowered:
+            allowed = self._protocols.replace(":", ", ")
+            return FetchError(f"{self.shown} cannot be used: the protocols that are allowed are {allowed}.")
+        if "not found" in lowered or "does not exist" in lowered or "does not appear to be a git" in lowered:
+            return FetchError(f"There is no repository at {self.shown}. Check the address.")
+        last = next((line for line in reversed(text.splitlines()) if line.startswith("fatal:")), "").strip()
+        reason = re.sub(r"\S*://\S*", self.shown, last.removeprefix("fatal:").strip())[:200]
+        return FetchError(f"git cannot fetch from {self.shown}{f' ({reason})' if reason else ''}. Check the address.")
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files below a folder, some of which git renames meanwhile."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(place, name)).st_size
+    return total

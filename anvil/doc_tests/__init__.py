@@ -1,0 +1,2 @@
+"""Tests of documentation: questions, the pages that should answer them, and which edited page is to blame: ``anvil
+test``."""

@@ -1,0 +1,192 @@
+"""Asking the questions of a suite, and finding the sections that they expect."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from anvil.doc_tests import judging
+from anvil.doc_tests.question_vectors import QuestionVectors
+from anvil.doc_tests.suite import shown
+from anvil.doc_tests.values import Answer, Expectation, Outcome, Question, Suite
+from anvil.errors import ConfigError
+from anvil.formats.closest_paths import closest_paths
+from anvil.index_file import row_ids
+from anvil.index_file.reader_protocol import IndexReader
+from anvil.requests import SearchRequest
+from anvil.results import Hit
+from anvil.search import pages
+from anvil.search.searcher import Searcher
+from anvil.values import Progress, Section, silent
+from anvil.wording import full_heading
+
+MAX_CHARS = 1_000_000
+"""Budget of a search: so large that no result is cut."""
+MAX_PROBLEMS = 10
+"""Unresolved expectations that one message lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A page of an index, or a section of it with its subsections. Offsets count characters of the page's text."""
+
+    document_id: int
+    file_path: str
+    start: int
+    end: int
+    headings: frozenset[str] | None
+    """Breadcrumbs of the section and its subsections; None for a whole page."""
+    line: int | None = 1
+    """First line in the page's file."""
+
+
+class Targets:
+    """The pages and sections of one index that expectations name. ``moved``: path in the suite -> path in the index, of
+    renamed pages."""
+
+    def __init__(self, reader: IndexReader, moved: Mapping[str, str] | None = None) -> None:
+        self.reader = reader
+        self.moved = moved or {}
+        self._results: dict[Expectation, Target | str] = {}
+
+    def get(self, expectation: Expectation) -> Target | None:
+        """The page or section; None where there is none."""
+        result = self._find(expectation)
+        return result if isinstance(result, Target) else None
+
+    def problem(self, expectation: Expectation) -> str:
+        """Why there is none, with the closest names, to follow "expect"; empty where there is one."""
+        result = self._find(expectation)
+        return result if isinstance(result, str) else ""
+
+    def _find(self, expectation: Expectation) -> Target | str:
+        if expectation not in self._results:
+            self._results[expectation] = self._look_up(expectation)
+        return self._results[expectation]
+
+    def _look_up(self, expectation: Expectation) -> Target | str:
+        reader = self.reader
+        path = self.moved.get(expectation.page, expectation.page)
+        document = reader.document(path)
+        if document is None:
+            close = _closest_pages(expectation.page, reader)
+            return f"names {shown(expectation.page)}, which is no page. {close}"
+        sections = reader.sections(document.id)
+        end = sections[-1].end if sections else 0
+        if not expectation.section:
+            return Target(document.id, path, 0, end, None)
+        section = pages.find_section(expectation.section, document.title, sections)
+        if section is None:
+            closest = _closest_sections(expectation.section, sections)
+            close = "; ".join(f"#{section.anchor}" if section.anchor else section.heading_path for section in closest)
+            hint = f"Closest: {close}." if close else "It has no headings."
+            return f"names {shown(str(expectation))}, but the page has no such heading, or more than one. {hint}"
+        last = pages.last_of(section, sections)
+        headings = frozenset(part.heading_path for part in sections[section.ordinal : last.ordinal + 1])
+        return Target(document.id, path, section.start, last.end, headings, section.start_line)
+
+
+def _closest_pages(page: str, reader: IndexReader) -> str:
+    paths = list(reader.identities())
+    without_folder = [path for path in paths if page.endswith(f"/{path}")]  # written from the repository's root
+    names = closest_paths(page, sorted(paths, key=len), without_folder, limit=2)
+    return f"Closest: {', '.join(names)}." if names else "'anvil list' names the pages."
+
+
+def _closest_sections(name: str, sections: tuple[Section, ...]) -> list[Section]:
+    by_anchor = {section.anchor: section for section in sections if section.anchor}
+    by_path = {section.heading_path: section for section in sections}
+    close = [by_anchor[anchor] for anchor in difflib.get_close_matches(name[:200], by_anchor, n=2, cutoff=0.5)]
+    close += [by_path[path] for path in pages.closest_headings(name[:200], sections)]
+    return list(dict.fromkeys(close))[:2]
+
+
+def ensure_resolved(suite: Suite, indexes: Sequence[Targets]) -> None:
+    """Raise :class:`ConfigError` for expectations that name no page or section in any of the indexes."""
+    problems = []
+    for number, question in enumerate(suite.questions, 1):
+        for expectation in question.expect:
+            if not any(targets.get(expectation) for targets in indexes):
+                place = f"line {question.line}" if question.line else f"question {number}"
+                problems.append(f"{suite.origin}, {place}: expect {indexes[0].problem(expectation)}")
+    if problems:
+        more = len(problems) - MAX_PROBLEMS
+        raise ConfigError("\n".join([*problems[:MAX_PROBLEMS], *([f"And {more} more like it."] if more > 0 else [])]))
+
+
+class Asker:
+    """Asks questions of one index."""
+
+    def __init__(self, searcher: Searcher, targets: Targets, vectors: QuestionVectors) -> None:
+        self._searcher = searcher
+        self._vectors = vectors
+        self._targets = targets
+        self._anchors: dict[str, dict[str, str]] = {}
+        self.notes: list[str] = []
+        """Sentences on why vectors are not used."""
+
+    def ask_all(self, questions: Sequence[Question], progress: Progress = silent) -> tuple[Outcome, ...]:
+        """The outcome of each question, in order."""
+        outcomes = []
+        for done, question in enumerate(questions):
+            progress("asking", done, len(questions))
+            outcomes.append(self.ask(question))
+        progress("asking", len(questions), len(questions))
+        return tuple(outcomes)
+
+    def ask(self, question: Question) -> Outcome:
+        """The outcome of one question. Raises :class:`ConfigError` for a mode that the index does not offer."""
+        count = max(question.within, judging.MIN_RESULTS)
+        vector = self._vectors.get(question) if self._searcher.semantic else None
+        failure = self._searcher.obstacle or (
+            f"Semantic search is off: {vector.error}" if vector and vector.error else ""
+        )
+        if failure and question.mode == "hybrid" and failure not in self.notes:
+            self.notes.append(failure)
+        request = SearchRequest(question.ask, count, question.filter, MAX_CHARS, question.mode)
+        results = self._searcher.search(request, vector)
+        targets = [target for page in question.expect if (target := self._targets.get(page)) is not None]
+        fitting = [
+            [target for target in targets if self._fits(target, hit, row)]
+            for hit, row in zip(results.hits, results.rows, strict=True)
+        ]
+        outcome = judging.judge(
+            question,
+            [self._answer(hit) for hit in results.hits],
+            [bool(fits) for fits in fitting],
+            [any(target.headings is not None for target in fits) for fits in fitting],
+        )
+        if question.filter is not None and not results.total_chunks and not outcome.note:
+            return replace(outcome, note=f"No page fits the filter {shown(question.filter)}.")
+        return outcome
+
+    def _fits(self, target: Target, hit: Hit, row: int) -> bool:
+        """Whether a result is the page, names the section or one below it, or holds the section's heading."""
+        if row >> row_ids.CHUNK_BITS != target.document_id:
+            return False
+        named = (hit.metadata.heading_path, *(place.heading_path for place in hit.also or ()))
+        if target.headings is None or not target.headings.isdisjoint(named):
+            return True
+        chunk = self._searcher.index.reader.chunks([row])[row]
+        return chunk.start <= target.start < chunk.start + len(chunk.content)
+
+    def _answer(self, hit: Hit) -> Answer:
+        place = hit.metadata
+        return Answer(
+            place.file_path,
+            place.heading_path,
+            full_heading(hit.title, place.heading_path),
+            self._anchor(place.file_path, place.heading_path),
+            place.start_line,
+            hit.score,
+            hit.confidence,
+        )
+
+    def _anchor(self, path: str, heading_path: str) -> str:
+        if path not in self._anchors:
+            reader = self._targets.reader
+            document = reader.document(path)
+            sections = reader.sections(document.id) if document else ()
+            self._anchors[path] = {section.heading_path: section.anchor for section in sections}
+        return self._anchors[path].get(heading_path, "")

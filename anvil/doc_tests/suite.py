@@ -1,0 +1,269 @@
+"""A suite of questions: read from TOML, and written to it.
+
+An error is one message that names the file, the line and the key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, cast, get_args
+
+from anvil.doc_tests.values import Expectation, Question, Suite
+from anvil.errors import ConfigError
+from anvil.formats import toml_values
+from anvil.formats.toml_values import quoted
+from anvil.results import Mode
+
+FILE_NAME = "anvil-tests.toml"
+NOTHING = "nothing"
+"""The ``expect`` of a question that no page answers."""
+MAX_FILE_BYTES = 2_000_000
+MAX_QUESTIONS = 10_000
+MAX_ASK_CHARS = 2000
+"""Characters of a question: more than the bundled model reads."""
+MAX_WITHIN = 20
+"""The most results that a search returns."""
+SHOWN_CHARS = 80
+"""Characters of a question or value that a message repeats."""
+
+_TABLES = ("defaults", "question", "suite")
+_DEFAULTS = ("within", "mode")
+_QUESTION = ("ask", "expect", "within", "mode", "filter")
+_SUITE = ("min_hit", "min_mrr")
+_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?(?:"""|\\?\Z)|'
+    r"'''.*?(?:'''|\Z)"
+    r'|"(?:\\[^\n]|[^"\\\n])*"?'
+    r"|'[^'\n]*'?|#[^\n]*"
+    r"|^(?P<header>[^\S\n]*\[\[[^\S\n]*(?:question|\"question\"|'question')[^\S\n]*\]\])",
+    re.DOTALL | re.MULTILINE,
+)
+"""A string of several lines, a string, a comment, or the header of a question."""
+
+
+def parse(text: str, origin: str = FILE_NAME) -> Suite:
+    """The suite that ``text`` holds. Raises :class:`ConfigError`."""
+    table = read_table(text, origin)
+    _check_keys(table, _TABLES, origin)
+    defaults = _table(table, "defaults", _DEFAULTS, origin)
+    bars = _table(table, "suite", _SUITE, origin)
+    entries = table.get("question", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise ConfigError(f"{origin}: question must be a list of tables. Write each under [[question]].")
+    if not entries:
+        raise ConfigError(f"{origin} holds no question. Write one under [[question]], with the key ask.")
+    if len(entries) > MAX_QUESTIONS:
+        raise ConfigError(f"{origin} holds {len(entries):,} questions. At most {MAX_QUESTIONS:,} are asked.")
+    lines = question_lines(text)
+    if len(lines) != len(entries):
+        lines = [0] * len(entries)  # written in another way, such as an inline list
+    place = f"{origin}, [defaults]"
+    first = Question("", within=_within(defaults, place, 5), mode=_mode(defaults, place, "hybrid"))
+    questions = tuple(
+        _question(entry, first, _place(origin, line, number), line)
+        for number, (entry, line) in enumerate(zip(entries, lines, strict=True), 1)
+    )
+    _refuse_duplicates(questions, origin)
+    min_hit, min_mrr = (_share(bars, key, origin) for key in _SUITE)
+    return Suite(questions, 1.0 if min_hit is None and min_mrr is None else min_hit, min_mrr, origin)
+
+
+def read_table(text: str, origin: str) -> dict[str, Any]:
+    """The TOML document. Raises :class:`ConfigError` for what is none, is too long, or is nested too deeply."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_FILE_BYTES:
+        raise ConfigError(f"{origin} has {size:,} bytes. A suite has at most {MAX_FILE_BYTES:,}.")
+    try:
+        return toml_values.loads(text)
+    except toml_values.TOMLDecodeError as error:
+        raise ConfigError(f"{origin} is not TOML: {error}. Correct the file.") from None
+
+
+def question_lines(text: str) -> list[int]:
+    """The 1-based lines of the headers ``[[question]]``. Those inside multi-line strings do not count."""
+    lines: list[int] = []
+    number, at = 1, 0
+    for token in _TOKEN.finditer(text):
+        if token["header"]:
+            number += text.count("\n", at, token.start())
+            at = token.start()
+            lines.append(number)
+    return lines
+
+
+def _question(entry: Mapping[str, Any], defaults: Question, place: str, line: int) -> Question:
+    _check_keys(entry, _QUESTION, place)
+    if "ask" not in entry:
+        raise ConfigError(f'{place}: the question has no ask. Write its text as ask = "...".')
+    ask = _string(entry["ask"], "ask", place).strip()
+    if not ask:
+        raise ConfigError(f"{place}: ask is empty. Write the question as a user would ask it.")
+    if len(ask) > MAX_ASK_CHARS:
+        raise ConfigError(f"{place}: ask has {len(ask):,} characters. A question has at most {MAX_ASK_CHARS:,}.")
+    expect, nothing = _expected(entry["expect"], place) if "expect" in entry else ((), False)
+    glob = _string(entry["filter"], "filter", place) if "filter" in entry else None
+    return replace(
+        defaults,
+        ask=ask,
+        expect=expect,
+        nothing=nothing,
+        within=_within(entry, place, defaults.within),
+        mode=_mode(entry, place, defaults.mode),
+        filter=glob,
+        line=line,
+    )
+
+
+def _expected(value: Any, place: str) -> tuple[tuple[Expectation, ...], bool]:
+    """The pages that a question expects, and whether it expects that nothing answers."""
+    items = value if isinstance(value, list) else [value]
+    texts = [_string(item, "expect", place).strip() for item in items]
+    if texts == [NOTHING] and not isinstance(value, list):
+        return (), True
+    if NOTHING in texts:
+        raise ConfigError(f'{place}: expect lists "{NOTHING}" with others. Write expect = "{NOTHING}" alone.')
+    if not texts or not all(texts):
+        raise ConfigError(
+            f'{place}: expect is empty. Name a page, such as "guide.md" or "guide.md#heading", or leave the key '
+            "out and run 'anvil test --update'."
+        )
+    return tuple(dict.fromkeys(expectation(text) for text in texts)), False
+
+
+def expectation(text: str) -> Expectation:
+    """``page`` or ``page#heading``."""
+    page, _, section = text.partition("#")
+    plain = posixpath.normpath(page.strip().replace("\\", "/").lstrip("/")) if page.strip() else ""
+    return Expectation(plain, section.strip())
+
+
+def _refuse_duplicates(questions: Iterable[Question], origin: str) -> None:
+    seen: dict[tuple[str, str, str | None], Question] = {}
+    for question in questions:
+        key = (" ".join(question.ask.casefold().split()), question.mode, question.filter)
+        if key in seen:
+            where = f", lines {seen[key].line} and {question.line}" if question.line else ""
+            raise ConfigError(
+                f"{origin}{where}: the question {shown(question.ask)} is asked twice. Keep one of them, with all the "
+                "pages that may answer in expect."
+            )
+        seen[key] = question
+
+
+def _check_keys(table: Mapping[str, Any], known: Collection[str], place: str) -> None:
+    for key in table:
+        if key not in known:
+            close = difflib.get_close_matches(key[:SHOWN_CHARS], known, n=1, cutoff=0.5)
+            hint = f"Did you mean {close[0]}?" if close else f"Known keys: {', '.join(known)}."
+            raise ConfigError(f"{place}: unknown key {shown(key)}. {hint}")
+
+
+def _table(table: Mapping[str, Any], key: str, known: Collection[str], origin: str) -> Mapping[str, Any]:
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"{origin}: {key} must be a table. Write its keys under [{key}].")
+    _check_keys(value, known, f"{origin}, [{key}]")
+    return value
+
+
+def _string(value: Any, key: str, place: str) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{place}: {key} must be a text in quotes, not {_kind(value)}.")
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in value) or "\0" in value:
+        raise ConfigError(f"{place}: {key} holds characters that are no text. Write it again.")
+    return value
+
+
+def _within(table: Mapping[str, Any], place: str, default: int) -> int:
+    value = table.get("within", default)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_WITHIN:
+        raise ConfigError(f"{place}: within is {_shown_value(value)}. Use a number of results from 1 to {MAX_WITHIN}.")
+    return value
+
+
+def _mode(table: Mapping[str, Any], place: str, default: Mode) -> Mode:
+    value = table.get("mode", default)
+    if value not in get_args(Mode):
+        raise ConfigError(f"{place}: mode is {_shown_value(value)}. Use one of {', '.join(get_args(Mode))}.")
+    return cast("Mode", value)
+
+
+def _share(table: Mapping[str, Any], key: str, origin: str) -> float | None:
+    value = table.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise ConfigError(f"{origin}, [suite]: {key} is {_shown_value(value)}. Use a share from 0 to 1, such as 0.9.")
+    return float(value)
+
+
+def _place(origin: str, line: int, number: int) -> str:
+    return f"{origin}, line {line}" if line else f"{origin}, question {number}"
+
+
+def _kind(value: object) -> str:
+    names = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a table"}
+    return names.get(type(value), "a date")
+
+
+def _shown_value(value: object) -> str:
+    return shown(value) if isinstance(value, str) else str(value) if isinstance(value, (int, float)) else _kind(value)
+
+
+def shown(text: str) -> str:
+    """A text of the file as a message repeats it: in quotes, on one line, cut."""
+    plain = " ".join(text.split())
+    return repr(plain if len(plain) <= SHOWN_CHARS else plain[: SHOWN_CHARS - 1] + "…")
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def entry(ask: str, expect: str | None, comment: str = "") -> str:
+    """A question as TOML. ``comment``: a line before it."""
+    note = "".join(f"# {line}\n" for line in comment.splitlines())
+    line = "" if expect is None else f"expect = {quoted(expect)}\n"
+    return f"{note}[[question]]\nask = {quoted(ask)}\n{line}"
+
+
+def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
+    """``text`` with ``expect`` written to questions that have none: number of the question (from 0) -> page or section.
+
+    Only lines are added, each behind the line of ``ask``, so comments and order stay. Raises :class:`ConfigError` when
+    the text is written in a way that this cannot be done for.
+    """
+    before = read_table(text, origin)
+    headers = question_lines(text)
+    entries = before.get("question", [])
+    lines = text.split("\n")
+    if len(headers) == len(entries):
+        for number, expect in sorted(answers.items(), reverse=True):
+            header = headers[number] - 1
+            end = headers[number + 1] - 1 if number + 1 < len(headers) else len(lines)
+            ask = (place for place in range(header + 1, end) if re.match(r"\s*(ask|\"ask\"|'ask')\s*=", lines[place]))
+            place = next(ask, header)
+            if any("\n" in token[0] for token in _TOKEN.finditer(f"{lines[place]}\n")):
+                place = header  # a text of several lines: written before it
+            indent = re.match(r"\s*", lines[place])
+            carriage_return = "\r" if lines[place].endswith("\r") else ""
+            if place == len(lines) - 1 and "\r\n" in text:  # the last line, without an end
+                lines[place] += "\r"
+            lines.insert(place + 1, f"{indent[0] if indent else ''}expect = {quoted(expect)}{carriage_return}")
+    written = "\n".join(lines)
+    wanted = [
+        {**entry, "expect": answers[number]} if number in answers else entry for number, entry in enumerate(entries)
+    ]
+    try:
+        done = read_table(written, origin)
+    except ConfigError:
+        done = {}
+    if done != {**before, "question": wanted}:
+        raise ConfigError(
+            f"{origin} is written in a way that answers cannot be added to. Write each question under a line "
+            "[[question]], with ask on a line of its own."
+        )
+    return written

@@ -1,0 +1,181 @@
+"""A run of a suite as text for a terminal and as JUnit XML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from anvil.values import at_line
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.doc_tests.values import Answer, Comparison, Difference, Outcome, Question, TestReport
+
+Style = Callable[..., str]
+"""Text and names of colours -> the text in these colours."""
+
+MAX_ASK_CHARS = 100
+"""Characters of a question in a line of the table."""
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_MARKS = {"pass": ("ok", "green"), "fail": ("FAIL", "red"), "new": ("new", "cyan"), "unjudged": ("?", "yellow")}
+
+
+def table(report: TestReport, style: Style, *, quiet: bool = False) -> str:
+    """The outcomes as lines, what failed last, then the comparison and the sums. ``quiet``: without what passed."""
+    lines = []
+    if not quiet:
+        lines += ["      rank  conf.  question"]
+        lines += [_row(outcome, style) for outcome in report.outcomes]
+        lines.append("")
+    for outcome in (*report.failed, *report.new):
+        lines += [*_details(outcome, style), ""]
+    if report.comparison is not None:
+        lines += [*_comparison(report.comparison, style), ""]
+    return "\n".join([*lines, *_sums(report, style)]) + "\n"
+
+
+def _row(outcome: Outcome, style: Style) -> str:
+    mark, colour = _MARKS[outcome.status]
+    rank = "-" if outcome.rank is None else str(outcome.rank)
+    return f"{style(f'{mark:<4}', colour)}  {rank:>4}  {_confidence(outcome.confidence):>5}  {cut(outcome.ask)}"
+
+
+def _details(outcome: Outcome, style: Style) -> Iterator[str]:
+    mark, colour = _MARKS[outcome.status]
+    place = f" (line {outcome.line})" if outcome.line else ""
+    yield f"{style(mark, colour, 'bold')}  {cut(outcome.ask)}{place}"
+    if outcome.status == "fail":
+        yield f"      expected  {outcome.expected}{_where(outcome)}"
+    if outcome.note:
+        yield f"      {outcome.note}"
+    label = "answered by" if outcome.expected == "nothing" or outcome.status == "new" else "came instead"
+    for number, answer in enumerate(outcome.answers, 1):
+        yield f"      {label if number == 1 else '':<12}  {number}. {_answer(answer)}"
+    if not outcome.answers:
+        yield "      no result"
+
+
+def _where(outcome: Outcome) -> str:
+    if outcome.expected == "nothing":
+        return ", but something seems to answer"
+    if outcome.rank is None:
+        return ", which is not among the results"
+    if outcome.doubtful:
+        return f", which is result {outcome.rank}, but unlikely to answer ({_confidence(outcome.confidence)})"
+    return f", which is result {outcome.rank}; the first {outcome.within} count"
+
+
+def _answer(answer: Answer) -> str:
+    return f"{at_line(answer.file_path, answer.line)}  {answer.heading}  ({_confidence(answer.confidence)})"
+
+
+def _confidence(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _comparison(comparison: Comparison, style: Style) -> Iterator[str]:
+    yield f"Compared with {comparison.baseline}: {summary(comparison)}"
+    for note in comparison.notes:
+        yield f"  {note}"
+    for difference in comparison.differences:
+        yield f"  {style(difference.kind, 'red' if difference.kind == 'worse' else 'green')}  {cut(difference.ask)}"
+        yield f"         {moved(difference)}. {difference.reason}"
+
+
+def summary(comparison: Comparison) -> str:
+    """How many questions got better and worse, in words."""
+    worse, better = len(comparison.worse), len(comparison.better)
+    if not worse and not better:
+        return "no question got better or worse."
+    lost = f" ({counted(len(comparison.lost), 'question', 'are')} lost)" if comparison.lost else ""
+    return f"{counted(worse, 'question')} got worse{lost}, {better} better."
+
+
+def moved(difference: Difference) -> str:
+    """From where to where the expected page went."""
+    return f"{standing(difference.before)} before, {standing(difference.after)} now"
+
+
+def standing(outcome: Outcome) -> str:
+    """Where the expected page is among the results, in words."""
+    if outcome.expected == "nothing":
+        return "unanswered" if outcome.status == "pass" else "answered"
+    doubt = " (unlikely to answer)" if outcome.doubtful else ""
+    return "not found" if outcome.rank is None else f"result {outcome.rank}{doubt}"
+
+
+def weak_questions(report: TestReport, questions: Sequence[Question], file: str) -> Iterator[str]:
+    """Lines on each question that expects a page alone: where it is in ``file``, and what it may expect instead."""
+    for question, outcome in zip(questions, report.outcomes, strict=True):
+        if question.weak:
+            pages = " and ".join(str(expected) for expected in question.expect if not expected.section)
+            better = f" Today this answers: {outcome.better_expect}" if "#" in outcome.better_expect else ""
+            place = f"{file}:{question.line}" if question.line else file
+            yield f"{place}: {cut(question.ask)}\n      expects {pages}, whichever section answers.{better}"
+
+
+def sums(report: TestReport) -> str:
+    """How many questions are answered, and how many must be: a sentence."""
+    judged = sum(outcome.status in ("pass", "fail") for outcome in report.outcomes)
+    passed = judged - len(report.failed)
+    wanted = "" if report.min_hit is None else f", and {_percent(report.min_hit)} must be"
+    verb = "is" if 1 in (passed, judged) else "are"
+    return f"{passed} of {counted(judged, 'question')} {verb} answered as expected ({_percent(report.hit)}{wanted})."
+
+
+def _sums(report: TestReport, style: Style) -> Iterator[str]:
+    yield sums(report)
+    if report.mrr is not None:
+        wanted = "" if report.min_mrr is None else f", at least {report.min_mrr:.2f} wanted"
+        yield f"Mean reciprocal rank {report.mrr:.2f}{wanted}."
+    searched = f"{counted(report.pages, 'page')} in {counted(report.chunks, 'chunk')}, {report.seconds:.1f} s."
+    yield f"{style('PASSED' if report.passed else 'FAILED', 'green' if report.passed else 'red', 'bold')}  {searched}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}".replace(".0%", "%")
+
+
+def cut(text: str) -> str:
+    """A question on one line."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= MAX_ASK_CHARS else plain[: MAX_ASK_CHARS - 1] + "…"
+
+
+def junit(report: TestReport) -> str:
+    """The outcomes as JUnit XML, as CI systems show it: a test case a question."""
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuites tests="{len(report.outcomes)}" failures="{len(report.failed)}" time="{report.seconds:.3f}">',
+        f'  <testsuite name={_attribute(report.suite)} tests="{len(report.outcomes)}" '
+        f'failures="{len(report.failed)}" errors="0" '
+        f'skipped="{sum(outcome.status in ("new", "unjudged") for outcome in report.outcomes)}" '
+        f'time="{report.seconds:.3f}">',
+    ]
+    for outcome in report.outcomes:
+        lines.append(
+            f"    <testcase name={_attribute(outcome.ask)} classname={_attribute(outcome.expected or 'new')} "
+            f'file={_attribute(report.suite)} line="{outcome.line}">'
+        )
+        if outcome.status == "fail":
+            from xml.sax.saxutils import escape
+
+            text = "\n".join(_details(outcome, lambda plain, *_: plain))
+            message = f"expected {outcome.expected}{_where(outcome)}"
+            lines.append(f"      <failure message={_attribute(message)}>{escape(_plain(text))}</failure>")
+        elif outcome.status != "pass":
+            lines.append(f"      <skipped message={_attribute(outcome.note or 'It has no expect yet.')}/>")
+        lines.append("    </testcase>")
+    return "\n".join([*lines, "  </testsuite>", "</testsuites>"]) + "\n"
+
+
+def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr  # imports the HTTP client
+
+    return quoteattr(_plain(text))
+
+
+def _plain(text: str) -> str:
+    """Without the characters that XML cannot hold."""
+    return _NOT_XML.sub("\ufffd", text)

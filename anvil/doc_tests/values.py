@@ -1,0 +1,187 @@
+"""Tests of documentation: questions, the pages that should answer them, and how that turned out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from anvil.results import Mode
+
+Status = Literal["pass", "fail", "new", "unjudged"]
+"""``new``: the question expects nothing in particular yet. ``unjudged``: there is no confidence to judge it by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A page, or a section of it: its anchor, the text of its heading, or its breadcrumb. ``section`` is empty for the
+    whole page."""
+
+    page: str
+    section: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.page}#{self.section}" if self.section else self.page
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question of a suite. ``expect``: any of them answers it. ``nothing``: no page is to answer it. ``within``: how
+    many results are looked at. ``line``: where it begins in the file, 1-based; 0 when that is not known."""
+
+    ask: str
+    expect: tuple[Expectation, ...] = ()
+    nothing: bool = False
+    within: int = 5
+    mode: Mode = "hybrid"
+    filter: str | None = None
+    line: int = 0
+
+    @property
+    def new(self) -> bool:
+        """Whether no answer is written down for it yet."""
+        return not self.expect and not self.nothing
+
+    @property
+    def weak(self) -> bool:
+        """Whether it expects a page alone: it may pass although the section that answers was deleted."""
+        return any(not expectation.section for expectation in self.expect)
+
+    @property
+    def expected(self) -> str:
+        """What it expects, as in the file."""
+        return "nothing" if self.nothing else " or ".join(map(str, self.expect))
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Questions, and what share of them is to be answered. ``origin``: the file's name, for messages."""
+
+    questions: tuple[Question, ...]
+    min_hit: float | None = 1.0
+    min_mrr: float | None = None
+    origin: str = "the suite"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result of the search: ``heading`` is the full breadcrumb for people, ``confidence`` 0..1 or None. ``line``: of
+    the section in its source file, None where it stands in none."""
+
+    file_path: str
+    heading_path: str
+    heading: str
+    anchor: str
+    line: int | None
+    score: float
+    confidence: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a question turned out. ``rank``: 1-based place of the first result that was expected, None when there is none
+    among those looked at. ``confidence``: of that result, else the highest of those that count. ``answers``: the
+    first results. ``better_expect``: of a question that expects a page alone, the section of it that answers."""
+
+    ask: str
+    expected: str
+    status: Status
+    rank: int | None
+    within: int
+    confidence: float | None
+    answers: tuple[Answer, ...]
+    line: int = 0
+    note: str = ""
+    better_expect: str = ""
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the expected page is among the results that count, but unlikely to answer."""
+        return self.status == "fail" and self.rank is not None and self.rank <= self.within
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPage:
+    """A page that differs between two indexes. ``old_path``: where it was, of one that moved. ``line``: the first line
+    of its source file that differs, 1-based; None where that is not known."""
+
+    kind: Literal["added", "changed", "removed", "moved"]
+    file_path: str
+    old_path: str | None = None
+    line: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A question whose answer got better or worse. ``blame``: the pages that have to be put back together so that it is
+    answered as before; empty when no edited page is the cause. ``reason``: the same in words. ``page`` and ``line``:
+    the page that lost or won, in the documentation folder, and the line to look at; empty where there is none."""
+
+    ask: str
+    expected: str
+    kind: Literal["better", "worse"]
+    decisive: bool
+    """Whether the test passed on one side and fails on the other."""
+    before: Outcome
+    after: Outcome
+    blame: tuple[ChangedPage, ...] = ()
+    reason: str = ""
+    page: str = ""
+    line: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs of one suite. ``baseline``: what it was compared with, in words."""
+
+    baseline: str
+    hit: float
+    mrr: float | None
+    changed_pages: tuple[ChangedPage, ...]
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def worse(self) -> tuple[Difference, ...]:
+        """The questions that got worse."""
+        return tuple(each for each in self.differences if each.kind == "worse")
+
+    @property
+    def better(self) -> tuple[Difference, ...]:
+        """The questions that got better."""
+        return tuple(each for each in self.differences if each.kind == "better")
+
+    @property
+    def lost(self) -> tuple[Difference, ...]:
+        """The questions that passed before and fail now."""
+        return tuple(each for each in self.worse if each.decisive)
+
+
+@dataclass(frozen=True, slots=True)
+class TestReport:
+    """A run of a suite. ``hit``: the share of questions that passed, ``mrr``: the mean of 1/rank over those that expect
+    a page. ``passed``: whether both reach what the suite asks for, and no question was lost against the baseline."""
+
+    __test__ = False  # pytest collects classes of this name
+
+    suite: str
+    passed: bool
+    hit: float
+    mrr: float | None
+    min_hit: float | None
+    min_mrr: float | None
+    outcomes: tuple[Outcome, ...]
+    pages: int
+    chunks: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+    comparison: Comparison | None = None
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """The outcomes that are not as expected."""
+        return tuple(each for each in self.outcomes if each.status == "fail")
+
+    @property
+    def new(self) -> tuple[Outcome, ...]:
+        """The outcomes of questions that expect nothing in particular yet."""
+        return tuple(each for each in self.outcomes if each.status == "new")

@@ -1,0 +1,1 @@
+"""Examinations of an installation and a project: ``anvil doctor``."""

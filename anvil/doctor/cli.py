@@ -1,0 +1,67 @@
+"""``anvil doctor``."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+
+import click
+
+from anvil.cli import options, output
+from anvil.cli.exit_codes import ERROR, NO, OK
+from anvil.doctor.values import Finding, Verdict, worst
+from anvil.requests import OpenRequest
+from anvil.wording import counted
+
+COLOURS: dict[Verdict, str] = {"ok": "green", "note": "yellow", "wrong": "red", "unseen": "magenta"}
+EXIT_CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "wrong": NO, "unseen": ERROR}
+MAX_WIDTH = 100
+
+
+@click.command("doctor", epilog="Example: anvil doctor --docs docs")
+@options.common
+@options.as_json
+@options.folder
+def command(given: OpenRequest, as_json: bool) -> int:
+    """Examine the installation, the configuration and the index, and print the commands that repair them.
+
+    It changes nothing. Exit code 0: nothing is wrong, 1: something is wrong, 2: something could not be examined.
+    """
+    from anvil.doctor import examinations, examined_project
+
+    findings: list[Finding] = []
+    indent = max(map(len, examinations.EXAMINATIONS)) + 10
+    for finding in examinations.examine(examined_project.find(given.docs, given.index, given.config, given.provider)):
+        findings.append(finding)
+        if not as_json:
+            output.say(_rendered(finding, indent))
+    verdict = worst(findings)
+    if as_json:
+        output.print_json({"verdict": verdict, "findings": findings})
+    else:
+        output.say(f"\n{_summary(findings)}")
+    return EXIT_CODES[verdict]
+
+
+def _rendered(finding: Finding, indent: int) -> str:
+    """A finding as lines: verdict, subject and wrapped text, then its command on one line."""
+    width = min(shutil.get_terminal_size((MAX_WIDTH, 0)).columns, MAX_WIDTH)
+    lines = textwrap.wrap(finding.text, max(width - indent, 30), break_long_words=False, break_on_hyphens=False)
+    space = " " * indent
+    text = f"\n{space}".join(lines)
+    weight = ["bold"] if finding.verdict != "ok" else []
+    mark = output.style(f"{finding.verdict:>6}", COLOURS[finding.verdict], *weight)
+    command = "" if finding.fix is None else f"\n{space}{output.style(f'$ {finding.fix}', 'bold')}"
+    return f"{mark}  {finding.subject:<{indent - 8}}{text}{command}"
+
+
+def _summary(findings: list[Finding]) -> str:
+    counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in EXIT_CODES}
+    parts = []
+    if counts["wrong"]:
+        parts.append(f"{counted(counts['wrong'], 'thing', 'are')} wrong")
+    if counts["unseen"]:
+        parts.append(f"{counts['unseen']} could not be examined")
+    if counts["note"]:
+        parts.append(counted(counts["note"], "note"))
+    return f"{', '.join(parts) or 'Nothing is wrong'}."

@@ -1,0 +1,121 @@
+"""The project that is examined, as the options and the configuration name it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anvil.errors import ConfigError
+from anvil.settings import index_url
+from anvil.settings.files import index_file, load_config
+from anvil.settings.schema import Config
+from anvil.system import installation
+
+if TYPE_CHECKING:
+    from anvil.documents.document_source import DocumentSource
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project. ``given``: the options that named it; printed commands repeat them."""
+
+    config: Config
+    project: Path
+    """The folder of the configuration file; without one the working folder."""
+    problem: str | None = None
+    """Why the configuration could not be read; then :attr:`config` holds the defaults."""
+    given: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The documentation folder, which may not exist."""
+        return self.project / self.config.docs
+
+    @property
+    def index(self) -> Path:
+        """The index file, which may not exist; of a published index, the file in the cache.
+
+        Raises :class:`ConfigError` for an index :attr:`in_milvus`, which is not a file.
+        """
+        if not self.remote:
+            return index_file(self.config, self.project)
+        from anvil.fetch.attestation_lookup import rule_of
+        from anvil.fetch.fetch_index import cached_path
+
+        head = self.folder if self.folder.is_dir() else self.project
+        return cached_path(self.config.index or "", head=head, attested=rule_of(self.config.fetch, self.project))
+
+    @property
+    def remote(self) -> bool:
+        """Whether the index is published elsewhere."""
+        return index_url.is_remote(self.config.index or "")
+
+    @property
+    def in_milvus(self) -> bool:
+        """Whether the index is in Milvus, not in a file."""
+        return index_url.is_milvus(self.config.index or "")
+
+    @property
+    def has_index(self) -> bool:
+        """Whether there is an index; one in Milvus is assumed to exist."""
+        return self.in_milvus or self.index.exists()
+
+    @cached_property
+    def documents(self) -> DocumentSource:
+        """The documents in the folder. Raises :class:`SourceError`."""
+        from anvil.documents import open_tree
+
+        return open_tree.working_tree(self.folder, self.config.source)
+
+    def shown(self, path: Path) -> str:
+        """A path relative to the working folder where it is below it."""
+        try:
+            below = Path(os.path.abspath(path)).relative_to(Path.cwd())
+        except ValueError:
+            return str(path)
+        return str(below)
+
+    def anvil(self, *words: str, options: tuple[str, ...] = ()) -> str:
+        """The command line of this ``anvil`` with ``words`` and with those of ``options`` that were given; a secret in
+        them is masked."""
+        given = ((option, value) for option, value in self.given if option in options)
+        named = [word for option, value in given for word in (option, _shown(value))]
+        return installation.line([*installation.spelled(), *words, *named])
+
+    def build(self, *words: str) -> str:
+        """The command that builds this index."""
+        return self.anvil("build", *words, options=("--docs", "--index", "--config", "--provider"))
+
+    def at(self, folder: Path, command: str) -> str:
+        """A command that has to run in another folder."""
+        return command if folder == Path.cwd() else f"{installation.line(['cd', str(folder)])} && {command}"
+
+
+def _shown(value: str) -> str:
+    return index_url.spelled_without_secrets(value) if "://" in value and index_url.is_remote(value) else value
+
+
+def find(docs: str | None, index: str | None, config: str | None, provider: str | None) -> Place:
+    """The project that the options name, as :func:`anvil.open` would find it. A configuration that cannot be read
+    becomes :attr:`Place.problem`."""
+    options = {"--docs": docs, "--index": index, "--config": config, "--provider": provider}
+    given = tuple(
+        (option, value)
+        for option, value in options.items()
+        if value is not None and not index_url.is_unknown(value)  # it may hold a password
+    )
+    try:
+        loaded, base = load_config(config, {"docs": docs, "index": index, "embedding.provider": provider})
+    except ConfigError as error:
+        named: dict[str, Any] = {}
+        if docs is not None:
+            named["docs"] = os.path.abspath(docs)
+        if index is not None and not index_url.is_unknown(index):
+            named["index"] = index if index_url.is_remote(index) else os.path.abspath(index)
+        if provider is not None:
+            named["embedding"] = replace(Config().embedding, provider=provider)
+        return Place(replace(Config(), **named), Path.cwd(), str(error), given)
+    return Place(loaded, base, given=given)

@@ -1,0 +1,141 @@
+"""The configuration, the documents, and the permissions of the folders."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from anvil.doctor.examined_project import Place
+from anvil.doctor.values import Finding, Verdict
+from anvil.errors import SourceError
+from anvil.settings.files import nearest_config
+from anvil.settings.layers import variables
+from anvil.wording import counted, no_page
+
+NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs"})
+"""File systems of other machines, by the names that Linux gives them."""
+MAX_SKIPPED_NAMED = 3
+"""Skipped files that a finding names."""
+
+
+def configuration(place: Place) -> Iterator[Finding]:
+    """The configuration file, and ANVIL_ variables with a misspelled name."""
+    known = variables()
+    for name in sorted(os.environ):
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.9) if name.startswith("ANVIL_") else []
+        if near and name not in known:
+            text = f"{name} in the environment sets nothing. Did you mean {near[0]}?"
+            yield Finding("configuration", "wrong", text, f"unset {name}" if os.name != "nt" else f"set {name}=")
+    if place.problem is not None:
+        yield Finding("configuration", "wrong", f"{place.problem} The other checks use the defaults.")
+        return
+    given = dict(place.given).get("--config")
+    file = Path(given) if given else nearest_config(Path.cwd())
+    if file is None:
+        yield Finding("configuration", "ok", "There is no configuration file: the defaults are used.")
+    else:
+        yield Finding("configuration", "ok", f"{place.shown(file)} is valid.")
+
+
+def documents(place: Place) -> Iterator[Finding]:
+    """The pages that would be indexed."""
+    try:
+        scan = place.documents.scan()
+    except SourceError as error:
+        yield Finding("documents", "note" if place.has_index else "wrong", str(error))
+        return
+    shown, count = place.shown(place.folder), len(scan.entries)
+    if not count:
+        yield Finding("documents", "wrong", no_page(shown, place.config.source.include))
+        return
+    text = f"{shown} has {counted(count, 'page')}."
+    if not scan.skipped:
+        yield Finding("documents", "ok", text)
+        return
+    few = "; ".join(f"{skipped.path} ({skipped.reason})" for skipped in scan.skipped[:MAX_SKIPPED_NAMED])
+    more = f"; and {len(scan.skipped) - MAX_SKIPPED_NAMED} more" if len(scan.skipped) > MAX_SKIPPED_NAMED else ""
+    count_skipped = counted(len(scan.skipped), "file")
+    yield Finding("documents", "note", f"{text} {count_skipped} cannot be read: {few}{more}.")
+
+
+def writable(place: Place) -> Iterator[Finding]:
+    """Whether the folders that Anvil writes to can be written: the index's own, and the user's cache."""
+    from anvil.index_file import verified_cache
+
+    findings: list[Finding] = []
+    if not place.remote:
+        verdict: Verdict = "note" if place.has_index else "wrong"
+        findings += _unwritable(place, place.index.parent, "the index cannot be built", verdict)
+    effect = "an index is checked again at each start"
+    findings += _home(effect) or _unwritable(place, verified_cache.folder(), effect, "note")
+    yield from findings or [Finding("folders", "ok", "The folders of the index and of the cache can be written.")]
+
+
+def _home(effect: str) -> list[Finding]:
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return [Finding("folders", "note", f"There is no home folder: {effect}.")]
+    if home.is_dir():
+        return []
+    text = f"The home folder {home} does not exist: {effect}."
+    return [Finding("folders", "note", text, f"mkdir -p {shlex.quote(str(home))}")]
+
+
+def _unwritable(place: Place, folder: Path, effect: str, verdict: Verdict) -> list[Finding]:
+    """A finding when the folder, or its nearest parent that exists, cannot be written."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return []
+    except OSError as error:
+        text = f"{place.shown(existing)} cannot be written ({error.strerror}): {effect}."
+        return [Finding("folders", verdict, text, _permit(existing, error.errno))]
+
+
+def _permit(folder: Path, number: int | None) -> str | None:
+    if os.name == "nt" or number not in (errno.EACCES, errno.EPERM):
+        return None
+    quoted = shlex.quote(str(folder))
+    return f"chmod u+rwx {quoted}" if folder.stat().st_uid == os.geteuid() else f'sudo chown -R "$(id -u)" {quoted}'
+
+
+def events(place: Place, system: Path = Path("/proc")) -> Iterator[Finding]:
+    """Whether Linux can report file changes. Without it answers are right too: each query checks the files.
+
+    ``system``: the folder of Linux's own tables.
+    """
+    if not sys.platform.startswith("linux") or not place.folder.is_dir():
+        return
+    kind = _file_system(Path(os.path.realpath(place.folder)), (system / "self/mounts").read_text("utf-8"))
+    if kind in NETWORK_FILE_SYSTEMS:
+        text = f"{place.shown(place.folder)} is on another machine ({kind})"
+        yield Finding("file events", "note", f"{text}: changes are seen at the next query only.")
+        return
+    limit = int((system / "sys/fs/inotify/max_user_watches").read_text("utf-8"))
+    below = sum(len(names) for _, names, _ in os.walk(place.folder)) + 1
+    if below > limit:
+        text = (
+            f"{place.shown(place.folder)} has {below:,} folders, more than the {limit:,} that a user may watch here: "
+            "changes are seen at the next query only."
+        )
+        yield Finding("file events", "note", text, f"sudo sysctl fs.inotify.max_user_watches={2 * below}")
+    else:
+        yield Finding("file events", "ok", f"{below:,} of the {limit:,} folders that may be watched here.")
+
+
+def _file_system(folder: Path, mounts: str) -> str:
+    """The kind of file system that a folder is on, by Linux's table of mounts."""
+    best, kind = -1, ""
+    for line in mounts.splitlines():
+        _, point, mount_kind = line.split(" ")[:3]
+        where = Path(point.encode().decode("unicode_escape"))
+        if folder.is_relative_to(where) and len(where.parts) >= best:  # of equals, the last mount counts
+            best, kind = len(where.parts), mount_kind
+    return kind

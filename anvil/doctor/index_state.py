@@ -1,0 +1,173 @@
+"""The index: whether it can be used, whether it is fresh, and its state in git."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from anvil.doctor.examined_project import Place
+from anvil.doctor.values import Finding
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, FormatTooNew, GitError, SourceError
+from anvil.settings import index_url
+from anvil.system import installation
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.git.tracked_file import TrackedIndex
+    from anvil.index_file.reader import Reader
+
+PLACE = ("--docs", "--index", "--config")
+
+
+def examine(place: Place) -> Iterator[Finding]:
+    """The file, checked like one from elsewhere, and then compared with the documents."""
+    from anvil.git import tracked_file
+    from anvil.index_file import overwrite_guard, verify
+
+    if place.in_milvus:
+        yield _in_milvus(place)
+        return
+    path, shown = place.index, place.shown(place.index)
+    if tracked_file.is_pointer(path):
+        yield Finding("index", "wrong", f"{shown} is in Git LFS and was not fetched.", "git lfs pull")
+        return
+    try:
+        reader = verify.open_checked(path)
+    except ArtifactMissing:
+        yield _missing(place)
+    except FormatTooNew as error:
+        yield Finding("index", "wrong", f"{error} Or build it again with this version:", place.build("--force"))
+    except ArtifactError as error:
+        protected = True
+        with contextlib.suppress(OSError):  # the ArtifactError has the reason
+            protected = place.remote or overwrite_guard.is_foreign(path)
+        yield Finding("index", "wrong", str(error), None if protected else place.build("--force"))
+    else:
+        with reader:
+            problems = list(_shortcomings(place, reader))
+            meta, counts = reader.meta(), reader.counts()
+        contents = f"{counted(counts['documents'], 'page')} in {counted(counts['chunks'], 'chunk')}"
+        contents += f"; newest document: {meta['last_index_timestamp'] or 'none'}"
+        fresh = ", fresh" if place.folder.is_dir() else ""
+        yield from problems or [Finding("index", "ok", f"{shown} is sound{fresh}: {contents}.")]
+
+
+def _in_milvus(place: Place) -> Finding:
+    try:
+        shown = index_url.milvus(place.config.index or "").shown
+    except ConfigError as error:
+        return Finding("index", "wrong", str(error))
+    text = f"The index is in Milvus, {shown}. 'anvil doctor' does not use the network. To ask the server:"
+    return Finding("index", "note", text, place.anvil("status", options=PLACE))
+
+
+def _missing(place: Place) -> Finding:
+    shown = place.shown(place.index)
+    if place.remote:
+        command = place.anvil("status", options=PLACE)
+        return Finding("index", "note", "The index is published elsewhere, and was not fetched yet.", command)
+    if place.folder.is_dir():
+        text = f"There is no index at {shown} yet. The first search builds it. To build it now:"
+        return Finding("index", "note", text, place.build())
+    return Finding("index", "wrong", f"There is neither an index at {shown} nor a folder to build it from.")
+
+
+def _shortcomings(place: Place, reader: Reader) -> Iterator[Finding]:
+    from anvil.build import indexer
+    from anvil.documents import staleness
+    from anvil.embedding.factory import create_provider
+    from anvil.live import site_view
+    from anvil.text import page_urls
+
+    meta, shown = reader.meta(), place.shown(place.index)
+    of_site = reader.excluded_hashes() is not None  # such an index has settings of its own
+    build = None if place.remote or of_site else place.build()
+    if "shard" in meta:
+        yield Finding("index", "wrong", f"{shown} is shard {meta['shard']} of an index, not a whole one.", build)
+        return
+    wanted: dict[str, str] = {}
+    if place.problem is None:  # else the configured settings are not known
+        with contextlib.suppress(AnvilError):  # a finding of "model"
+            provider = create_provider(place.config.embedding.provider, place.config.embedding)
+            pages = page_urls.recorded(place.config.site)
+            wanted = indexer.settings(provider, place.config.chunking, pages)
+    key = "embedding_model_digest"
+    if wanted and wanted[key] != meta[key]:
+        theirs, ours = (f"{keys['embedding_model']} ({keys['embedding_provider']})" for keys in (meta, wanted))
+        text = f"The vectors of {shown} are of {theirs}, the configured model is {ours}: search uses keywords only."
+        yield Finding("index", "wrong", text, build)
+    elif build and wanted and any(meta.get(name) != wanted.get(name) for name in (*wanted, "site")):
+        yield Finding("index", "note", f"{shown} was built with other settings than the configuration's.", build)
+    elif meta["needs_reembed"] != "0":
+        pending = counted(int(meta["needs_reembed"]), "passage", "have")
+        yield Finding("index", "note", f"In {shown} {pending} no vector yet.", build)
+    if place.folder.is_dir():
+        indexed = reader.blob_ids()
+        entries = site_view.view_of(place.documents, reader).scan(indexed).entries
+        changes = staleness.compare(indexed, entries)
+        if changes:
+            kinds = {"changed": changes.changed, "added": changes.added, "removed": changes.removed}
+            counts = ", ".join(f"{len(paths)} {kind}" for kind, paths in kinds.items() if paths)
+            text = f"{shown} is stale: {counts}. Each search reads these pages again. To update the index:"
+            if build is None:
+                advice = " It is built with its site, by 'mkdocs build'." if of_site and not place.remote else ""
+                text = f"{shown} is stale: {counts}.{advice}"
+            yield Finding("index", "note", text, build)
+
+
+def in_git(place: Place) -> Iterator[Finding]:
+    """Whether the index is in git or ignored, and whether git can show and merge it."""
+    from anvil.git.tracked_file import TrackedIndex
+
+    if place.remote:
+        return
+    try:
+        tracked = TrackedIndex(place.index, place.folder if place.folder.is_dir() else place.index.parent)
+        entry = tracked.repository.entry(tracked.path)
+        ignored = tracked.ignored
+    except (GitError, SourceError):  # a finding of "git", or there is no repository
+        return
+    add = installation.line(["git", "add", place.shown(place.index)])
+    if entry is None:
+        if ignored:
+            yield Finding("index in git", "ok", "Git leaves it out: each machine builds its own.")
+        elif place.index.exists():
+            text = f"{tracked.path} is neither in git nor ignored. To commit it:"
+            yield Finding("index in git", "note", text, add)
+    elif entry.kind == "conflict":
+        text = f"{tracked.path} is in conflict. Resolve the pages first; then:"
+        yield Finding("index in git", "wrong", text, f"{place.build('--staged')} && {add}")
+    elif not tracked.is_staged():
+        text = f"{tracked.path} in the folder differs from the one in git. To commit it:"
+        yield Finding("index in git", "note", text, add)
+        yield from _drivers(place, tracked)
+    else:
+        yield from list(_drivers(place, tracked)) or [
+            Finding("index in git", "ok", f"{tracked.path} is in git, which can show and merge it.")
+        ]
+
+
+def _drivers(place: Place, tracked: TrackedIndex) -> Iterator[Finding]:
+    """Findings about the setup of ``anvil git install``; none if it is complete."""
+    from anvil.git_drivers import git_attributes
+
+    repository, path = tracked.repository, tracked.path
+    if repository.attribute(path, "merge") != "anvil":
+        text = f"Git cannot show and merge {path}: two branches that edit pages conflict in it."
+        yield Finding("index in git", "note", text, place.anvil("git", "install", options=PLACE))
+        return
+    own = {key: repository.configured(key) for key in git_attributes.drivers("")}
+    lfs = "git lfs merge-driver" in (own["merge.anvil.driver"] or "")
+    install = place.anvil("git", "install", *(["--lfs"] if lfs else []), options=PLACE)
+    program = (own["diff.anvil.textconv"] or "").removesuffix(" git textconv")
+    if not program:
+        text = f"{git_attributes.FILE} names drivers for {path} that this clone does not define."
+        yield Finding("index in git", "wrong", text, install)
+    elif shutil.which(" ".join(shlex.split(program))) is None:
+        yield Finding("index in git", "wrong", f"The drivers of {path} call {program}, which does not exist.", install)
+    elif own != git_attributes.drivers(program, path if lfs else None):
+        text = f"The drivers of {path} differ from those of this version."
+        yield Finding("index in git", "note", text, install)

@@ -1,0 +1,124 @@
+"""The hooks of Anvil that a project has in its pre-commit configuration."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anvil.doctor import yaml_file
+from anvil.doctor.examined_project import Place
+from anvil.doctor.values import Finding
+from anvil.errors import ConfigError, GitError, SourceError
+from anvil.settings.schema import INDEX_FOLDER
+from anvil.system import installation, safe_read
+
+if TYPE_CHECKING:
+    from anvil.git.tracked_file import TrackedIndex
+
+NEED_TRACKED_INDEX = ("anvil-check", "anvil-build")
+"""The hooks that compare or write an index in git."""
+HOOKS = (*NEED_TRACKED_INDEX, "anvil-lint", "anvil-test")
+PRE_COMMIT = ".pre-commit-config.yaml"
+
+
+def examine(place: Place) -> Iterator[Finding]:
+    """The configured hooks of Anvil: whether they run, and whether they can pass."""
+    from anvil.git.repository import Repository
+    from anvil.git.tracked_file import TrackedIndex
+
+    try:
+        repository = Repository.discover(place.project)
+    except GitError:  # a finding of "git"
+        return
+    file = repository.root / PRE_COMMIT if repository else None
+    if repository is None or file is None or not file.is_file():
+        return
+    try:
+        written = yaml_file.read(file)
+    except ConfigError as error:
+        yield Finding("pre-commit", "wrong", f"{place.shown(file)} {error}")
+        return
+    configured = [hook.get("id") for repo in _list(written, "repos") for hook in _list(repo, "hooks")]
+    ours = [name for name in HOOKS if name in configured]
+    if not ours:
+        return
+    is_installed = True
+    elsewhere = repository.configured("core.hooksPath")
+    folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
+    hook = folder / "pre-commit"
+    if not hook.is_file() or "pre-commit" not in safe_read.text(hook, errors="replace"):
+        text = f"{place.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
+        yield Finding("pre-commit", "wrong", text, _install(place, repository.root))
+        is_installed = False
+    need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
+    running = Finding("pre-commit", "ok", f"{' and '.join(ours)} run before each commit.")
+    if not need_index:
+        if is_installed:
+            yield running
+        return
+    if place.remote:
+        text = f"{need_index[0]} needs an index in git, but the configured one is published elsewhere."
+        yield Finding("pre-commit", "note", f"{text} Name a file for the hook: args: [--index, FILE].")
+        return
+    try:
+        tracked = TrackedIndex(place.index, place.folder)
+        ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
+    except SourceError as error:
+        yield Finding("pre-commit", "wrong", f"{need_index[0]} cannot pass: {error}")
+        return
+    if ignored:
+        text = f"{need_index[0]} needs the index in git, but {tracked.path} is ignored."
+        yield Finding("pre-commit", "wrong", text, _let_in(place, tracked))
+    elif is_installed:
+        yield running
+
+
+def named_indexes(root: Path) -> list[str]:
+    """The indexes that the arguments of Anvil's hooks name, relative to ``root``, the repository."""
+    try:
+        written = yaml_file.read(root / PRE_COMMIT)
+    except ConfigError:  # none, or a finding of the doctor
+        return []
+    hooks = [hook for repo in _list(written, "repos") for hook in _list(repo, "hooks") if hook.get("id") in HOOKS]
+    named = set()
+    for hook in hooks:
+        words = [str(word) for word in hook.get("args") or ()] if isinstance(hook.get("args"), list) else []
+        named |= {after for word, after in pairwise(words) if word == "--index"}
+        named |= {word.removeprefix("--index=") for word in words if word.startswith("--index=")}
+    inside = (os.path.normpath(name).replace(os.sep, "/") for name in named if not os.path.isabs(name))
+    return sorted(path for path in inside if not path.startswith(".."))
+
+
+def _let_in(place: Place, tracked: TrackedIndex) -> str:
+    """The commands that add the index to git. Outside of ``.anvil``: the command that shows which rule ignores it."""
+    if place.index.parent.name != INDEX_FOLDER:
+        return place.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
+    docs = ["--docs", os.path.abspath(place.folder)] if "--docs" in dict(place.given) else []
+    init = place.anvil("init", "--commit-index", *docs)
+    if (
+        "--config" in dict(place.given) and place.project != Path.cwd()
+    ):  # a subshell: the next commands run in this folder
+        init = f"({place.at(place.project, init)})"
+    return f"{init} && {place.build()} && {installation.line(['git', 'add', place.shown(place.index.parent)])}"
+
+
+def _install(place: Place, root: Path) -> str:
+    """The command that sets up pre-commit in this clone."""
+    if shutil.which("pre-commit"):
+        return place.at(root, "pre-commit install")
+    run = installation.line([sys.executable, "-m", "pre_commit", "install"])
+    if find_spec("pre_commit"):
+        return place.at(root, run)
+    return place.at(root, f"{installation.line(installation.install(['pre-commit']))} && {run}")
+
+
+def _list(table: Any, key: str) -> list[dict[str, Any]]:
+    """The tables in the list ``table[key]``; an empty list for anything else."""
+    items = table.get(key) if isinstance(table, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

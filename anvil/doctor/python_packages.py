@@ -1,0 +1,182 @@
+"""Python, the ``anvil`` program, and the packages that it needs."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from anvil._version import __version__
+from anvil.doctor.examined_project import Place
+from anvil.doctor.values import Finding
+from anvil.embedding.local import runtime
+from anvil.system import installation as programs
+from anvil.wording import listed
+
+NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers")
+"""Packages with compiled code. They can be installed and still fail to load, so each is imported."""
+EXTRAS = {
+    "attest": "to verify who built an index",
+    "lancedb": "to import a library of mcpvectordb",
+    "library": "to take PDF and Office files into a library",
+    "milvus": "to serve from Milvus",
+    "mkdocs": "for the MkDocs plugin",
+    "openai": "for vectors by OpenAI's API",
+    "ray": "to build on a Ray cluster",
+    "sphinx": "for the Sphinx extension",
+}
+"""Optional parts -> what each is for."""
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*(.*))?")
+_EXTRA = re.compile(r"""extra == ['"]([\w-]+)['"]""")
+
+
+def python(place: Place) -> Iterator[Finding]:
+    """The Python interpreter, and its environment."""
+    bits = 64 if sys.maxsize > 2**32 else 32
+    home = "in a virtual environment," if sys.prefix != sys.base_prefix else "without a virtual environment,"
+    text = f"Anvil {__version__} on Python {platform.python_version()}, {bits} bit, {home} {sys.prefix}."
+    if bits == 32:
+        yield Finding("python", "wrong", f"{text} The embedding model needs a 64 bit Python. Install one.")
+    else:
+        yield Finding("python", "ok", text)
+
+
+def program(place: Place) -> Iterator[Finding]:
+    """Whether ``anvil`` in a shell, a hook or a client starts this installation."""
+    own, on_path = programs.script(), programs.on_path()
+    if own is None:
+        command = None if programs.checkout() else programs.line(programs.reinstall(programs.DISTRIBUTION))
+        text = "This Python has no 'anvil' program, only 'python -m anvil'."
+        yield Finding("program", "note", text, command)
+    elif on_path is None:
+        text = f"{own} is not on the PATH: hooks and clients that call 'anvil' do not find it."
+        yield Finding("program", "note", text, _first_on_path(own.parent))
+    elif not os.path.samefile(on_path, own):
+        text = f"This is {own}, but 'anvil' on the PATH is {on_path}: hooks and clients start that one."
+        yield Finding("program", "note", text, _first_on_path(own.parent))
+    else:
+        yield Finding("program", "ok", f"'anvil' on the PATH is this one, {on_path}.")
+
+
+def _first_on_path(folder: Path) -> str:
+    if os.name == "nt":
+        return f'set "PATH={folder};%PATH%"'
+    return f'export PATH={shlex.quote(str(folder))}:"$PATH"'
+
+
+def packages(place: Place) -> Iterator[Finding]:
+    """Whether the required packages are installed, are new enough, and load."""
+    required = _required().get(None, {})
+    needed, problems = [], []
+    for name, least in required.items():
+        version = _version(name)
+        if version is None:
+            problems.append(f"{name} is missing")
+        elif _numbers(version) < _numbers(least):
+            problems.append(f"{name} is {version}, older than {least}")
+        else:
+            continue
+        needed.append(f"{name}>={least}")
+    if needed:
+        yield Finding("packages", "wrong", f"{listed(problems)}.", programs.line(programs.install(needed)))
+    elif required:
+        yield Finding("packages", "ok", f"All {len(required)} required packages are installed and new enough.")
+    else:
+        yield Finding("packages", "note", f"{programs.DISTRIBUTION} is not installed; its code runs from the checkout.")
+    for name in NATIVE:
+        if any(requirement.startswith(f"{name}>=") for requirement in needed):
+            continue
+        try:
+            runtime() if name == "onnxruntime" else importlib.import_module(name)
+        except Exception as error:  # a damaged package can raise anything
+            text = f"{name} cannot be loaded ({_brief(error)})."
+            yield Finding("packages", "wrong", text, programs.line(programs.reinstall(name)))
+
+
+def extras(place: Place) -> Iterator[Finding]:
+    """The optional parts."""
+    required = _required()
+    there = [name for name in EXTRAS if name in required and all(map(_version, required[name]))]
+    missing = [name for name in EXTRAS if name not in there]
+    text = f"{listed(there)} {'is' if len(there) == 1 else 'are'} installed." if there else "None is installed."
+    if not missing:
+        yield Finding("extras", "ok", text)
+        return
+    for name in missing:
+        text += f" {name} is not; it is {EXTRAS[name]}."
+    yield Finding("extras", "ok", f"{text} To add one: {programs.install_extras('NAME')}")
+
+
+def sqlite(place: Place) -> Iterator[Finding]:
+    """SQLite with its keyword index."""
+    from anvil.index_file import self_test
+
+    try:
+        self_test.keyword_index()
+    except Exception as error:  # apsw has many exception classes
+        text = f"This SQLite, {self_test.versions()}, has no keyword index, FTS5 ({_brief(error)})."
+        yield Finding("sqlite", "wrong", text, programs.line(programs.reinstall("apsw")))
+    else:
+        yield Finding("sqlite", "ok", f"{self_test.versions()}, with the keyword index FTS5.")
+
+
+def sqlite_vec(place: Place) -> Iterator[Finding]:
+    """The extension that keeps vectors in the file."""
+    from anvil.index_file import self_test
+
+    try:
+        version = self_test.vectors()
+    except Exception as error:  # as above, and an AnvilError if the package is missing
+        text = f"sqlite-vec cannot be loaded into SQLite ({_brief(error)})."
+        yield Finding("sqlite-vec", "wrong", text, programs.line(programs.reinstall("sqlite-vec")))
+    else:
+        yield Finding("sqlite-vec", "ok", f"{version} loads and compares vectors.")
+
+
+def _required() -> dict[str | None, dict[str, str]]:
+    """Extra (None: Anvil itself) -> distribution -> least version; empty when Anvil is not installed."""
+    versions: dict[str | None, dict[str, str]] = {}
+    for line in _fields(programs.DISTRIBUTION, "Requires-Dist"):
+        parts = _REQUIREMENT.fullmatch(line)
+        name, least, marker = parts.groups() if parts else (line, None, None)
+        extra_marker = _EXTRA.search(marker or "")
+        only_old = "python_version <" in (marker or "") and sys.version_info >= (3, 11)
+        if not only_old:
+            versions.setdefault(extra_marker[1] if extra_marker else None, {})[name] = least or "0"
+    return versions
+
+
+def _version(distribution: str) -> str | None:
+    return next(iter(_fields(distribution, "Version")), None)
+
+
+def _fields(distribution: str, name: str) -> list[str]:
+    """The values of a field of a distribution's metadata; empty when it is not installed.
+
+    ``importlib.metadata`` parses the whole README behind the fields each time: 60 ms for a look at all packages.
+    """
+    try:
+        text = importlib.metadata.distribution(distribution).read_text("METADATA") or ""
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return re.findall(rf"^{name}: *(.*\S)", text.partition("\n\n")[0], re.MULTILINE)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version, without zeros at the end: 2.0 gives (2,)."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [int(part) for part in match[0].split(".")] if match else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _brief(error: Exception) -> str:
+    """The first line of an error's message."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,255 @@
+"""The documents of the staged tree and of a commit, read from git."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from threading import RLock
+
+from anvil.documents import staleness
+from anvil.documents.file_selection import (
+    BAD_NAME,
+    LINK_NOWHERE,
+    LINK_PRIVATE,
+    SUBMODULE,
+    Selection,
+    is_private,
+    is_unicode,
+    printable,
+    refusal,
+)
+from anvil.documents.working_tree import expanded_document, file_time, modified
+from anvil.errors import SourceError
+from anvil.formats.timestamps import timestamp
+from anvil.git.objects import Entry, landing
+from anvil.git.repository import Repository
+from anvil.settings.schema import SourceOptions
+from anvil.text import includes
+from anvil.values import Document, Scan, Skipped
+
+
+class _Tree(ABC):
+    """The base class of the staged tree and of commits, whose blob ids git has."""
+
+    problem: str | None = None
+    excluded_hashes: frozenset[str] | None = None
+
+    def __init__(self, docs: Path, options: SourceOptions) -> None:
+        repository = Repository.discover(docs)
+        if repository is None:
+            raise SourceError(f"{docs} is not in a git repository. Leave out --staged and --ref, or run `git init`.")
+        self._git = repository
+        self._docs = docs
+        self.root_path = repository.relative(docs)
+        self._options = options
+        self._selection = Selection(options)
+        self._lock = RLock()
+        self._refused: dict[str, str | None] = {}
+        self._entries: dict[str, str] | None = None
+        self._links: dict[str, str] = {}
+        self._found: dict[str, Entry | None] = {}
+        self._times: dict[str, str] = {}
+
+    @abstractmethod
+    def _listing(self) -> dict[str, Entry]:
+        """All entries, by path relative to the folder."""
+
+    @abstractmethod
+    def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
+        """The entries at paths from the repository's root."""
+
+    @abstractmethod
+    def commit(self) -> str | None:
+        """See :class:`anvil.documents.document_source.DocumentSource`."""
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        with self._lock:
+            known = indexed or self._entries or {}
+            seen = frozenset(staleness.parts(identity)[0] for identity in known.values())
+            entries: dict[str, str] = {}
+            skipped: list[Skipped] = []
+            self._found.clear()
+            self._links.clear()
+            included: dict[str, dict[str, str] | None] = {}
+            if self._options.includes:
+                fingerprints = {path: staleness.included(identity) for path, identity in known.items()}
+                included = {
+                    path: includes.files(fingerprint) if fingerprint else {}
+                    for path, fingerprint in fingerprints.items()
+                }
+                self._found |= self._look_up(sorted({file for files in included.values() for file in files or ()}))
+            for path, entry in sorted(self._listing().items()):
+                reason, blob = self._judged(path, entry, seen)
+                if reason is None:
+                    entries[path] = self._identity(path, blob, known.get(path, ""), included.get(path))
+                elif reason:
+                    skipped.append(Skipped(printable(path), reason))
+            self._entries = entries
+            return Scan(entries, tuple(skipped))
+
+    def _identity(self, path: str, blob: str, indexed: str, included: Mapping[str, str] | None) -> str:
+        """The identity of a page: its blob id and the files that it includes.
+
+        ``indexed`` is the identity that an index holds, ``included`` the files that it names and their blob ids. When
+        none of them changed, the page is not read. ``included`` is None when the index does not know them.
+        """
+        before, fingerprint = staleness.parts(indexed)
+        known = staleness.included(fingerprint)
+        if not self._options.includes:
+            unmoved = known in ("", includes.NOT_FOLLOWED)
+        else:
+            unmoved = included is not None and all(self._blob(file) == id_ for file, id_ in included.items())
+        if before == blob and unmoved:
+            return staleness.identity(blob, known)
+        data = self._git.read_blob(blob)
+        if not includes.may_include(data):
+            return blob
+        if not self._options.includes:
+            return staleness.identity(blob, includes.NOT_FOLLOWED)
+        return staleness.identity(blob, includes.fingerprint(self._expanded(path, data.decode("utf-8-sig")).files))
+
+    def _expanded(self, path: str, text: str) -> includes.Expanded:
+        return includes.expand(text, path, self.root_path, self._included)
+
+    def _included(self, path: str) -> includes.Found:
+        blob = self._blob(path)
+        data = self._git.read_blob(blob) if blob else b"\0"
+        fit = refusal(data, includes.MAX_FILE_BYTES) is None
+        return includes.Found(blob, data.decode("utf-8-sig") if fit else None)
+
+    def _blob(self, path: str) -> str:
+        """The blob id of a file that may be included, by its path from the repository's root; empty without one."""
+        entry = self._at(path)
+        return entry.id if entry is not None and entry.kind == "file" and not is_private(path) else ""
+
+    def _at(self, path: str) -> Entry | None:
+        if path not in self._found:
+            self._found |= self._look_up([path])
+        return self._found[path]
+
+    def read(self, path: str) -> Document | Skipped:
+        with self._lock:
+            document = self.text(path)
+            if isinstance(document, Skipped):
+                return document
+            if path not in self._times:
+                self.last_modified(tuple(self._entries or ()), {}, None)
+            return replace(document, last_modified=self._times[path])
+
+    def text(self, path: str) -> Document | Skipped:
+        with self._lock:
+            if self._entries is None:
+                self.scan()
+            identity = (self._entries or {}).get(path)
+            if identity is None:
+                return Skipped(printable(path), f"not a document of the {getattr(self, 'name', 'tree')}")
+            blob, _ = staleness.parts(identity)
+            data = self._git.read_blob(blob)
+            reason = self._refused[blob] = refusal(data, self._options.max_file_bytes)
+            if reason is not None:
+                return Skipped(path, reason)
+            text = data.decode("utf-8-sig")
+            if not self._options.includes or not includes.may_include(data):
+                fingerprint = includes.NOT_FOLLOWED if includes.may_include(data) else ""
+                return Document(
+                    path=path, blob_id=blob, text=text, size=len(data), last_modified="", fingerprint=fingerprint
+                )
+            return expanded_document(path, blob, len(data), self._expanded(path, text))
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        with self._lock:
+            head = self.commit()
+            times = modified(self._git, paths, self.root_path, self._links, known, since, head) if head else {}
+            for path in paths:
+                if path not in times:
+                    times[path] = self._uncommitted_time(path, head)
+            self._times.update(times)
+            return times
+
+    def _uncommitted_time(self, path: str, head: str | None) -> str:
+        own = file_time(str(self._docs.joinpath(*path.split("/"))), follow=path in self._links)
+        return own or timestamp(self._git.time(head) if head else 0)
+
+    def _judged(self, path: str, entry: Entry, seen: frozenset[str]) -> tuple[str | None, str]:
+        """(reason, blob id) of an entry: None for a document, a reason for a skipped file, empty for other files."""
+        if not is_unicode(path):
+            return BAD_NAME, ""
+        if entry.kind == "submodule":
+            return (SUBMODULE if self._selection.enters(path) else ""), ""
+        if not self._selection.wants(path):
+            return "", ""
+        if entry.kind == "symlink":
+            followed = self._followed(path)
+            if isinstance(followed, str):
+                return followed, ""
+            entry = followed
+        if entry.kind == "conflict":
+            return "a merge conflict; resolve it and stage the result", ""
+        if entry.id not in seen and entry.id not in self._refused:
+            self._refused[entry.id] = refusal(self._git.read_blob(entry.id), self._options.max_file_bytes)
+        return self._refused.get(entry.id), entry.id
+
+    def _followed(self, path: str) -> Entry | str:
+        """The entry that a link leads to, or why it is not followed."""
+        target, reason = landing(path if self.root_path == "." else f"{self.root_path}/{path}", self._link)
+        if reason:
+            return reason
+        if is_private(target):
+            return LINK_PRIVATE
+        entry = self._at(target)
+        if entry is None or entry.kind not in ("file", "conflict"):
+            return LINK_NOWHERE
+        self._links[path] = target
+        return entry
+
+    def _link(self, path: str) -> str | None:
+        entry = self._at(path)
+        if entry is None or entry.kind != "symlink":
+            return None
+        return self._git.read_blob(entry.id).decode("utf-8", "surrogateescape")
+
+
+class StagedTree(_Tree):
+    """The staged files of a folder, a :class:`anvil.documents.document_source.DocumentSource`."""
+
+    name = "staged tree"
+
+    def __init__(self, docs: Path, options: SourceOptions) -> None:
+        super().__init__(docs, options)
+        if not docs.is_dir() and not self._listing():
+            raise SourceError(f"Nothing is staged under {docs}, and there is no such folder. Name the docs folder.")
+
+    def _listing(self) -> dict[str, Entry]:
+        return self._git.staging.folder(self.root_path)
+
+    def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
+        return self._git.entries(paths)
+
+    def commit(self) -> str | None:
+        with self._lock:
+            return self._git.head()
+
+
+class CommitTree(_Tree):
+    """The files of a folder in a commit, a :class:`anvil.documents.document_source.DocumentSource`."""
+
+    def __init__(self, docs: Path, revision: str, options: SourceOptions) -> None:
+        super().__init__(docs, options)
+        self._commit = self._git.resolve(revision)
+        self.name = f"commit {self._git.short(self._commit)}"
+        self._all = self._git.tree(self._commit, self.root_path)
+        if not self._all:
+            raise SourceError(f"The {self.name} has no folder {self.root_path}. Name another folder or commit.")
+
+    def _listing(self) -> dict[str, Entry]:
+        return self._all
+
+    def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
+        return self._git.entries(paths, self._commit)
+
+    def commit(self) -> str | None:
+        return self._commit

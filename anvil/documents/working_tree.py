@@ -1,0 +1,487 @@
+"""The documents of a folder, in a repository or not, with a cache of their blob ids.
+
+A second scan costs one ``stat`` for each page. The result depends on content only: a signature is trusted only when the
+file was changed long enough before it was hashed, as git does for its own index.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import unicodedata
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from threading import RLock
+from typing import NamedTuple
+
+from anvil.documents import staleness
+from anvil.documents.file_selection import (
+    BAD_NAME,
+    LINK_FOLDER,
+    LINK_NOWHERE,
+    LINK_PRIVATE,
+    SUBMODULE,
+    Selection,
+    is_private,
+    is_unicode,
+    printable,
+    refusal,
+)
+from anvil.documents.repository_files import RepositoryFiles, long_path
+from anvil.documents.stat_cache import Signature, StatCache, is_stable, mark, signature, written_back
+from anvil.errors import GitError, SourceError
+from anvil.formats.timestamps import timestamp
+from anvil.git.objects import blob_id
+from anvil.git.repository import Repository
+from anvil.settings.schema import SourceOptions
+from anvil.text import includes
+from anvil.values import Document, Scan, Skipped
+
+_RULES = (".gitignore", ".gitattributes")
+_CONTENT_RULES = (".gitattributes", "attributes", "config")
+_PRECOMPOSES = sys.platform == "darwin"
+
+_VANISHED = "vanished"
+
+_MAX_REREAD_FILES = 64
+"""Recently written files that are read at each scan. Other such files are read once more when they are old enough."""
+
+
+class _Seen(NamedTuple):
+    """The result of reading a file: its identity (see :func:`anvil.documents.staleness.identity`), or why it is
+    skipped.
+
+    ``signature``: None when it cannot be trusted; for a link (``linked``) that of the file it leads to. ``files``:
+    included files and their blob ids. ``target``: path that a link leads to, from the repository's root.
+    """
+
+    signature: Signature | None
+    result: str | Skipped
+    linked: bool = False
+    files: Mapping[str, str] = {}
+    target: str = ""
+
+    def state(self, real: str) -> os.stat_result | None:
+        """The stat of the file; None without the file."""
+        try:
+            return os.stat(real) if self.linked else os.lstat(real)
+        except OSError:
+            return None
+
+
+class _Committed(NamedTuple):
+    """A file in a commit: its blob id, and the time of the last commit that changed it; empty for an untracked file."""
+
+    blob: str = ""
+    time: str = ""
+
+
+class WorkingTree:
+    """The ``DocumentSource`` of a folder. ``problem``: why its repository cannot be read."""
+
+    name = "working tree"
+    excluded_hashes: frozenset[str] | None = None
+
+    def __init__(self, docs: Path, options: SourceOptions) -> None:
+        self._docs = docs
+        self._absolute = docs.absolute()  # also when the working folder changes
+        self._options = options
+        self._selection = Selection(options)
+        self._lock = RLock()
+        folder = os.path.realpath(docs)
+        if not os.path.isdir(long_path(folder)):
+            raise SourceError(_no_folder(docs))
+        self._reset(folder)
+
+    def _reset(self, folder: str) -> None:
+        """Start with an empty cache for ``folder``, the documents' folder without links."""
+        self._folder = Path(folder)
+        self._root = long_path(folder)
+        self._around = RepositoryFiles(self._folder, self._options)
+        git = self._around.git
+        self.root_path = "." if git is None else git.relative(self._folder)
+        self._composes = _PRECOMPOSES and git is not None and git.composes_names
+        self._files: dict[str, _Seen] = {}
+        self._indexed: Mapping[str, str] = {}
+        self._young: set[str] = set()
+        self._due: dict[str, int] = {}
+        self._verdicts: dict[str, bool] = {}
+        self._rules: dict[str, object] | None = None
+        self._stat_cache: StatCache | None = None
+        self._last = Scan({})
+        self._times: tuple[str | None, dict[str, _Committed]] = (None, {})
+
+    @property
+    def problem(self) -> str | None:
+        """Why the repository cannot be read; None without a problem."""
+        return self._around.problem
+
+    def commit(self) -> str | None:
+        """The commit of HEAD; None outside a repository, before the first commit, and when it cannot be read."""
+        with self._lock:
+            try:
+                return None if self._around.git is None else self._around.git.head()
+            except GitError as error:
+                self._around.problem = str(error)
+                return None
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        """All documents and their blob ids; the same object as last time when nothing changed. Of ``indexed``, only the
+        names of included files are used."""
+        with self._lock:
+            self._indexed = indexed or {}
+            folder = os.path.realpath(self._absolute)
+            if long_path(folder) != self._root:  # a deployment changed a link on the path
+                self._reset(folder)
+            if self._due and min(self._due.values()) <= time.time_ns():
+                self._stat_cache = None
+                for path in [path for path, due in self._due.items() if due <= time.time_ns()]:
+                    del self._due[path]
+                    self._files.pop(path, None)
+            if self._stat_cache is not None and self._stat_cache.is_current(self._glance):
+                return self._last
+            before = self._rules
+            entries, skipped, self._rules = self._walk(self._files)
+            if before is not None and self._rules != before:
+                # The rules for names and line endings changed.
+                changed = [file for file, _ in before.items() ^ self._rules.items()]
+                self._verdicts.clear()
+                self._around.reopen()
+                if any(file.endswith(_CONTENT_RULES) for file in changed):
+                    self._files.clear()
+                entries, skipped, self._rules = self._walk({})
+            if entries != self._last.entries or skipped != list(self._last.skipped):
+                self._last = Scan(dict(sorted(entries.items())), tuple(skipped))
+            return self._last
+
+    def read(self, path: str) -> Document | Skipped:
+        """The document, with the id of the bytes that were read."""
+        with self._lock:
+            document = self.text(path)
+            return replace(document, last_modified=self._time(path)) if isinstance(document, Document) else document
+
+    def text(self, path: str) -> Document | Skipped:
+        """As :meth:`read`, without its time."""
+        with self._lock:
+            if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
+                return Skipped(printable(path), "not a document of this folder")
+            if self._leads_astray(path):
+                return Skipped(printable(path), "it is reached through a symlink; links are not followed")
+            self._around.forget_links()
+            seen, data = self._look(path, self._real(path))
+            if isinstance(data, Skipped) or isinstance(seen.result, Skipped):
+                return Skipped(path, data.reason if isinstance(data, Skipped) else "")
+            self._files[path] = seen
+            blob, fingerprint = staleness.parts(seen.result)
+            text, size = data.decode("utf-8-sig"), len(data)
+            if not seen.files:
+                return Document(
+                    path=path, blob_id=blob, text=text, size=size, last_modified="", fingerprint=fingerprint
+                )
+            expanded = self._expanded(path, text)  # included files can have changed since; the new ones are used
+            fingerprint = includes.fingerprint(expanded.files)
+            self._files[path] = seen._replace(result=staleness.identity(blob, fingerprint), files=expanded.files)
+            return expanded_document(path, blob, size, expanded)
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        """Path -> time of the last commit that changed it, of the file if it is not as in HEAD; missing files are left
+        out."""
+        with self._lock:
+            head = self.commit()
+            times: dict[str, str] = {}
+            blobs: dict[str, str] = {}
+            if (git := self._around.git) is not None and head is not None:
+                links = {path: seen.target for path, seen in self._files.items() if seen.target}
+                try:
+                    times = modified(git, paths, self.root_path, links, known, since, head)
+                    places = {path: links.get(path) or self._in_repository(path) for path in times}
+                    entries = git.entries(list(places.values()), head)
+                    blobs = {path: entry.id for path, place in places.items() if (entry := entries[place])}
+                except GitError as error:
+                    self._around.problem = str(error)
+            if self._times[0] != head:
+                self._times = (head, {})
+            self._times[1].update((path, _Committed(blobs.get(path, ""), times.get(path, ""))) for path in paths)
+            found = ((path, self._time_in(path, self._times[1][path])) for path in paths)
+            return {path: time for path, time in found if time is not None}
+
+    # --- inner -------------------------------------------------------------------------------------
+
+    def _walk(self, chosen: Mapping[str, _Seen]) -> tuple[dict[str, str], list[Skipped], dict[str, object]]:
+        """Entries, skipped files, and the marks of the rule files. ``chosen``: files that are known to be documents."""
+        self._around.forget_links()
+        git = self._around.git
+        if git is not None:
+            git.staging.reload()
+        rules = {file: mark(file) for file in self._rule_files()}
+        skipped: list[Skipped] = []
+        files: dict[str, _Seen] = {}
+        stat_cache, self._stat_cache = StatCache(), None
+        folders: list[tuple[str, frozenset[tuple[int, int]]]] = [("", frozenset())]
+        while folders:
+            folder, above = folders.pop()
+            base = self._real(folder)
+            began = time.time_ns()
+            try:
+                identity = os.stat(base)
+                with os.scandir(base) as listing:
+                    items = list(listing)
+                stat_cache.folder(base, items, identity, began)
+            except OSError as error:
+                if not folder:
+                    raise SourceError(_no_folder(self._docs)) from error
+                if not isinstance(error, FileNotFoundError):
+                    skipped.append(Skipped(folder, f"the folder cannot be listed: {error.strerror}"))
+                    stat_cache.doubt()  # its permissions can change without a change of its signature
+                continue
+            itself = (identity.st_dev, identity.st_ino)
+            if itself in above:
+                skipped.append(Skipped(folder, "a loop: the folder is inside itself"))
+                continue
+            if folder and git is not None and os.path.lexists(os.path.join(base, ".git")):
+                skipped.append(Skipped(folder, SUBMODULE))
+                continue
+            head = folder + "/" if folder else ""
+            base += os.sep
+            for item in items:
+                name = item.name
+                path = head + (unicodedata.normalize("NFC", name) if self._composes else name)
+                seen = chosen.get(path)
+                if seen is not None:
+                    state = seen.state(base + name)
+                    if state is None and not seen.linked:
+                        continue  # removed since it was listed
+                    if state is not None and seen.signature == signature(state) and self._holds(seen):
+                        files[path] = seen
+                        stat_cache.file(path, base + name, *seen[:3])
+                        continue
+                if not is_unicode(name):
+                    skipped.append(Skipped(printable(path), BAD_NAME))
+                elif item.is_dir(follow_symlinks=False):
+                    if self._enters(path):
+                        folders.append((path, above | {itself}))
+                elif self._wants(path):
+                    files[path] = self._looked(path, base + name)
+                    stat_cache.file(path, base + name, *files[path][:3])
+                elif name in _RULES:
+                    rules[base + name] = mark(base + name)
+                elif item.is_symlink() and os.path.isdir(base + name) and self._enters(path):
+                    reason = self._around.landing(self._in_repository(path))[1]
+                    skipped.append(Skipped(path, reason or LINK_FOLDER))
+        self._files = files
+        self._around.note_included(sorted({path for seen in files.values() for path in seen.files}), stat_cache)
+        stat_cache.close(rules)
+        self._stat_cache = stat_cache
+        entries: dict[str, str] = {}
+        for path, seen in files.items():
+            if isinstance(seen.result, str):
+                entries[path] = seen.result
+            elif seen.result.reason != _VANISHED:
+                skipped.append(seen.result)
+        return entries, sorted(skipped, key=lambda item: item.path), rules
+
+    def _enters(self, folder: str) -> bool:
+        key = folder + "/"
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            verdict = self._verdicts[key] = self._selection.enters(folder) and not self._ignored(key)
+        return verdict
+
+    def _wants(self, path: str) -> bool:
+        verdict = self._verdicts.get(path)
+        if verdict is None:
+            verdict = self._verdicts[path] = self._selection.wants(path) and not self._ignored(path)
+        return verdict
+
+    def _glance(self, path: str, real: str) -> tuple[Signature | None, str | Skipped, bool]:
+        seen = self._files[path] = self._look(path, real)[0]
+        return seen.signature, seen.result, seen.linked
+
+    def _looked(self, path: str, real: str) -> _Seen:
+        """The cached result of a file if it is current, else a new one."""
+        seen = self._files.get(path)
+        if seen is not None and seen.signature is not None:
+            state = seen.state(real)
+            if state is None and not seen.linked:
+                return _Seen(None, Skipped(path, _VANISHED))
+            if state is not None and seen.signature == signature(state) and self._holds(seen):
+                return seen
+        return self._look(path, real)[0]
+
+    def _look(self, path: str, real: str) -> tuple[_Seen, bytes | Skipped]:
+        """Read a file: the result for the cache, and its bytes as git stores them or why it is skipped."""
+        began = time.time_ns()
+        linked = os.path.islink(real)
+        inside = self._in_repository(path)
+        if linked:
+            inside, reason = self._around.landing(inside)
+            if reason or is_private(inside) or self._around.is_ignored(inside):
+                return _Seen(None, Skipped(path, reason or LINK_PRIVATE), True), Skipped(path, reason or LINK_PRIVATE)
+            real = self._around.real(inside)
+        found: os.stat_result | None = None
+        try:
+            raw, found = self._around.read(real)
+            data: bytes | Skipped = raw if isinstance(raw, bytes) else Skipped(path, raw)
+        except FileNotFoundError:
+            self._young.discard(path)
+            data = Skipped(path, LINK_NOWHERE if linked else _VANISHED)
+        except OSError as error:
+            data = Skipped(path, f"cannot be read: {error.strerror or error}")
+        if linked and isinstance(data, Skipped) and os.path.isdir(real):
+            data = Skipped(path, LINK_NOWHERE)
+        if isinstance(data, bytes):
+            data = self._around.clean(inside, data)
+            if (unfit := refusal(data, self._options.max_file_bytes, self._options.limit_key)) is not None:
+                data = Skipped(path, unfit)
+        # The stat is from the open file after reading. A change meanwhile has a time stamp that is not trusted.
+        trusted = found is not None and is_stable(found, began) and not self._read_each_time(path, found, began)
+        state = signature(found) if found and trusted else None
+        if isinstance(data, Skipped):
+            return _Seen(state, data, linked), data
+        blob = blob_id(data)
+        files: Mapping[str, str] = {}
+        fingerprint = ""
+        if self._options.includes:
+            files = self._named(path, blob, data)
+            fingerprint = includes.fingerprint(files)
+        elif includes.may_include(data):
+            fingerprint = includes.NOT_FOLLOWED
+        return _Seen(
+            signature=state,
+            result=staleness.identity(blob, fingerprint),
+            linked=linked,
+            files=files,
+            target=inside if linked else "",
+        ), data
+
+    def _read_each_time(self, path: str, state: os.stat_result, began: int) -> bool:
+        """Whether a file was written so recently that its signature is not reliable, and there are few such files."""
+        self._due.pop(path, None)
+        if written_back(state) < began or state.st_mtime_ns > began:  # a time in the future is useless
+            self._young.discard(path)
+            return False
+        if path in self._young or len(self._young) < _MAX_REREAD_FILES:
+            self._young.add(path)
+            return True
+        self._due[path] = written_back(state)
+        return False
+
+    def _holds(self, seen: _Seen) -> bool:
+        """Whether all included files of a page are unchanged."""
+        return all(self._around.included_id(path) == id_ for path, id_ in seen.files.items())
+
+    def _named(self, path: str, blob: str, data: bytes) -> Mapping[str, str]:
+        """The files that a page includes: as an index knows them where nothing moved, else by reading the page."""
+        indexed, fingerprint = staleness.parts(self._indexed.get(path, ""))
+        if indexed == blob:
+            files = includes.files(staleness.included(fingerprint))
+            if files and all(self._around.included_id(file) == id_ for file, id_ in files.items()):
+                return files
+        return self._expanded(path, data.decode("utf-8-sig")).files if includes.may_include(data) else {}
+
+    def _expanded(self, path: str, text: str) -> includes.Expanded:
+        return includes.expand(text, path, self.root_path, self._around.included)
+
+    def _ignored(self, path: str) -> bool:
+        return self._around.is_ignored(self._in_repository(path))
+
+    def _time(self, path: str) -> str:
+        head = self.commit()
+        if head is not None and (self._times[0] != head or path not in self._times[1]):
+            self.last_modified({*self._last.entries, path}, {}, None)  # one walk for all documents
+        committed = self._times[1].get(path) if head is not None else None
+        return self._time_in(path, committed or _Committed()) or timestamp(0)
+
+    def _time_in(self, path: str, committed: _Committed) -> str | None:
+        """The time of a file: of the last commit that changed it, unless it was edited since; None without the file."""
+        if committed.time and not self._is_edited(path, committed.blob):
+            return committed.time
+        return file_time(self._real(path), follow=True) or committed.time or None
+
+    def _is_edited(self, path: str, committed: str) -> bool:
+        """Whether a file differs from the blob ``committed``, as far as can be told."""
+        seen = self._files.get(path) or self._look(path, self._real(path))[0]
+        if not isinstance(seen.result, str) or staleness.parts(seen.result)[0] == committed:
+            return False
+        git = self._around.git
+        try:  # an external filter, as of LFS, is not run, so the bytes that git stores are not known
+            return git is not None and git.attribute(seen.target or self._in_repository(path), "filter") is None
+        except GitError as error:
+            self._around.problem = str(error)
+            return False
+
+    def _leads_astray(self, path: str) -> bool:
+        """Whether a folder on the path is a symlink. Documents of the last walk have none."""
+        folder = os.path.dirname(self._real(path))
+        return path not in self._last.entries and os.path.realpath(folder) != folder
+
+    def _in_repository(self, path: str) -> str:
+        return path if self.root_path == "." else f"{self.root_path}/{path}"
+
+    def _real(self, path: str) -> str:
+        return os.path.join(self._root, *path.split("/")) if path else self._root
+
+    def _rule_files(self) -> list[str]:
+        git = self._around.git
+        return [] if git is None else [str(git.staging.file), *map(str, git.rule_files(self.root_path))]
+
+
+def expanded_document(path: str, blob: str, size: int, expanded: includes.Expanded) -> Document:
+    """A page with the text that it includes, without its time. ``size``: of its own file."""
+    return Document(
+        path=path,
+        blob_id=blob,
+        text=expanded.text,
+        size=size,
+        last_modified="",
+        fingerprint=includes.fingerprint(expanded.files),
+        inserted=expanded.inserted,
+        missing=expanded.missing,
+    )
+
+
+def modified(
+    repository: Repository,
+    paths: Collection[str],
+    prefix: str,
+    links: Mapping[str, str],
+    known: Mapping[str, tuple[str, str]],
+    since: str | None,
+    revision: str,
+) -> dict[str, str]:
+    """See :meth:`Repository.last_modified`. A link has the time of the file that it leads to. ``links``: path -> target
+    from the repository's root."""
+    own = [path for path in paths if path not in links]
+    times = repository.last_modified(own, prefix, known, since, revision)
+    linked = {path: links[path] for path in paths if path in links}
+    if linked:
+        before = {target: known[path] for path, target in linked.items() if path in known}
+        target_times = repository.last_modified([*dict.fromkeys(linked.values())], ".", before, since, revision)
+        times |= {path: target_times[target] for path, target in linked.items() if target in target_times}
+    return times
+
+
+def file_time(real: str, follow: bool = False) -> str | None:
+    """A file's modification time, ``SOURCE_DATE_EPOCH`` at most if that is set; None without the file. ``follow``: of
+    the file that a link leads to."""
+    try:
+        seconds = int((os.stat if follow else os.lstat)(real).st_mtime)
+    except OSError:
+        return None
+    latest = os.environ.get("SOURCE_DATE_EPOCH")
+    if latest:
+        try:
+            seconds = min(seconds, int(latest))
+        except ValueError:
+            raise SourceError(f"SOURCE_DATE_EPOCH is {latest!r}; it must be whole seconds since 1970.") from None
+    return timestamp(seconds)
+
+
+def _no_folder(docs: Path) -> str:
+    if docs.exists() and not docs.is_dir():
+        return f"{docs} is a file, not a folder of documents. Name the folder that contains it."
+    return f"There is no folder {docs}. Name the folder of your documents."

@@ -1,0 +1,289 @@
+"""Embedding on this machine, and the only module that imports onnxruntime and tokenizers.
+
+The model runs on one text at a time, without padding or mask. So a vector depends on its text alone: the same text
+gives the same bits with any other texts and any number of threads. The model is loaded at its first use. Every method
+can be called from several threads.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from anvil.embedding.model_files import ModelDirectory, model_digest, open_directory
+from anvil.embedding.provider import Embedded, Vector, encodable
+from anvil.errors import ModelError
+from anvil.search.scripts import known_scripts
+from anvil.settings.schema import EmbeddingSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+MAX_TOKEN_CHARACTERS = 64
+"""Assumed length of a query's longest token, so that a very long text is not tokenized whole."""
+MAX_QUERY_WINDOWS = 8
+"""About 2,000 tokens of the bundled model; the rest of a query is not read."""
+FETCH_AGAIN = "Fetch the model's files again; 'anvil doctor' has the command for the bundled one."
+
+QUIET = {"ORT_DISABLE_TELEMETRY": "1"}
+"""Environment variables: without them, onnxruntime 1.29 and later sends telemetry over the network."""
+
+
+class LocalProvider:
+    """The bundled all-MiniLM-L6-v2, or any ONNX model in a folder or on a model hub."""
+
+    name = "local"
+    server = ""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self._settings = settings
+        self._threads = settings.threads or usable_cpus()
+        self._lock = threading.RLock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    @property
+    def model(self) -> str:
+        """The name in model.json, or the folder's."""
+        return self._directory.name
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) over weights, tokenizer and settings."""
+        return self._directory.digest
+
+    @property
+    def dimensions(self) -> int:
+        """From model.json; without it from the model, which is loaded for it."""
+        return self._directory.settings.dimensions or self._session.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        """254 for the bundled model: 256 less [CLS] and [SEP]."""
+        return self._tokenizer.budget
+
+    @property
+    def scripts(self) -> frozenset[str] | None:
+        """From the tokenizer's vocabulary, which is loaded for it."""
+        return self._tokenizer.scripts
+
+    def warm(self) -> None:
+        """Load tokenizer and model, and run the model once, which allocates its memory."""
+        self._embed(["warm"], "")
+
+    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """For each text, the (start, end) characters of its tokens. Characters that the model ignores are in none."""
+        return self._tokenizer.spans(texts)
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """(n, dimensions) unit vectors. Of a text longer than ``max_tokens`` the rest is not read."""
+        return self._embed(texts, self._directory.settings.document_prefix)
+
+    def embed_query(self, text: str) -> Vector:
+        """The (dimensions,) unit vector of a query.
+
+        A query longer than the model reads is embedded in windows, and the vector is their average, weighted by tokens.
+        Raises ModelError if the model cannot run it.
+        """
+        import numpy as np
+
+        budget = self._tokenizer.budget
+        text = text[: MAX_QUERY_WINDOWS * budget * MAX_TOKEN_CHARACTERS]  # beyond it nothing would be read
+        spans = self.token_spans([text])[0]
+        starts = range(0, len(spans), budget)[:MAX_QUERY_WINDOWS] or range(1)
+        pieces = [text[slice(*_extent(spans[start : start + budget]))] for start in starts]
+        if len(spans) <= budget:
+            pieces = [text]
+        result = self._embed(pieces, self._directory.settings.query_prefix)
+        for reason in result.failed.values():
+            raise ModelError(f"The query could not be embedded: {reason}")
+        weights = [len(spans[start : start + budget]) or 1 for start in starts]
+        return _unit(np.asarray(weights, np.float32) @ result.vectors) if len(pieces) > 1 else result.vectors[0]
+
+    def close(self) -> None:
+        """Stop the threads and release the model; a later call loads it again."""
+        with self._lock:
+            if self._pool is not None:
+                self._pool.shutdown()
+                self._pool = None
+            for loaded in ("_session", "_tokenizer"):
+                self.__dict__.pop(loaded, None)
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> Embedded:
+        import numpy as np
+
+        ids = self._tokenizer.ids([prefix + text for text in texts] if prefix else texts)
+        session = self._session
+        # Longest first, so that no thread is still busy with a long text when the others have finished.
+        order = sorted(range(len(ids)), key=lambda row: -len(ids[row]))
+        if len(order) > 1 and self._threads > 1:
+            outcomes = list(self._executor().map(session.run, (ids[row] for row in order)))
+        else:
+            outcomes = [session.run(ids[row]) for row in order]
+        vectors = np.zeros((len(ids), self.dimensions), np.float32)
+        failed: dict[int, str] = {}
+        for row, outcome in zip(order, outcomes, strict=True):
+            if isinstance(outcome, str):
+                failed[row] = outcome
+            else:
+                vectors[row] = outcome
+        return Embedded(vectors, dict(sorted(failed.items())))
+
+    def _executor(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="anvil-embed")
+            return self._pool
+
+    @cached_property
+    def _directory(self) -> ModelDirectory:
+        with self._lock:
+            directory = self.__dict__.get("_directory") or open_directory(self._settings.model)
+            dimensions = self._settings.dimensions
+            if dimensions in (None, directory.settings.dimensions):
+                return directory
+            if not self._settings.model:
+                raise ModelError(
+                    f"The bundled model has {directory.settings.dimensions} dimensions, not {dimensions}. "
+                    "Remove embedding.dimensions."
+                )
+            settings = replace(directory.settings, dimensions=dimensions)
+            return replace(directory, settings=settings, digest=model_digest(directory.path, settings))
+
+    @cached_property
+    def _tokenizer(self) -> _Tokenizer:
+        with self._lock:
+            return self.__dict__.get("_tokenizer") or _Tokenizer(self._directory)
+
+    @cached_property
+    def _session(self) -> _Session:
+        with self._lock:
+            return self.__dict__.get("_session") or _Session(self._directory)
+
+
+class _Tokenizer:
+    """Text to the model's token ids, at most as many as it reads."""
+
+    def __init__(self, directory: ModelDirectory) -> None:
+        from tokenizers import Tokenizer
+
+        path = directory.path / "tokenizer.json"
+        try:
+            self._tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception
+            raise ModelError(f"{path} cannot be read ({error}). {FETCH_AGAIN}") from error
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._limit = directory.settings.max_tokens - self._tokenizer.num_special_tokens_to_add(False)
+        prefixes = (directory.settings.document_prefix, directory.settings.query_prefix)
+        self.budget = self._limit - max(len(spans) for spans in self.spans(prefixes))
+        if self.budget < 1:
+            raise ModelError(f"{directory.path}: max_tokens leaves no room for text. Raise it in model.json.")
+
+    @cached_property
+    def scripts(self) -> frozenset[str]:
+        pieces = [[number] for number in range(self._tokenizer.get_vocab_size())]
+        return known_scripts(self._tokenizer.decode_batch(pieces))
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        encodings = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
+        for encoding in encodings:
+            encoding.truncate(self._limit)
+        return [self._tokenizer.post_process(encoding).ids for encoding in encodings]
+
+    def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        encodings = self._tokenizer.encode_batch([encodable(text) for text in texts], add_special_tokens=False)
+        return [encoding.offsets for encoding in encodings]
+
+
+class _Session:
+    """Token ids to one unit vector, by an ONNX graph that takes ids and perhaps a mask and token types."""
+
+    def __init__(self, directory: ModelDirectory) -> None:
+        import numpy as np
+
+        onnxruntime = runtime()
+        path = directory.path / "model.onnx"
+        options = onnxruntime.SessionOptions()
+        # One thread a run and as many runs as CPUs: no synchronisation inside a layer, no spinning between
+        # layers.
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the library's errors have no common base but Exception
+            raise ModelError(f"{path} cannot be loaded ({error}). {FETCH_AGAIN}") from error
+        types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
+        self._inputs: dict[str, Any] = {}
+        for entry in self._session.get_inputs():
+            if entry.name not in ("input_ids", "attention_mask", "token_type_ids") or entry.type not in types:
+                raise ModelError(f"{path} wants an input {entry.name} ({entry.type}) that Anvil cannot give.")
+            self._inputs[entry.name] = types[entry.type]
+        outputs = [entry.name for entry in self._session.get_outputs()]
+        # Exports that pool in the graph add this output to the hidden states.
+        self._output = "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
+        self._pooling = directory.settings.pooling
+        self._dimensions = directory.settings.dimensions
+        self.dimensions = len(self._vector([0, 0])) if self._dimensions is None else self._dimensions
+
+    def run(self, ids: list[int]) -> Vector | str:
+        """The unit vector, or the reason why there is none."""
+        import numpy as np
+
+        try:
+            vector = self._vector(ids)
+        except Exception as error:  # one text that the runtime rejects must not lose the others
+            return f"{type(error).__name__}: {error}"
+        return vector if np.isfinite(vector).all() else "the model gave numbers that are not finite"
+
+    def _vector(self, ids: list[int]) -> Vector:
+        import numpy as np
+
+        row = np.asarray([ids], np.int64)
+        values = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
+        feed = {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
+        output: NDArray[np.float32] = self._session.run([self._output], feed)[0][0]
+        if output.ndim == 2 and self._pooling == "none":
+            raise ModelError("the model gives a vector a token: set pooling to mean or cls in model.json")
+        if output.ndim == 2:
+            output = output[0] if self._pooling == "cls" else output.mean(axis=0)
+        if self._dimensions is not None and len(output) < self._dimensions:
+            raise ModelError(f"the model has {len(output)} dimensions, not {self._dimensions}")
+        return _unit(output[: self._dimensions])
+
+
+def runtime() -> Any:
+    """onnxruntime, with telemetry switched off before it is loaded. Variables that the user has set are not changed."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    import onnxruntime
+
+    if QUIET.items() <= os.environ.items():
+        onnxruntime.disable_telemetry_events()  # Windows ignores the environment variable
+    return onnxruntime
+
+
+def usable_cpus() -> int:
+    """CPUs that this process may run on, which in a container can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _unit(vector: Vector) -> Vector:
+    import numpy as np
+
+    exact = vector.astype(np.float64)
+    length = float(np.sqrt(np.square(exact).sum()))
+    return (exact / max(length, 1e-12)).astype(np.float32)
+
+
+def _extent(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return (spans[0][0], spans[-1][1]) if spans else (0, 0)

@@ -1,0 +1,263 @@
+"""Embedding by OpenAI's API, or by a server with the same API.
+
+A failed request is repeated after a pause. Rows that still fail are reported, and the other rows are kept. The key
+appears in no message, log line or repr.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from importlib import import_module
+from typing import Any
+
+from anvil.embedding.provider import Embedded, Vector, encodable
+from anvil.errors import ConfigError, ProviderError
+from anvil.http import log_filter
+from anvil.settings import index_url
+from anvil.settings.schema import BASE_URL, KEY, EmbeddingSettings
+from anvil.system import installation
+
+DEFAULT_MODEL = "text-embedding-3-small"
+DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+
+SCHEME = "openai-embeddings/1"
+"""Part of the digest: raise it when the request for a text, or the processing of the response, changes."""
+
+MAX_INPUTS = 2048
+MAX_REQUEST_TOKENS = 200_000
+"""The API accepts about 300,000. The count is an estimate; a rejected request is split in two."""
+
+MAX_ATTEMPTS = 3
+BACKOFF_S = 1.0
+MAX_WAIT_S = 60.0
+TIMEOUT_S = 120.0
+
+# At most four UTF-8 bytes each. A token of a byte-level BPE is at least one byte, so a text of n pieces has
+# at most 4 n tokens: a quarter of the model's 8,191 is a budget that no text can exceed. English has about
+# one token a piece.
+_PIECE = re.compile(r"[\x00-\x7f]{1,4}|[\x80-\u07ff]{1,2}|[^\x00-\u07ff]", re.DOTALL)
+_KEY_LIKE = re.compile(r"\bsk-[\w*.-]+")
+
+
+class OpenAIProvider:
+    """text-embedding-3-small (1,536 dimensions), or the model that the settings name."""
+
+    name = "openai"
+    scripts = None
+    max_tokens = 8191 // 4
+
+    def __init__(self, settings: EmbeddingSettings, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Opens no connection and needs no key yet. Raises ConfigError if the model's dimensions are not known, or for
+        an address to which no key should be sent."""
+        url = settings.base_url or os.environ.get(BASE_URL, "").strip()
+        self._url = index_url.service(url, "embedding.base_url" if settings.base_url else BASE_URL) if url else None
+        self.server = self._url or ""
+        self.model = settings.model or DEFAULT_MODEL
+        model_dimensions = DIMENSIONS.get(self.model)
+        dimensions = settings.dimensions or model_dimensions
+        if dimensions is None:
+            raise ConfigError(f"The dimensions of {self.model} are not known. Set embedding.dimensions.")
+        self.dimensions = dimensions
+        self.digest = hashlib.sha256(f"{SCHEME}\n{self.model}\n{dimensions}".encode()).hexdigest()
+        # Models of other servers have their own size and may refuse the parameter.
+        self._shortened = model_dimensions is not None and dimensions != model_dimensions
+        self._settings = settings
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._connected: Any = None
+        self._key = ""
+
+    def connect(self) -> None:
+        """Create the client without a request. Raises ProviderError when there is no key or no package."""
+        self._client()
+
+    def warm(self) -> None:
+        """Nothing: there is no model to load."""
+
+    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Pieces of at most four bytes. With this estimate a window of ``max_tokens`` never exceeds the model."""
+        return [[piece.span() for piece in _PIECE.finditer(text)] for text in texts]
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """(n, dimensions) unit vectors; a text longer than ``max_tokens`` is cut.
+
+        Raises ProviderError when no text can succeed: no key, key refused, quota used up, unknown model. When that
+        happens after some texts succeeded, all others fail with that reason, without a request.
+        """
+        import numpy as np
+
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        failed: dict[int, str] = {}
+        if texts:
+            self._client()
+            inputs = [self._input(text) for text in texts]
+            try:
+                for rows in _batches(inputs):
+                    self._embed_rows(inputs, rows, vectors, failed)
+            except ProviderError as error:
+                embedded = vectors.any(axis=1)
+                if not embedded.any():
+                    raise
+                failed = {int(row): failed.get(int(row), str(error)) for row in np.flatnonzero(~embedded)}
+        return Embedded(vectors, dict(sorted(failed.items())))
+
+    def embed_query(self, text: str) -> Vector:
+        """The (dimensions,) unit vector of a query. Raises ProviderError with the reason if it failed."""
+        result = self.embed([text])
+        for reason in result.failed.values():
+            raise ProviderError(f"The query could not be embedded: {reason}")
+        vector: Vector = result.vectors[0]
+        return vector
+
+    def close(self) -> None:
+        """Close the connection; a later call opens another."""
+        with self._lock:
+            if self._connected is not None:
+                self._connected.close()
+                self._connected = None
+
+    def _input(self, text: str) -> str:
+        text = encodable(text)
+        spans = self.token_spans([text])[0]
+        # The API refuses an empty input.
+        return text[: spans[: self.max_tokens][-1][1]] if spans else " "
+
+    def _embed_rows(self, inputs: Sequence[str], rows: range, vectors: Vector, failed: dict[int, str]) -> None:
+        """Fill ``vectors`` or ``failed`` for ``rows``. A rejected batch is split until the bad text is alone."""
+        openai = _library()
+        try:
+            batch = self._request([inputs[row] for row in rows])
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            if _parameter(error) not in (None, "input"):
+                raise ProviderError(self._reason(error)) from None
+            if len(rows) == 1:
+                failed[rows[0]] = self._reason(error)
+                return
+            middle = rows.start + len(rows) // 2
+            self._embed_rows(inputs, range(rows.start, middle), vectors, failed)
+            self._embed_rows(inputs, range(middle, rows.stop), vectors, failed)
+        except openai.APIError as error:
+            failed.update(dict.fromkeys(rows, f"{self._reason(error)} ({MAX_ATTEMPTS} tries)"))
+        else:
+            vectors[rows.start : rows.stop] = batch
+
+    def _request(self, inputs: list[str]) -> Vector:
+        """One batch, (n, dimensions); repeated after rate limits, server errors and lost connections."""
+        openai = _library()
+        extra = {"dimensions": self.dimensions} if self._shortened else {}
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            try:
+                with log_filter.silence():
+                    answer = self._client().embeddings.create(model=self.model, input=inputs, **extra)
+                return self._vectors(answer.data, len(inputs))
+            except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
+                raise ProviderError(self._reason(error)) from None
+            except openai.APIConnectionError:
+                if attempt == MAX_ATTEMPTS:
+                    raise
+                wait = BACKOFF_S * 2 ** (attempt - 1)
+            except openai.APIStatusError as error:
+                if error.status_code == 429 and getattr(error, "code", None) == "insufficient_quota":
+                    raise ProviderError(self._reason(error)) from None
+                if attempt == MAX_ATTEMPTS or not (error.status_code == 429 or error.status_code >= 500):
+                    raise
+                header_wait_s = retry_after(error.response.headers.get("retry-after"))
+                wait = BACKOFF_S * 2 ** (attempt - 1) if header_wait_s is None else header_wait_s
+            self._sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    def _vectors(self, data: Sequence[Any], count: int) -> Vector:
+        import numpy as np
+
+        values = np.array([entry.embedding for entry in sorted(data, key=lambda e: e.index)], np.float64)
+        if values.shape != (count, self.dimensions):
+            raise ProviderError(
+                f"{self.model} answered with vectors of shape {values.shape}, not {(count, self.dimensions)}. "
+                "Set embedding.dimensions to what the model gives."
+            )
+        lengths = np.sqrt(np.square(values).sum(axis=1, keepdims=True))
+        unit: Vector = (values / np.maximum(lengths, 1e-12)).astype(np.float32)
+        return unit
+
+    def _client(self) -> Any:
+        with self._lock:
+            if self._connected is None:
+                self._key = api_key(self._settings)
+                if not self._key:
+                    raise ProviderError("OpenAI API key required. Set embedding.apiKey or OPENAI_API_KEY.")
+                log_filter.install()
+                self._connected = _library().OpenAI(
+                    api_key=self._key,
+                    base_url=self._url,
+                    max_retries=0,  # _request repeats it
+                    timeout=TIMEOUT_S,
+                )
+            return self._connected
+
+    def _reason(self, error: Any) -> str:
+        """What went wrong and what to do, in a sentence or two, without anything that looks like a key."""
+        status = getattr(error, "status_code", None)
+        if status in (401, 403):
+            return f"OpenAI refused the API key (HTTP {status}). Check embedding.apiKey or OPENAI_API_KEY."
+        if status is None:
+            where = index_url.without_secrets(str(self._client().base_url)).rstrip("/")
+            return f"No connection to {where}: {type(error).__name__}."
+        body = error.body if isinstance(error.body, dict) else {}
+        message = " ".join(str(body.get("message") or "").split())[:300]
+        message = _KEY_LIKE.sub("[key]", message.replace(self._key, "[key]"))
+        return f"OpenAI answered HTTP {status}" + (f": {message}" if message else "")
+
+
+def api_key(settings: EmbeddingSettings) -> str:
+    """The key, from the settings or the environment; empty when there is none."""
+    return settings.api_key or os.environ.get(KEY, "")
+
+
+def retry_after(header: str | None) -> float | None:
+    """Seconds to wait by a Retry-After header, seconds or HTTP date (RFC 9110, 10.2.3), at most a minute."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            until = parsedate_to_datetime(header)
+        except ValueError:
+            return None
+        seconds = (until - datetime.now(timezone.utc)).total_seconds()
+    # NaN is not above 0, so it means no wait.
+    return min(seconds, MAX_WAIT_S) if seconds > 0 else 0.0
+
+
+def _batches(inputs: Sequence[str]) -> Iterator[range]:
+    """Consecutive rows, within the API's limits on inputs and tokens of one request."""
+    start, tokens = 0, 0
+    for row, text in enumerate(inputs):
+        count = sum(1 for _ in _PIECE.finditer(text))
+        if row > start and (row - start == MAX_INPUTS or tokens + count > MAX_REQUEST_TOKENS):
+            yield range(start, row)
+            start, tokens = row, 0
+        tokens += count
+    yield range(start, len(inputs))
+
+
+def _parameter(error: Any) -> str | None:
+    """The request parameter that the API complains about."""
+    name = getattr(error, "param", None)
+    return name.partition("[")[0].partition(".")[0] if isinstance(name, str) and name else None
+
+
+def _library() -> Any:
+    try:
+        return import_module("openai")
+    except ModuleNotFoundError as error:
+        raise ProviderError(
+            f"The openai package is not installed. Run: {installation.install_extras('openai')}"
+        ) from error

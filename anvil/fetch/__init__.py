@@ -1,0 +1,1 @@
+"""An index from where it is published to a verified file on this machine, and who built it: ``anvil pull``."""

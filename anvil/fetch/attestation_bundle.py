@@ -1,0 +1,173 @@
+"""Attestations of indexes: Sigstore bundles in text, the statement in one, and who is expected to have signed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from anvil.fetch import snappy
+from anvil.fetch.builder_identity import Attestation
+from anvil.settings.index_url import Address, GitHubAddress, WebAddress
+
+SUFFIX = ".sigstore.json"
+"""What follows the name of an index in the name of the file with its attestation."""
+MAX_BYTES = 1_000_000
+"""Bytes of the longest file with attestations. One has about 12,000."""
+MAX_BUNDLES = 30
+"""Attestations of one index that are verified."""
+ISSUER = "https://token.actions.githubusercontent.com"
+"""Who says, to the authority that signs certificates, which workflow is running."""
+GITHUB = "https://github.com/"
+PAYLOAD = "application/vnd.in-toto+json"
+STATEMENTS = ("https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1")
+PROVENANCE = "https://slsa.dev/provenance/v1"
+"""The kind of statement that says who built a file. Others, such as a list of parts, say something else."""
+_OWNER = "[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})"
+_BUILDER = re.compile(rf"{_OWNER}(?:/[A-Za-z0-9._-]{{1,100}})?")
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_PAGES_HOST = re.compile(rf"({_OWNER})\.github\.io", re.IGNORECASE)
+EXTENSIONS = {
+    "1.3.6.1.4.1.57264.1.9": "signer",
+    "1.3.6.1.4.1.57264.1.12": "repository",
+    "1.3.6.1.4.1.57264.1.13": "commit",
+    "1.3.6.1.4.1.57264.1.21": "run",
+}
+"""Extensions of a certificate of Fulcio, Sigstore's authority, that are read."""
+
+
+def is_builder(text: object) -> bool:
+    """Whether this is ``OWNER`` or ``OWNER/REPO``."""
+    return isinstance(text, str) and bool(_BUILDER.fullmatch(text))
+
+
+def expected_builder(address: Address) -> str | None:
+    """Who builds what is at an address, as far as the address says: the repository of ``github:OWNER/REPO``, the owner
+    of ``https://OWNER.github.io/``."""
+    if isinstance(address, GitHubAddress):
+        return address.slug
+    match = _PAGES_HOST.fullmatch(address.host) if isinstance(address, WebAddress) else None
+    return match[1] if match else None
+
+
+def is_by(attestation: Attestation, builder: str | None) -> bool:
+    """Whether ``OWNER`` or ``OWNER/REPO`` built it; GitHub ignores case in both. None: anybody."""
+    if builder is None:
+        return True
+    repository = attestation.repository.lower()
+    return builder.lower() in (repository, repository.partition("/")[0])
+
+
+def bundles(text: str) -> list[str]:
+    """The bundles in a file: one JSON object, or one in each line, as GitHub's programs write several. Empty for text
+    that is not JSON at all, because many sites answer every address with a page. Raises :class:`ValueError`."""
+    if not text.lstrip("\ufeff \t\r\n").startswith("{"):
+        return []
+    if _object(text) is not None:
+        return [text]
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > MAX_BUNDLES:
+        raise ValueError(f"it has more than {MAX_BUNDLES} lines")
+    if any(_object(line) is None for line in lines):
+        raise ValueError("it is not JSON")
+    return lines
+
+
+def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
+    """The bundles in what GitHub's API says about a digest. ``read``: gets the bundle at an address, which the API
+    names instead of the bundle itself.
+
+    Raises :class:`ValueError` for an answer that cannot be read: it is not known then whether there is an attestation.
+    """
+    rows = response.get("attestations") if isinstance(response, dict) else None
+    if not isinstance(rows, list):
+        raise ValueError("it has no list of attestations")
+    found = []
+    for number, row in enumerate(rows[:MAX_BUNDLES], 1):
+        bundle, url = (row.get("bundle"), row.get("bundle_url")) if isinstance(row, dict) else (None, None)
+        if isinstance(bundle, dict):
+            found.append(json.dumps(bundle))
+        elif isinstance(url, str) and url:
+            found.append(read(url))
+        else:
+            raise ValueError(f"attestation {number} has neither a bundle nor its address")
+    return found
+
+
+def stored_bundle(data: bytes) -> str:
+    """The bundle in a file of GitHub's storage: JSON, plain or packed with Snappy. Raises :class:`ValueError`."""
+    text = data.decode("utf-8", "replace")
+    if _object(text) is None:
+        text = snappy.unpacked(data, MAX_BYTES).decode("utf-8", "replace")
+        if _object(text) is None:
+            raise ValueError("it is not JSON")
+    return text
+
+
+def check_bundle(bundle: str) -> None:
+    """Raise :class:`ValueError` for what is no bundle, and for one that names no entry of a public log."""
+    material = (_object(bundle) or {}).get("verificationMaterial")
+    if not isinstance(material, dict):
+        raise ValueError("it is not a Sigstore bundle")
+    if not material.get("tlogEntries"):
+        raise ValueError(
+            "it is not in a public log, as attestations of private repositories are not. "
+            "'gh attestation verify' can verify those"
+        )
+
+
+def check_statement(payload_type: str, payload: bytes, sha256: str) -> None:
+    """Raise :class:`ValueError` unless the signed statement is of who built the file with this SHA-256."""
+    statement = _object(payload.decode("utf-8", "replace")) if payload_type == PAYLOAD else None
+    if statement is None or statement.get("_type") not in STATEMENTS:
+        raise ValueError("it is not a statement about files")
+    if statement.get("predicateType") != PROVENANCE:
+        raise ValueError(f"it is of another kind than {PROVENANCE}")
+    subjects = statement.get("subject")
+    digests = [row.get("digest") for row in subjects if isinstance(row, dict)] if isinstance(subjects, list) else []
+    if sha256 not in [row.get("sha256") for row in digests if isinstance(row, dict)]:
+        raise ValueError(f"it is of another file than the index, which has the SHA-256 {sha256[:16]}...")
+
+
+def identity(extensions: dict[str, bytes]) -> Attestation:
+    """Who signed, from the extensions of the certificate by their number. Raises :class:`ValueError`."""
+    values = {name: _utf8_string(extensions[oid]) for oid, name in EXTENSIONS.items() if oid in extensions}
+    repository, signer = values.get("repository", ""), values.get("signer", "")
+    commit = values.get("commit", "")
+    slug = repository.removeprefix(GITHUB)
+    if not repository.startswith(GITHUB) or not is_builder(slug) or "/" not in slug or not _COMMIT.fullmatch(commit):
+        raise ValueError("its certificate does not name a repository of GitHub and a commit")
+    owner = slug.partition("/")[0]
+    if not signer.lower().startswith(f"{GITHUB}{owner}/".lower()):
+        raise ValueError(f"a workflow of another owner signed it for {slug}: {signer[:200]}")
+    workflow = signer.removeprefix(GITHUB)
+    own = f"{slug}/"
+    return Attestation(
+        repository=slug,
+        workflow=workflow[len(own) :] if workflow.lower().startswith(own.lower()) else workflow,
+        commit=commit,
+        run=values.get("run"),
+    )
+
+
+def _utf8_string(der: bytes) -> str:
+    """A DER ``UTF8String``: its tag, its length, and the text."""
+    if len(der) < 2 or der[0] != 0x0C:
+        raise ValueError("its certificate has an extension that is not text")
+    size, start = der[1], 2
+    if size & 0x80:
+        start += size & 0x7F
+        size = int.from_bytes(der[2:start], "big")
+    if len(der) != start + size:
+        raise ValueError("its certificate has a text of another length than it says")
+    return der[start:].decode("utf-8")
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """A JSON object; None for anything else."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,191 @@
+"""An index that is published elsewhere. It is fetched before the first answer. In a server, a thread updates it.
+
+The thread asks the publisher from time to time. A newer index replaces the cached file. If there is none, or it is
+refused, the cached file stays in use, and answers have a note.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from anvil.errors import AnvilError, FetchError
+from anvil.fetch.builder_identity import AttestationRule
+from anvil.fetch.fetch_index import cached_path, fetch
+from anvil.fetch.result import FetchResult
+from anvil.http.client import Limits
+from anvil.live.location import IndexLocation
+from anvil.settings import index_url
+from anvil.settings.schema import FetchOptions
+from anvil.values import Progress, silent
+from anvil.wording import counted
+
+logger = logging.getLogger(__name__)
+
+FETCH_WAIT_S = 3.0
+"""How long a query waits for the publisher's first answer, or for the download, before it reports the state of it."""
+RETRY_S = 60.0
+"""Pause after the first failure; it doubles with every further failure."""
+MAX_PAUSE_S = 3600.0
+"""The longest pause, unless ``fetch.refresh`` is shorter; also the pause when that is 0."""
+LOOKING = "a newer one is being looked for."
+
+
+class _Cancelled(Exception):
+    """Raised inside a download after :meth:`AutoUpdater.stop`."""
+
+
+class AutoUpdater(IndexLocation):
+    """The cached file of one published index, and its updates.
+
+    ``head``: a folder in the repository whose HEAD decides which artifact is taken. ``attested``: which attestation an
+    index must have; without one that is required, nobody asks for attestations.
+    """
+
+    def __init__(self, source: str, options: FetchOptions, head: Path, attested: AttestationRule | None = None) -> None:
+        super().__init__(cached_path(source, head=head, attested=attested))
+        self.origin = index_url.parse(source).shown
+        self._source = source
+        self._options = options
+        self._head = head
+        self._attested = attested if attested is not None and attested.required else None
+        self._fetched: FetchResult | None = None
+        self._problem: str | None = None
+        self._progress: Progress = silent
+        self._received = (0, 0)
+        """Bytes of the download: so far, and in all."""
+        self._tried = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="anvil-fetching", daemon=True)
+
+    @property
+    def fetched(self) -> bool:
+        return self._fetched is not None
+
+    def ensure_fetched(self, wait: bool) -> None:
+        """Return when there is an index at :attr:`path`; raise :class:`FetchError` when there is none yet.
+
+        After :meth:`start` its thread is waited for: with ``wait`` however long it takes. Without a thread the index
+        is fetched by this call, once.
+        """
+        if self._thread.ident is None:
+            if not self._tried.is_set():
+                self._update(self._progress)
+        elif not self._tried.is_set():
+            self._tried.wait(None if wait else FETCH_WAIT_S)
+        if self._fetched is not None:
+            return
+        if self._problem is not None:
+            raise FetchError(self._problem)
+        done, total = self._received
+        received = f" ({done / 1e3:.1f} of {total / 1e3:.1f} MB)" if total else ""
+        raise FetchError(f"The index is being fetched from {self.origin}{received}. Ask again in a moment.")
+
+    def notes(self) -> list[str]:
+        fetched = self._fetched
+        if fetched is None:
+            return []
+        if self._problem is None:
+            return list(fetched.notes)
+        age = _age(fetched)
+        return [f"This is the index as fetched before, last confirmed {age} ago: {self._problem}", *fetched.notes]
+
+    @property
+    def published_at(self) -> str | None:  # type: ignore[override]
+        """From the publisher, because the time of the cached file is that of its last use."""
+        return self._fetched.published_at if self._fetched else None
+
+    def start(self, progress: Progress | None = None) -> None:
+        if progress is not None:
+            self._progress = progress
+        if self._thread.ident is None and not self._stop.is_set():
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread, and a download at its next progress report; received bytes stay in the cache."""
+        self._stop.set()
+        self._tried.set()
+        if self._thread.ident is not None and self._thread is not threading.current_thread():
+            self._thread.join(5)
+
+    # --- the thread -------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._safely(lambda: self._take_cached(LOOKING))
+            failures = 0
+            while not self._stop.is_set():
+                self._safely(lambda: self._update(self._report))
+                failures = failures + 1 if self._problem else 0
+                if not failures and not self._options.refresh:
+                    return
+                self._stop.wait(self._pause(failures))
+        except _Cancelled:
+            pass
+        finally:
+            self._tried.set()
+
+    def _safely(self, step: Callable[[], None]) -> None:
+        """Call ``step``; an unexpected exception counts as a failure, and the thread goes on."""
+        problem_before = self._problem
+        try:
+            step()
+        except _Cancelled:
+            raise
+        except Exception as error:  # the thread must not end silently
+            self._problem = f"{self.origin} could not be fetched ({type(error).__name__}). The log says where."
+            if self._problem != problem_before:
+                logger.exception("The index could not be fetched")
+            self._tried.set()
+
+    def _pause(self, failures: int) -> float:
+        """Seconds until the publisher is asked again, after so many failures in a row."""
+        usual = self._options.refresh or MAX_PAUSE_S
+        return min(RETRY_S * 2 ** min(failures - 1, 20), usual) if failures else usual
+
+    def _update(self, progress: Progress) -> None:
+        """Ask the publisher once, and fetch a newer index."""
+        fetched_before, problem_before = self._fetched, self._problem
+        limits = Limits(size=self._options.max_bytes)
+        try:
+            self._fetched = fetch(
+                self._source, head=self._head, limits=limits, progress=progress, attested=self._attested
+            )
+            self._problem = self._fetched.from_cache
+        except AnvilError as error:
+            self._problem = str(error)
+            if fetched_before is None:
+                self._take_cached(str(error))
+        if self._problem and self._problem != problem_before:
+            logger.info("%s", self._problem)
+        self._tried.set()
+        if fetched_before and self._fetched and fetched_before.manifest.sha256 != self._fetched.manifest.sha256:
+            self.on_replaced()
+
+    def _take_cached(self, reason: str) -> None:
+        """Answer from the file that was fetched before, if there is one; ``reason`` becomes a note."""
+        try:
+            self._fetched = fetch(self._source, head=self._head, offline=reason, attested=self._attested)
+            self._problem = reason
+        except AnvilError as error:
+            logger.debug("%s", error)
+
+    def _report(self, stage: str, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise _Cancelled
+        self._received = (done, total)
+        self._progress(stage, done, total)
+
+
+def _age(fetched: FetchResult) -> str:
+    """The time since the publisher confirmed that this index is the newest."""
+    then = datetime.fromisoformat((fetched.checked_at or "").replace("Z", "+00:00")).timestamp()
+    minutes = int(time.time() - then) // 60
+    for size, name in ((1440, "day"), (60, "hour"), (1, "minute")):
+        if minutes >= size:
+            return counted(minutes // size, name)
+    return "less than a minute"

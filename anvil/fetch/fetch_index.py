@@ -1,0 +1,271 @@
+"""Fetching an index: from a source to a verified file in the cache.
+
+Servers are not trusted: sizes are limited, digests are compared, and the index must pass its check before it gets its
+name. If the server cannot be reached, the index that was fetched before is used, with a note.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import urllib.parse
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from anvil.errors import ArtifactError, ArtifactRejected, BuildError, FetchError, IndexBusy, Unreachable
+from anvil.fetch import attestation_lookup, dispatch, local_path, zip_archive
+from anvil.fetch.attestation_bundle import expected_builder
+from anvil.fetch.attestation_lookup import Examined, Examiner
+from anvil.fetch.builder_identity import AttestationRule
+from anvil.fetch.candidate import Candidate, Missing
+from anvil.fetch.download import download, forget
+from anvil.fetch.fetched_cache import Cache, CacheEntry, CacheState
+from anvil.fetch.result import UNPUBLISHED, FetchResult, agree
+from anvil.formats.timestamps import timestamp
+from anvil.git import repository
+from anvil.http.client import HttpClient, Limits
+from anvil.http.server_policy import HttpPolicy
+from anvil.index_file import manifest_file, verified_cache
+from anvil.settings import index_url
+from anvil.settings.index_url import GitHubAddress, LocalPath, WebAddress
+from anvil.values import Manifest, Progress, silent
+
+LOCK_TIMEOUT_S = 600.0
+"""How long to wait while another process fetches the same source."""
+
+
+def fetch(
+    source: str | os.PathLike[str],
+    *,
+    cache: str | os.PathLike[str] | Cache | None = None,
+    head: str | os.PathLike[str] | None = None,
+    token: str | None = None,
+    offline: str | None = None,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    policy: HttpPolicy | None = None,
+    attested: AttestationRule | None = None,
+) -> FetchResult:
+    """The index that ``source`` names, as a verified file.
+
+    ``source``: a path (a file, or a folder with one), ``https://...`` (a file, a folder, a site), or
+    ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. ``cache``: the folder it is kept in, by default the
+    user's. ``head``: a folder in the repository; the artifact nearest to its HEAD is taken. ``token`` for GitHub, by
+    default ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason to use the cache only.
+    ``progress`` gets ("fetching kB", done, total). ``policy``: which servers are allowed, by default those that a user
+    may name. ``attested``: what is done about its attestation, by default nothing.
+
+    Raises :class:`ConfigError` for an invalid source, :class:`FetchError` when there is no index,
+    :class:`ArtifactError` when the index is refused.
+    """
+    address = index_url.parse(os.fspath(source))
+    where = Path(head) if head is not None else None
+    if isinstance(address, LocalPath):
+        examiner = Examiner(attested, None, address.shown)
+        result = local_path.find(Path(address.path))
+        examined = examiner.examine(result.manifest.sha256, lambda: attestation_lookup.of_file(result.path))
+        result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
+    else:
+        kept = cache if isinstance(cache, Cache) else Cache(Path(cache) if cache else None)
+        examiner = Examiner(attested, expected_builder(address), address.shown, kept)
+        entry = kept.entry(dispatch.key(address, where, attested))
+        server = _Server(address, where, token, limits or Limits(), progress, policy, examiner, entry)
+        result = server.fetch(offline)
+    if result.distance is None and result.commit and where is not None:
+        result = replace(result, distance=repository.distance(where, result.commit))
+    return result
+
+
+def cached_path(
+    source: str,
+    cache: str | os.PathLike[str] | None = None,
+    head: Path | None = None,
+    attested: AttestationRule | None = None,
+) -> Path:
+    """The path of a remote source's index in the cache, fetched or not. ``attested``: as for :func:`fetch`."""
+    address = index_url.parse(source)
+    assert not isinstance(address, LocalPath)
+    return Cache(Path(cache) if cache else None).entry(dispatch.key(address, head, attested)).index
+
+
+# --- a server --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A source on a server, its ``entry`` in the cache, and what is allowed. ``head``: as for :func:`fetch`."""
+
+    address: WebAddress | GitHubAddress
+    head: Path | None
+    token: str | None
+    limits: Limits
+    progress: Progress
+    policy: HttpPolicy | None
+    examiner: Examiner
+    entry: CacheEntry
+
+    def fetch(self, offline: str | None) -> FetchResult:
+        """The index that the source has, or the cached one; ``offline``: a reason to use the cache only."""
+        entry, shown = self.entry, self.address.shown
+        if offline:  # no lock, and nothing is written
+            return self._cached(entry.state(), offline)
+        started = time.time()
+        try:
+            with entry.lock(LOCK_TIMEOUT_S):
+                state = entry.state()
+                if state is not None and state.checked >= started and self.examiner.is_settled(state.sha256):
+                    return self._fetched(state, Examined(self.examiner.recall(state.sha256)))  # by another process
+                try:
+                    return self._newest(state)
+                except Unreachable as error:
+                    if state is None:
+                        raise Unreachable(f"{error} {shown} was not fetched before.") from None
+                    return self._cached(state, str(error))
+        except IndexBusy as error:
+            raise Unreachable(f"Another process is fetching {shown}. Try again when it has finished.") from error
+        except (OSError, BuildError) as error:  # such as a read-only home or a full disk
+            why = getattr(error, "strerror", None) or "another program holds it"
+            folder = entry.cache.folder
+            message = f"The cache folder {folder} cannot be written ({why}). Make it writable, or free some space."
+            state = entry.state()
+            if state is None:
+                raise FetchError(message) from error
+            return self._cached(state, message)
+
+    def _newest(self, state: CacheState | None) -> FetchResult:
+        """The index that the server has now. If its files do not match each other, they are requested a second time,
+        because a new index can be published between two requests."""
+        for last in (False, True):
+            with HttpClient(self.limits, dispatch.authorization(self.address, self.token), self.policy) as http:
+                for candidate in dispatch.candidates(http, self.address, state, self.head):
+                    if candidate is None:
+                        assert state is not None
+                        return self._confirmed(http, state, time.time())
+                    try:
+                        return self._obtain(http, state, candidate)
+                    except Missing:
+                        continue
+                    except ArtifactRejected:
+                        if last or candidate.manifest is None:
+                            raise
+                        break
+        raise AssertionError  # the iterator of candidates ends with an error
+
+    def _obtain(self, http: HttpClient, state: CacheState | None, candidate: Candidate) -> FetchResult:
+        """The candidate in the cache; it is downloaded if needed. It becomes the current index of its source after its
+        attestation was examined."""
+        entry, cache, shown, now = self.entry, self.entry.cache, self.address.shown, time.time()
+        sha256 = cache.held_by(candidate.name) if candidate.revision else candidate.sha256
+        file = cache.object(sha256) if sha256 else None
+        downloaded, validators = file is None, candidate.validators
+        if file is None:
+            downloaded_validators = download(http, candidate, entry.part, self.progress)
+            if downloaded_validators is None:
+                assert state is not None
+                return self._confirmed(http, state, now)
+            if candidate.manifest is None:
+                validators = downloaded_validators
+            file = self._verified(candidate)
+        described = manifest_file.describe(file)
+        if candidate.manifest is not None:
+            agree(candidate.manifest, described, shown)
+        examined = self._examined(http, candidate.url, described.sha256)
+        is_same = state is not None and state.sha256 == described.sha256
+        new = CacheState(
+            shown=shown,
+            place=candidate.place,
+            sha256=described.sha256,
+            etag=validators.etag,
+            modified=validators.modified,
+            vouched=candidate.manifest is not None or candidate.sha256 is not None,
+            fetched=state.fetched if state is not None and is_same and not downloaded else now,
+            checked=now,
+            revision=candidate.revision,
+            commit=candidate.commit,
+            file=candidate.manifest.file if candidate.manifest is not None else None,
+        )
+        if is_same:
+            entry.confirm(new)
+        else:
+            entry.replace(file, described, new)
+        cache.prune()
+        result = self._fetched(new, examined)
+        notes = (*candidate.notes, *result.notes)
+        return replace(result, downloaded=downloaded, distance=candidate.distance, notes=notes)
+
+    def _confirmed(self, http: HttpClient, state: CacheState, now: float) -> FetchResult:
+        """The index of ``state``, which is still the one that the server has."""
+        address = self.address
+        url = urllib.parse.urljoin(address.url, state.place) if isinstance(address, WebAddress) else ""
+        if state.file is not None:
+            url = urllib.parse.urljoin(url, urllib.parse.quote(state.file))
+        examined = self._examined(http, url, state.sha256)
+        state = replace(state, checked=now)
+        self.entry.confirm(state)
+        return self._fetched(state, examined)
+
+    def _examined(self, http: HttpClient, url: str, sha256: str) -> Examined:
+        return self.examiner.examine(sha256, lambda: attestation_lookup.of_server(http, self.address, url, sha256))
+
+    def _verified(self, candidate: Candidate) -> Path:
+        """Check the downloaded file against its digest and manifest, and move it into the cache."""
+        entry, part, shown = self.entry, self.entry.part, self.address.shown
+        try:
+            digest = verified_cache.sha256(part)
+            if candidate.sha256 is not None and digest != candidate.sha256:
+                raise ArtifactRejected(
+                    f"The download from {shown} is refused: its SHA-256 is {digest[:16]}..., but "
+                    f"{candidate.sha256[:16]}... is published. Fetch again. If that does not help, publish it again."
+                )
+            if candidate.archive:
+                file, published = zip_archive.unpack(part, entry.unpacked, self.limits.size, shown)
+                if published is not None:
+                    agree(published, _described(file, shown), shown)
+                sha256 = verified_cache.sha256(file)
+            else:
+                file, sha256 = part, digest
+            _described(file, shown)
+            cached_file = entry.cache.keep(file, sha256)
+            if candidate.revision:
+                entry.cache.note(candidate.name, sha256)
+        finally:
+            forget(part)  # it is complete: refused or moved
+            entry.unpacked.unlink(missing_ok=True)
+        return cached_file
+
+    def _cached(self, state: CacheState | None, reason: str) -> FetchResult:
+        if state is None:
+            raise Unreachable(f"{reason} It was not fetched before.")
+        return replace(self._fetched(state, Examined(self.examiner.offline(state.sha256))), from_cache=reason)
+
+    def _fetched(self, state: CacheState, examined: Examined) -> FetchResult:
+        described = self.entry.manifest(state)
+        return FetchResult(
+            path=self.entry.index,
+            manifest=described,
+            origin=state.shown,
+            commit=described.commit or state.commit,
+            fetched_at=timestamp(state.fetched),
+            checked_at=timestamp(state.checked),
+            notes=(*(() if state.vouched else (UNPUBLISHED,)), *examined.notes),
+            published_at=_moment(state.modified),
+            attestation=examined.attestation,
+        )
+
+
+def _described(file: Path, shown: str) -> Manifest:
+    """The manifest of a checked file. Errors name the source, not the file in the cache."""
+    try:
+        return manifest_file.describe(file)
+    except ArtifactError as error:
+        problem = error.problem.replace(str(file), f"The download from {shown}")
+        raise type(error)(problem, error.advice and "It has to be built and published again.") from None
+
+
+def _moment(modified: str | None) -> str | None:
+    """The time of a Last-Modified header; None without a valid one."""
+    try:
+        return timestamp(parsedate_to_datetime(modified).timestamp()) if modified else None
+    except (ValueError, OverflowError, OSError):  # the header is untrusted
+        return None

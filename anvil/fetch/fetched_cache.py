@@ -1,0 +1,195 @@
+"""The cache of fetched indexes: index files by their SHA-256, and the current one of each source.
+
+    fetched/objects/<sha256>.db        each index, once
+    fetched/names/<digest>             the SHA-256 of the index in an archive or an asset
+    fetched/sources/<key>/index.db     the current index of a source, replaced by rename, with its manifest
+    fetched/sources/<key>/state.json   where and when it was found, without credentials and signatures
+
+Several processes can share it: files are written by rename, and one process at a time fetches a source.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from anvil.errors import AnvilError
+from anvil.index_file import lock, manifest, manifest_file, publish, verified_cache
+from anvil.system import safe_write, user_folders
+from anvil.values import Manifest
+
+MAX_ENTRIES = 12
+"""Limit for objects and for sources. The least recently used ones are removed first."""
+MIN_AGE_S = 24 * 3600.0
+"""Time since the last use before anything is removed."""
+_OWN = re.compile(r"[0-9a-f]{64}\.db|[0-9a-f]{64}|[0-9a-f]{32}")
+"""The names of an object, of a note, and of a source."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheState:
+    """The current index of a source. Times in seconds since 1970.
+
+    ``place``: its path below the source, or that of its manifest, which names ``file``. ``etag`` and ``modified``:
+    validators of what is at ``place``. ``vouched``: whether its digest was published too. ``revision``: the source's
+    name for it (an artifact, a release). ``commit``: its commit, from the source.
+    """
+
+    shown: str
+    place: str
+    sha256: str
+    etag: str | None
+    modified: str | None
+    vouched: bool
+    fetched: float
+    checked: float
+    revision: str | None = None
+    commit: str | None = None
+    file: str | None = None
+
+
+class Cache:
+    """The cache in ``folder``; None for the user's own. ``max_entries``: as :data:`MAX_ENTRIES`."""
+
+    def __init__(self, folder: Path | None = None, max_entries: int = MAX_ENTRIES) -> None:
+        self.folder = folder or user_folders.cache() / "fetched"
+        self._max_entries = max_entries
+
+    def entry(self, key: str) -> CacheEntry:
+        """The entry of a source. ``key``: its name, with the repository if its HEAD matters."""
+        return CacheEntry(self, hashlib.sha256(key.encode()).hexdigest()[:32])
+
+    def object(self, sha256: str) -> Path | None:
+        """The index file with this SHA-256, if it is in the cache and not damaged."""
+        path = self.folder / "objects" / f"{sha256}.db"
+        try:
+            if verified_cache.sha256(path) == sha256:
+                if time.time() - path.stat().st_mtime > 3600:  # rarely, because servers see it as a change
+                    os.utime(path)
+                return path
+            path.unlink()  # damaged
+        except OSError:
+            pass
+        return None
+
+    def keep(self, file: Path, sha256: str) -> Path:
+        """Move a verified file into the cache."""
+        target = self.folder / "objects" / f"{sha256}.db"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(file, target)
+        return target
+
+    def held_by(self, name: str) -> str | None:
+        """The SHA-256 of the index in an archive or an asset that was fetched before."""
+        with contextlib.suppress(OSError):
+            return (self.folder / "names" / _hashed(name)).read_text(encoding="utf-8")
+        return None
+
+    def note(self, name: str, sha256: str) -> None:
+        """Store which index is in an archive or an asset. Their content never changes."""
+        _written(self.folder / "names" / _hashed(name), sha256)
+
+    def keep_only(self, objects: Collection[str], names: Collection[str]) -> None:
+        """Remove all indexes but those with these SHA-256, all notes but these, and the sources. What the cache did not
+        write is left alone."""
+        wanted = {f"{each}.db" for each in objects} | {_hashed(each) for each in names}
+        for name in ("objects", "names", "sources"):
+            folder = self.folder / name
+            is_here = folder.is_dir() and not folder.is_symlink()  # a link may lead to another cache
+            for entry in list(os.scandir(folder)) if is_here else []:
+                if entry.name not in wanted and _OWN.fullmatch(entry.name):
+                    shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+
+    def prune(self) -> None:
+        """Remove entries over the limit that were not used lately."""
+        now = time.time()
+        for name in ("objects", "names", "sources"):
+            with contextlib.suppress(OSError):
+                entries = sorted(os.scandir(self.folder / name), key=lambda entry: -entry.stat().st_mtime)
+                limit = self._max_entries if name != "names" else self._max_entries * 20
+                for entry in entries[limit:]:
+                    if now - entry.stat().st_mtime > MIN_AGE_S:
+                        shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
+
+
+class CacheEntry:
+    """One source in the cache."""
+
+    def __init__(self, cache: Cache, name: str) -> None:
+        self.cache = cache
+        self.folder = cache.folder / "sources" / name
+        self.index = self.folder / "index.db"
+        self.part = self.folder / "part"
+        self.unpacked = self.folder / "unpacked.db"
+
+    @contextlib.contextmanager
+    def lock(self, timeout_s: float) -> Iterator[None]:
+        """Lock this source for other processes. Raises :class:`IndexBusy` after the timeout, and :class:`OSError` or
+        :class:`BuildError` when the folder cannot be written."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.utime(self.folder)
+        with lock.exclusive(self.index, timeout_s):
+            yield
+
+    def state(self) -> CacheState | None:
+        """The current index of the source, if it is in the cache and not damaged."""
+        for _ in range(2 if self.index.is_file() else 1):
+            try:
+                state = CacheState(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
+                if verified_cache.sha256(self.index) == state.sha256:
+                    return state
+            except (OSError, ValueError, TypeError):
+                pass  # never fetched, by another version, or damaged: it is fetched again
+            time.sleep(0.1)  # without the lock, this can be between two renames
+        return None
+
+    def manifest(self, state: CacheState) -> Manifest:
+        """The manifest of :attr:`index`, written when it was fetched."""
+        path = manifest_file.manifest_path(self.index)
+        try:
+            stored = manifest.parse(path.read_text(encoding="utf-8"), str(path))
+            if stored.sha256 == state.sha256:
+                return stored
+        except (OSError, AnvilError):
+            pass  # missing, or of another index
+        return manifest_file.describe(self.index)
+
+    def confirm(self, state: CacheState) -> None:
+        """Store the state of the current index."""
+        _written(self.folder / "state.json", json.dumps(asdict(state), indent=2) + "\n")
+
+    def replace(self, file: Path, described: Manifest, state: CacheState) -> None:
+        """Make an index file of the cache the current one of this source."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = self.index.with_name("index.db.new")
+        fresh.unlink(missing_ok=True)
+        try:
+            os.link(file, fresh)
+        except OSError:  # a file system without links
+            shutil.copyfile(file, fresh)
+        (self.folder / "state.json").unlink(missing_ok=True)  # there is no state between the two renames
+        publish.replace(fresh, self.index)
+        fresh.unlink(missing_ok=True)  # when both are names of one file, the rename does nothing
+        _written(
+            manifest_file.manifest_path(self.index),
+            manifest.render(dataclasses.replace(described, file=self.index.name)),
+        )
+        self.confirm(state)
+
+
+def _written(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    safe_write.write_file(path, text)
+
+
+def _hashed(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()

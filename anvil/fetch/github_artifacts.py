@@ -1,0 +1,169 @@
+"""An index that a run of GitHub Actions uploaded as an artifact.
+
+Of the artifacts with one name, the one is taken whose commit is the nearest ancestor of the local HEAD, else the newest
+of the default branch. Artifacts of forks are ignored, because anyone can open a pull request that uploads one.
+"""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anvil.errors import FetchError, GitError, SourceError
+from anvil.fetch.candidate import Candidate
+from anvil.fetch.github_api import Api, digest_of, entries
+from anvil.git.repository import Repository
+
+MAX_LIST_PAGES = 5
+"""Pages of the list that are read, a hundred artifacts each."""
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Artifact:
+    id: int
+    commit: str
+    branch: str
+    created: str
+    expires: str
+    expired: bool
+    sha256: str | None
+
+
+def find(api: Api, head: Path | None) -> Candidate:
+    """The artifact to fetch. Raises :class:`FetchError`, which says why there is none.
+
+    ``head``: a folder in a repository, for its HEAD. None, or outside a repository: the newest of the branch is taken.
+    """
+    repository, notes = _repository(head)
+    seen: list[_Artifact] = []
+    newest: _Artifact | None = None
+    branch = api.address.ref
+    for page in _pages(api):
+        seen += page
+        usable = [artifact for artifact in seen if not artifact.expired]
+        try:
+            if repository is not None and (nearest := _nearest(repository, usable)):
+                gone = _nearest(repository, [artifact for artifact in seen if artifact.expired])
+                if gone and gone[1] < nearest[1]:
+                    notes.append(f"A nearer artifact, of commit {gone[0].commit[:7]}, has expired.")
+                return _candidate(api, nearest[0], nearest[1], notes)
+        except GitError as error:
+            repository, notes = None, [str(error)]
+        if newest is None and usable:
+            branch = branch or _default_branch(api)
+            newest = next((artifact for artifact in usable if api.address.ref or artifact.branch == branch), None)
+        if newest is not None and repository is None:
+            break
+    if newest is None:
+        raise FetchError(_none(api, seen, branch))
+    if repository is not None:
+        notes.append(f"No artifact {api.address.name!r} is of an ancestor of HEAD; this is the newest of {branch}.")
+    return _candidate(api, newest, None, notes)
+
+
+def _none(api: Api, seen: list[_Artifact], branch: str | None) -> str:
+    """Why no artifact can be taken, and what to do."""
+    name, slug = api.address.name, api.address.slug
+    usable = [artifact for artifact in seen if not artifact.expired]
+    if usable:
+        others = ", ".join(sorted({artifact.branch for artifact in usable})[:5])
+        return (
+            f"{slug} has no artifact {name!r} of {branch} or of an ancestor of HEAD, but of {others}. "
+            f"Run the workflow on {branch}, or name a branch: github:{slug}@BRANCH#artifact:{name}."
+        )
+    if seen:
+        return (
+            f"The artifact {name!r} of {slug}, commit {seen[0].commit[:7]}, expired on {seen[0].expires[:10]}. "
+            "Run the workflow again, or raise its retention-days."
+        )
+    at = f" of {api.address.ref}" if api.address.ref else ""
+    response, _ = api.get(f"{api.root}/actions/artifacts?per_page=100", "the artifacts")
+    names = sorted({str(artifact.get("name")) for artifact in entries(response, "artifacts")} - {name})[:5]
+    what = f"There are: {', '.join(names)}." if names else "Run the workflow that uploads it, then fetch again."
+    return f"No run{at} of {slug} left an artifact {name!r}. {what}"
+
+
+def _pages(api: Api) -> Iterator[list[_Artifact]]:
+    """The artifacts with the name and the branch or commit of the address, newest first."""
+    name = api.address.name
+    url: str | None = f"{api.root}/actions/artifacts?{urllib.parse.urlencode({'name': name, 'per_page': 100})}"
+    for _ in range(MAX_LIST_PAGES):
+        if url is None:
+            return
+        response, url = api.get(url, f"the artifact {name!r}")
+        yield [artifact for artifact in _parsed(response, name) if _is_at(artifact, api.address.ref)]
+
+
+def _parsed(response: Any, name: str) -> list[_Artifact]:
+    """The artifacts of a page of the list, newest first. Those of forks, and invalid entries, are left out."""
+    artifacts = []
+    for entry in entries(response, "artifacts"):
+        run = entry.get("workflow_run")
+        if not isinstance(run, dict) or entry.get("name") != name or type(entry.get("id")) is not int:
+            continue
+        if type(run.get("repository_id")) is not int or run.get("head_repository_id") != run["repository_id"]:
+            continue  # a pull request from a fork
+        commit = str(run.get("head_sha"))
+        if _COMMIT.fullmatch(commit):
+            artifacts.append(
+                _Artifact(
+                    id=entry["id"],
+                    commit=commit,
+                    branch=str(run.get("head_branch")),
+                    created=str(entry.get("created_at")),
+                    expires=str(entry.get("expires_at")),
+                    expired=entry.get("expired") is True,
+                    sha256=digest_of(entry),
+                )
+            )
+    return sorted(artifacts, key=lambda artifact: (artifact.created, artifact.id), reverse=True)
+
+
+def _is_at(artifact: _Artifact, ref: str | None) -> bool:
+    if ref is None or artifact.branch == ref:
+        return True
+    return len(ref) >= 7 and artifact.commit.startswith(ref.lower())
+
+
+def _nearest(repository: Repository, artifacts: list[_Artifact]) -> tuple[_Artifact, int] | None:
+    """The artifact of HEAD's nearest ancestor, and the distance to it."""
+    by_commit: dict[str, _Artifact] = {}
+    for artifact in artifacts:  # newest first, so the last one of each commit is taken
+        by_commit.setdefault(artifact.commit, artifact)
+    nearest = repository.nearest(by_commit)
+    return (by_commit[nearest[0]], nearest[1]) if nearest else None
+
+
+def _repository(head: Path | None) -> tuple[Repository | None, list[str]]:
+    if head is None:
+        return None, []
+    try:
+        return Repository.discover(head), []
+    except (GitError, SourceError) as error:
+        return None, [str(error)]
+
+
+def _default_branch(api: Api) -> str:
+    response, _ = api.get(api.root, "the default branch")
+    return str(response.get("default_branch")) if isinstance(response, dict) else ""
+
+
+def _candidate(api: Api, artifact: _Artifact, distance: int | None, notes: list[str]) -> Candidate:
+    what = f"the artifact {api.address.name!r} of commit {artifact.commit[:7]}"
+    return Candidate(
+        url=f"{api.root}/actions/artifacts/{artifact.id}/zip",
+        place="",
+        name=artifact.sha256 or f"{api.root}/actions/artifacts/{artifact.id}",
+        check_status=lambda reply: api.check_status(reply, what),
+        sha256=artifact.sha256,
+        archive=True,
+        revision=f"artifact {artifact.id}",
+        commit=artifact.commit,
+        distance=distance,
+        notes=tuple(notes),
+    )

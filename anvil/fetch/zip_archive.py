@@ -1,0 +1,133 @@
+"""Extracting an index from an untrusted ZIP archive.
+
+An archive contains one index and its manifest, without folders. Paths, links, encrypted or repeated members, other
+files, and members that are too large or compressed too well are refused before anything is written. The written bytes
+are counted too.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO
+
+from anvil.errors import ArtifactRejected
+from anvil.index_file import manifest
+from anvil.settings import index_url
+from anvil.values import Manifest
+
+MAX_COMPRESSION_RATIO = 200
+"""Uncompressed bytes for each compressed byte. An index has about 3, an empty one about 60."""
+MAX_DIRECTORY_BYTES = 65_536
+"""Bytes of the longest central directory that is read."""
+BLOCK_BYTES = 1 << 20
+_NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f:]{1,200}")
+_END = struct.Struct("<4s4H2LH")
+_LOCATOR = 20
+"""Bytes of the ZIP64 locator, which is right before the end record."""
+
+
+DAMAGED = (
+    ValueError,
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
+)
+"""What :mod:`zipfile` raises for an archive that it cannot read."""
+
+
+class _Wrong(ValueError):
+    """The reason why an archive is refused."""
+
+
+def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, Manifest | None]:
+    """Extract the index to the new file ``target``; its path and its manifest, None without one.
+
+    ``limit``: bytes of the largest index. ``shown``: the archive's name in errors. Raises :class:`ArtifactRejected`.
+    The index itself is not checked here, and not compared with the manifest.
+    """
+    try:
+        _small_directory(archive)
+        with zipfile.ZipFile(archive) as opened:
+            index, manifest_member = _members(opened, limit)
+            published = None
+            if manifest_member is not None:
+                with opened.open(manifest_member) as packed:
+                    published = manifest.parse(
+                        packed.read(manifest.MAX_CHARACTERS * 4).decode("utf-8", "replace"), shown
+                    )
+                if published.file != index.filename:
+                    raise _Wrong(f"its manifest is of {published.file!r}, but it holds {index.filename!r}")
+            with opened.open(index) as packed, target.open("wb") as file:
+                _copy(packed, file, index.file_size)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # EINVAL: a damaged directory has a negative offset
+            raise
+        message = f"The archive from {shown} is refused: its table of contents is damaged. Fetch it again."
+        raise ArtifactRejected(message) from None
+    except DAMAGED as error:
+        message = f"The archive from {shown} is refused: {error}. Upload index.db and index.json, nothing else."
+        raise ArtifactRejected(message) from None
+    return target, published
+
+
+def _small_directory(archive: Path) -> None:
+    """Refuse a central directory that could fill the memory, before :mod:`zipfile` reads all of it."""
+    size = archive.stat().st_size
+    with archive.open("rb") as file:
+        file.seek(max(0, size - _END.size - 65_535 - _LOCATOR))
+        tail = file.read()
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) - at < _END.size:
+        raise _Wrong("it is not a ZIP file, or not all of it is there")
+    if tail[max(0, at - _LOCATOR) : at].startswith(b"PK\x06\x07"):  # it has other numbers than those checked below
+        raise _Wrong("it is a ZIP64 archive")
+    _, _, _, _, entries, length, _, _ = _END.unpack_from(tail, at)
+    if entries > 2 or length > MAX_DIRECTORY_BYTES:
+        raise _Wrong("it holds more than an index and its manifest")
+
+
+def _members(opened: zipfile.ZipFile, limit: int) -> tuple[zipfile.ZipInfo, zipfile.ZipInfo | None]:
+    """The index and its manifest, checked."""
+    members = opened.infolist()
+    for member in members:
+        name = member.orig_filename
+        if not _NAME.fullmatch(name) or name != member.filename:
+            raise _Wrong(f"it holds the path {name[:80]!r} instead of a plain file name")
+        if member.is_dir() or stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
+            raise _Wrong(f"{name!r} in it is not a regular file")
+        if member.flag_bits & 0x1:
+            raise _Wrong(f"{name!r} in it is encrypted")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise _Wrong(f"{name!r} in it has an unusual compression")
+        if member.file_size > limit:
+            raise _Wrong(f"{name!r} in it has {member.file_size:,} bytes, and {limit:,} are allowed")
+        if member.file_size > MAX_COMPRESSION_RATIO * member.compress_size + BLOCK_BYTES:
+            raise _Wrong(f"{name!r} in it unpacks to {member.file_size:,} bytes from {member.compress_size:,}")
+    indexes = [member for member in members if member.filename.lower().endswith(index_url.FILES)]
+    rest = [member for member in members if member not in indexes]
+    stem = indexes[0].filename.rpartition(".")[0] if indexes else ""
+    if len(indexes) != 1 or len(rest) > 1 or any(member.filename != f"{stem}.json" for member in rest):
+        names = ", ".join(repr(member.filename[:80]) for member in members) or "nothing"
+        raise _Wrong(f"it holds {names} instead of one index and its manifest")
+    return indexes[0], rest[0] if rest else None
+
+
+def _copy(packed: IO[bytes], file: IO[bytes], size: int) -> None:
+    written = 0
+    while block := packed.read(BLOCK_BYTES):
+        written += len(block)
+        if written > size:
+            raise _Wrong(f"it unpacks to more than the {size:,} bytes it declares")
+        file.write(block)
+    if written != size:
+        raise _Wrong(f"it unpacks to {written:,} bytes, not the {size:,} it declares")

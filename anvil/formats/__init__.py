@@ -1,0 +1,1 @@
+"""Formats of values: JSON, TOML, YAML, times, globs and encodings, without files."""

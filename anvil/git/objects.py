@@ -1,0 +1,138 @@
+"""Git's object format: blob ids, and trees: the folder at a path, its files, and the differences of two folders.
+
+The caller passes a function that reads an object. Only folders with different ids are compared, so thousands of commits
+are compared quickly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from anvil.documents.file_selection import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT
+
+# Mode, name, and the 20 bytes of a SHA-1 id.
+_ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
+_FOLDER = b"40000"
+_NOTHING = (b"", b"")
+_MAX_CACHED_TREES = 512
+_MAX_LINKS = 40  # as on Linux
+
+_Raw = tuple[bytes, bytes, bytes]
+Kind = Literal["file", "symlink", "submodule", "conflict"]
+
+
+class Entry(NamedTuple):
+    """An entry of a tree or of git's index: its object id (40 hex digits) and its kind."""
+
+    id: str
+    kind: Kind
+
+
+def blob_id(data: bytes) -> str:
+    """Git's id for these bytes, 40 hex digits."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def kind(mode: int) -> Kind:
+    """The kind for git's file mode."""
+    return "symlink" if mode == 0o120000 else "submodule" if mode == 0o160000 else "file"
+
+
+def start_of(folder: str) -> str:
+    """What the paths of all files in a folder (POSIX) begin with. The root is ``.`` or ``""``."""
+    return "" if folder in ("", ".") else f"{folder}/"
+
+
+def landing(path: str, target: Callable[[str], str | None]) -> tuple[str, str]:
+    """Follow the links on a path (POSIX, from the root). Returns (path, "") or ("", reason).
+
+    A path that leads out of the root, or in a circle, has a reason. ``target``: path -> text of a link, None for
+    others.
+    """
+    done: list[str] = []
+    todo = path.split("/")
+    hops = 0
+    while todo:
+        name = todo.pop(0)
+        if name in ("", "."):
+            continue
+        if name == "..":
+            if not done:
+                return "", LINK_OUT
+            done.pop()
+            continue
+        done.append(name)
+        link = target("/".join(done))
+        if link is not None:
+            hops += 1
+            if hops > _MAX_LINKS:
+                return "", LINK_NOWHERE
+            if link.startswith("/") or link[1:2] == ":":
+                return "", LINK_ABSOLUTE
+            done.pop()
+            todo = link.split("/") + todo
+    return ("/".join(done), "") if done else ("", LINK_NOWHERE)
+
+
+class Trees:
+    """Trees by id (40 hex digits), with a cache. ``read``: id -> bytes of a tree object. Bytes of names that are not
+    UTF-8 become surrogate escapes."""
+
+    def __init__(self, read: Callable[[str], bytes]) -> None:
+        @lru_cache(_MAX_CACHED_TREES)
+        def entries(tree: str) -> frozenset[_Raw]:
+            return frozenset(_ENTRY.findall(read(tree)))
+
+        @lru_cache(_MAX_CACHED_TREES)
+        def children(tree: str) -> dict[bytes, tuple[bytes, bytes]]:
+            """Name -> (mode, binary id) of the entries of a folder."""
+            return {name: (mode, id_) for mode, name, id_ in entries(tree)}
+
+        self._entries, self._children = entries, children
+
+    def folder(self, root: str, path: str) -> str | None:
+        """The id of the folder at a path (POSIX, ``.`` or ``""`` for the root itself); None when there is none."""
+        tree: str | None = root
+        for name in start_of(path).encode("utf-8", "surrogateescape").split(b"/")[:-1]:
+            mode, id_ = self._children(tree).get(name, _NOTHING) if tree else _NOTHING
+            tree = id_.hex() if mode == _FOLDER else None
+        return tree
+
+    def entries(self, root: str, paths: Iterable[str]) -> dict[str, Entry | None]:
+        """Path (POSIX) -> the entry there; None for a folder or a missing path."""
+        entries: dict[str, Entry | None] = {}
+        trees: dict[str, str | None] = {}
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            if folder not in trees:
+                trees[folder] = self.folder(root, folder)
+            tree = trees[folder]
+            entry = self._children(tree).get(name.encode("utf-8", "surrogateescape")) if tree else None
+            mode, id_ = entry or _NOTHING
+            entries[path] = None if mode in (_FOLDER, b"") else Entry(id_.hex(), kind(int(mode, 8)))
+        return entries
+
+    def files(self, tree: str) -> Iterator[tuple[str, Entry]]:
+        """(path, entry) of all files below a folder, in any order."""
+        for path, mode, id_ in self._differing(None, tree, b""):
+            yield path.decode("utf-8", "surrogateescape"), Entry(id_.hex(), kind(int(mode, 8)))
+
+    def changed(self, old: str | None, new: str | None) -> set[str]:
+        """The paths in ``new`` that are not in ``old``, or have another content or mode there."""
+        if new is None:
+            return set()
+        return {path.decode("utf-8", "surrogateescape") for path, _, _ in self._differing(old, new, b"")}
+
+    def _differing(self, old: str | None, new: str, head: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+        before = self._entries(old) if old else frozenset()
+        differing = self._entries(new) - before
+        for mode, name, id_ in differing:
+            if mode != _FOLDER:
+                yield head + name, mode, id_
+            else:
+                counterpart = self.folder(old, name.decode("utf-8", "surrogateescape")) if old else None
+                yield from self._differing(counterpart, id_.hex(), head + name + b"/")

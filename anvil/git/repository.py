@@ -1,0 +1,403 @@
+"""Reading git repositories: blob ids, the staged tree, commits, ignore rules, and the last change of each path.
+
+It uses libgit2, not the git program. Errors become :class:`GitError`, with what could not be read and the next step.
+The library is imported on first use.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.errors import GitError, SourceError
+from anvil.formats.timestamps import timestamp
+from anvil.git.history import Commits, last_touched
+from anvil.git.libgit2 import configure, failures, merge, merge_texts, open_repository
+from anvil.git.objects import Entry, Trees, blob_id, start_of
+from anvil.git.staging import StagingArea
+from anvil.settings.schema import INDEX_FOLDER
+
+if TYPE_CHECKING:
+    import pygit2
+
+    from anvil.status import GitStatus
+
+
+_IDENT = re.compile(rb"\$Id:[^$\n]*\$")
+
+
+def status(path: Path) -> GitStatus | None:
+    """The status of the repository of a folder; None outside a repository, and when it cannot be read."""
+    from anvil.status import GitStatus
+
+    try:
+        repository = Repository.discover(path)
+        if repository is None:
+            return None
+        head, remote = repository.head(), repository.default_branch()
+        return GitStatus(
+            head_commit=repository.short(head) if head else None,
+            origin_main=repository.short(remote) if remote else None,
+            dirty=repository.dirty(repository.relative(path)),
+        )
+    except (GitError, SourceError):
+        return None  # the status never fails; builds and checks report the error
+
+
+def distance(folder: Path, commit: str) -> int | None:
+    """Number of commits that HEAD of the repository of ``folder`` has after ``commit`` (40 hex digits); None when it is
+    not an ancestor, or unknown."""
+    try:
+        repository = Repository.discover(folder)
+        nearest = repository.nearest([commit]) if repository else None
+        return nearest[1] if nearest else None
+    except (GitError, SourceError):
+        return None
+
+
+MAX_COMMITS = 2000
+"""Commits that are searched for the end of a file."""
+MAX_RENAMES = 5
+"""Renames of one file that are followed."""
+
+
+class Repository:
+    """A repository with a work tree. A linked worktree and a submodule are repositories too. Not thread-safe.
+
+    ``root``: the work tree. ``git_dir``: its git folder. ``common_dir``: the folder that linked worktrees share. All
+    are absolute, without symlinks. ``staging``: its index.
+    """
+
+    def __init__(self, handle: pygit2.Repository, root: Path) -> None:
+        self._git = handle
+        self.root = root
+        self.git_dir = Path(os.path.realpath(handle.path))
+        shared = _text(self.git_dir / "commondir")
+        self.common_dir = Path(os.path.realpath(self.git_dir / shared.strip())) if shared else self.git_dir
+        self._trees = Trees(lambda tree: handle[tree].read_raw())
+        self.staging = StagingArea(self.git_dir)
+
+    @classmethod
+    def discover(cls, path: Path) -> Repository | None:
+        """The repository that contains ``path``, which need not exist; None outside a repository.
+
+        Raises :class:`GitError` for one that cannot be read: broken, owned by another user, or with SHA-256 ids.
+        """
+        where = Path(os.path.realpath(path))
+        limits = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
+        ceilings = {os.path.realpath(limit) for limit in limits if limit}
+        broken: Path | None = None
+        for folder in (where, *where.parents):
+            if str(folder) in ceilings and folder != where:
+                break
+            mark = folder / ".git"
+            if mark.is_file() or (mark / "HEAD").exists():
+                return cls(open_repository(folder), folder)
+            if folder.name == ".git" and (folder / "HEAD").exists():
+                return None  # a repository's own folder has no work tree
+            if broken is None and mark.is_dir() and any(mark.iterdir()):
+                broken = mark
+        if broken is not None:
+            raise GitError(f"{broken} is not a complete repository: it has no HEAD. Clone again or remove it.")
+        return None
+
+    def relative(self, path: Path) -> str:
+        """The path below ``root``, POSIX, ``.`` for the root itself. Raises :class:`SourceError` for another path."""
+        try:
+            below = Path(os.path.realpath(path)).relative_to(self.root).as_posix()
+        except ValueError:
+            raise SourceError(f"{path} is not inside the repository {self.root}.") from None
+        return unicodedata.normalize("NFC", below) if self.composes_names else below
+
+    @cached_property
+    def composes_names(self) -> bool:
+        """Whether git stores names in NFC, also where the file system does not (macOS)."""
+        with failures("The configuration cannot be read"):
+            key = "core.precomposeunicode"
+            return key in self._git.config and self._git.config.get_bool(key)
+
+    # --- commits -----------------------------------------------------------------------------------
+
+    def head(self) -> str | None:
+        """The commit of HEAD, 40 hex digits; None before the first commit."""
+        with failures("HEAD cannot be read"):
+            return None if self._git.head_is_unborn else str(self._git.head.target)
+
+    def resolve(self, revision: str) -> str:
+        """The commit id for a branch, tag, id or expression such as ``HEAD~2``. Raises :class:`SourceError`."""
+        import pygit2
+
+        try:
+            return str(self._git.revparse_single(revision).peel(pygit2.Commit).id)
+        except (KeyError, ValueError, pygit2.GitError):
+            step = "Fetch it, or name another one."
+            if self.is_shallow:
+                step = (
+                    "This clone is shallow, so it may lack it: run 'git fetch --unshallow', or set fetch-depth: 0 for "
+                    "actions/checkout."
+                )
+            raise SourceError(f"There is no commit {revision!r} in {self.root}. {step}") from None
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether this is a shallow clone."""
+        return (self.common_dir / "shallow").exists()
+
+    def branch(self, name: str) -> str | None:
+        """The commit of a branch: a local one, ``origin/main``, or ``main`` of origin; None without such a branch."""
+        return self._first_commit(f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}")
+
+    def default_branch(self) -> str | None:
+        """The commit of the remote's default branch at the last fetch (40 hex digits); None if unknown."""
+        return self._first_commit(*(f"refs/remotes/origin/{name}" for name in ("HEAD", "main", "master")))
+
+    def _first_commit(self, *references: str) -> str | None:
+        with failures("The branches cannot be read"):
+            for name in references:
+                try:
+                    reference = self._git.references.get(name)
+                    if reference is not None:
+                        return str(reference.resolve().target)
+                except (KeyError, ValueError):  # an invalid name, or origin/HEAD names a branch that was pruned
+                    continue
+        return None
+
+    def merge_base(self, first: str, second: str) -> str | None:
+        """The best common ancestor of two commits; None when this clone has none."""
+        with failures("The history cannot be read"):
+            base = self._git.merge_base(first, second)
+            return None if base is None else str(base)
+
+    def last_with(self, paths: Collection[str], limit: int) -> dict[str, tuple[str, str]]:
+        """Path -> (newest commit that contains it, its blob there), along the first parents of HEAD, ``limit`` commits
+        at most. ``paths`` are relative to ``root``; paths in none of these commits are left out."""
+        commit, missing = self.head(), set(paths)
+        last: dict[str, tuple[str, str]] = {}
+        with failures("The history cannot be read"):
+            for _ in range(limit):
+                if commit is None or not missing:
+                    break
+                _, parents, tree = self._commit(commit)
+                for path in tuple(missing):
+                    entry = self._trees.entries(tree, [path])[path]
+                    if entry is not None and entry.kind == "file":
+                        last[path] = (commit, entry.id)
+                        missing.discard(path)
+                commit = parents[0] if parents and self._git.get(parents[0]) is not None else None
+        return last
+
+    def short(self, commit: str) -> str:
+        """The shortest unique form of an id, as git prints it; seven digits for a commit that is not in this clone."""
+        with failures(f"The commit {commit[:12]} cannot be read"):
+            git_object = self._git.get(commit)
+            return commit[:7] if git_object is None else str(git_object.short_id)
+
+    def time(self, commit: str) -> int:
+        """A commit's committer time in seconds since 1970."""
+        with failures(f"The commit {commit[:12]} cannot be read"):
+            return self._commit(commit)[0]
+
+    def nearest(self, commits: Iterable[str]) -> tuple[str, int] | None:
+        """Of these commits (40 hex digits), the nearest ancestor of HEAD, and the number of commits that HEAD has after
+        it; None when this clone has none of them as an ancestor."""
+        head, best = self.head(), None
+        with failures("The history cannot be read"):
+            for commit in commits:
+                if head and self._git.get(commit) is not None:
+                    ahead, behind = self._git.ahead_behind(head, commit)
+                    if not behind and (best is None or ahead < best[1]):
+                        best = (commit, ahead)
+        return best
+
+    def tree(self, revision: str, prefix: str) -> dict[str, Entry]:
+        """The files of a folder in a commit: path relative to ``prefix`` -> entry; empty without the folder.
+
+        Bytes of names that are not UTF-8 become surrogate escapes.
+        """
+        with failures(f"The tree of {revision[:12]} cannot be read"):
+            folder = self._trees.folder(self._commit(revision)[2], prefix)
+            return dict(self._trees.files(folder)) if folder else {}
+
+    def entry(self, path: str, revision: str | None = None) -> Entry | None:
+        """The staged entry, or that of a commit, at a path relative to ``root``; None without one."""
+        return self.entries([path], revision)[path]
+
+    def entries(self, paths: Collection[str], revision: str | None = None) -> dict[str, Entry | None]:
+        """As :meth:`entry`, for several paths."""
+        if revision is not None:
+            with failures(f"The tree of {revision[:12]} cannot be read"):
+                root = self._commit(revision)[2]
+                return self._trees.entries(root, paths)
+        return self.staging.entries(paths)
+
+    def read_blob(self, blob: str) -> bytes:
+        with failures(f"The object {blob[:12]} cannot be read; `git fsck` tells what is missing"):
+            return self._git[blob].read_raw()
+
+    def last_modified(
+        self,
+        paths: Collection[str],
+        prefix: str,
+        known: Mapping[str, tuple[str, str]],
+        since: str | None,
+        revision: str | None = None,
+    ) -> dict[str, str]:
+        """Path -> ISO 8601 UTC time of the last commit that changed it, as ``git log -1 -- path`` from ``revision``.
+
+        ``paths`` and the keys of ``known`` are relative to ``prefix``. ``known``: path -> (blob id, time) in an index
+        that was built at commit ``since``. It makes the walk shorter and does not change the result, except in a
+        shallow clone, which lacks this history. Paths that are not in the commit are left out. ``revision``: HEAD by
+        default.
+        """
+        head = revision or self.head()
+        if head is None or not paths:
+            return {}
+        here = self.tree(head, prefix)
+        present = [path for path in paths if path in here]
+        trusted: dict[str, int] = {}
+        for path in present:
+            blob, time = known.get(path, ("", ""))
+            if blob == here[path].id:
+                trusted[path] = int(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp())
+        boundary = set((_text(self.common_dir / "shallow") or "").split())
+        with failures("The history cannot be read"):
+            commits = Commits(self._commit, self._trees, prefix)
+            times = last_touched(commits, head, present, trusted, since, boundary)
+        return {path: timestamp(seconds) for path, seconds in times.items()}
+
+    def successors(self, paths: Collection[str]) -> dict[str, str]:
+        """Path -> where its file is in HEAD, renamed as ``git log --follow`` sees it; ``""`` where it was deleted.
+
+        Paths that the last :data:`MAX_COMMITS` commits did not have are left out. ``paths`` start from ``root``.
+        """
+        head = self.head()
+        if head is None or not paths:
+            return {}
+        with failures("The history cannot be read"):
+            moves = self._last_moves(head, set(paths))
+            present: dict[str, str] = {}
+            for path, new in moves.items():
+                for _ in range(MAX_RENAMES):  # the new file may have been renamed since
+                    if not new or self.entry(new, head) is not None:
+                        break
+                    new = self._last_moves(head, {new}).get(new, "")
+                present[path] = new if new and self.entry(new, head) is not None else ""
+            return present
+
+    def _last_moves(self, head: str, paths: set[str]) -> dict[str, str]:
+        """Path -> the file that the commit which removed it has instead, ``""`` for none."""
+        moves: dict[str, str] = {}
+        for number, commit in enumerate(self._git.walk(head)):
+            if number >= MAX_COMMITS or not paths:
+                break
+            if not commit.parents or commit.parents[0].tree_id == commit.tree_id:
+                continue
+            before, after = str(commit.parents[0].tree_id), str(commit.tree_id)
+            old, new = self._trees.entries(before, paths), self._trees.entries(after, paths)
+            gone = {path for path in paths if old[path] and not new[path]}
+            if gone:
+                diff = self._git.diff(commit.parents[0], commit)
+                diff.find_similar()
+                renames = [delta for delta in diff.deltas if delta.status_char() == "R"]
+                moves |= dict.fromkeys(gone, "")
+                moves |= {
+                    rename.old_file.path: rename.new_file.path for rename in renames if rename.old_file.path in gone
+                }
+                paths = paths - gone
+        return moves
+
+    def merge(
+        self, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
+    ) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Three states of a folder (path -> blob id) merged as git merges them; see :func:`libgit2.merge`."""
+        return merge(self._git, base, ours, theirs)
+
+    def merge_texts(self, base: str, ours: str, theirs: str, path: str) -> tuple[str, bool]:
+        """Three versions of a file merged as git merges them, with marks of conflicts, and whether it has none."""
+        return merge_texts(self._git, base, ours, theirs, path)
+
+    def configure(self, values: Mapping[str, str | None]) -> None:
+        """Set keys of the repository's configuration, for all its work trees; None removes one."""
+        configure(self.common_dir / "config", values)
+
+    # --- index and work tree -----------------------------------------------------------------------
+
+    def is_ignored(self, path: str) -> bool:
+        """Whether git ignores a path, relative to ``root``: a rule matches it, and it is not tracked. A folder (with a
+        trailing ``/``) must not contain tracked files.
+
+        Unlike in git, a ``!`` line does not undo a rule of a parent folder's file. If git's index cannot be read, only
+        the rules decide.
+        """
+        folder = path.endswith("/")
+        with failures("The ignore rules cannot be read"):
+            if not folder and self.staging.holds(path):  # first, because it takes a tenth of the time
+                return False
+            return self._git.path_is_ignored(path) and not (folder and self.staging.holds(path))
+
+    def clean(self, path: str, data: bytes) -> bytes:
+        """The bytes of a work tree file as git stores them: with line endings and ``$Id$`` as configuration and
+        attributes say. External filters (LFS) are not run."""
+        if b"\r\n" not in data and b"$Id:" not in data:
+            return data  # the built-in filters change nothing, and looking them up is slower than hashing
+        collapsed = _IDENT.sub(b"$Id$", data) if b"$Id:" in data else data
+        forms = {data, collapsed, data.replace(b"\r\n", b"\n"), collapsed.replace(b"\r\n", b"\n")}
+        if len(forms) == 1:
+            return data
+        # Only newer versions of libgit2 apply filters to bytes. All give the id of the filtered file.
+        with failures(f"The filters of {path} cannot be read"):
+            stored = str(self._git.hashfile(path))
+        return next((form for form in forms if blob_id(form) == stored), data)
+
+    def dirty(self, prefix: str) -> bool:
+        """Whether a folder differs from HEAD, with untracked files, without Anvil's index."""
+        head = start_of(prefix)
+        with failures("The state of the work tree cannot be read"):
+            return any(
+                path.startswith(head) and f"/{INDEX_FOLDER}/" not in f"/{path}"
+                for path in self._git.status(untracked_files="all")
+            )
+
+    def rule_files(self, prefix: str) -> tuple[Path, ...]:
+        """Files outside the folder, existing or not, that ``is_ignored`` and ``clean`` depend on. Changes of the user's
+        global configuration are not noticed while the program runs."""
+        folders = [self.root]
+        for part in Path(prefix).parts:
+            folders.append(folders[-1] / part)
+        named = [folder / name for folder in folders for name in (".gitignore", ".gitattributes")]
+        return (*named, *(self.common_dir / name for name in ("info/exclude", "info/attributes", "config")))
+
+    # --- inner -------------------------------------------------------------------------------------
+
+    def configured(self, key: str) -> str | None:
+        """A value of git's configuration; None without one."""
+        with failures("The configuration cannot be read"):
+            config = self._git.config
+            return config[key] if key in config else None  # noqa: SIM401 - it has no get
+
+    def attribute(self, path: str, name: str) -> str | None:
+        """The value of an attribute of a file, by its path relative to ``root``; None without one."""
+        with failures("The attributes cannot be read"):
+            value = self._git.get_attr(path, name)
+            return value if isinstance(value, str) else None
+
+    def _commit(self, commit: str) -> tuple[int, tuple[str, ...], str]:
+        import pygit2
+
+        commit_object = self._git[commit].peel(pygit2.Commit)
+        parents = tuple(map(str, commit_object.parent_ids))
+        return commit_object.commit_time, parents, str(commit_object.tree_id)
+
+
+def _text(file: Path) -> str | None:
+    """The text of a file of the git folder; None without the file."""
+    try:
+        return file.read_text("utf-8")
+    except FileNotFoundError:
+        return None

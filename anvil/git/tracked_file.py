@@ -1,0 +1,166 @@
+"""The index file in git: the staged version, or that of a commit."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from anvil.errors import ArtifactError, ArtifactMissing, ArtifactRejected, SourceError
+from anvil.git.repository import Repository
+from anvil.settings.schema import INDEX_FOLDER
+from anvil.system import installation
+
+_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
+_MAX_POINTER_BYTES = 1024
+"""The limit of a pointer file of Git LFS."""
+
+
+class TrackedIndex:
+    """The index file at a path of the work tree, in git.
+
+    Raises :class:`SourceError` outside a repository, and when the documents are in another one, such as a submodule.
+    """
+
+    def __init__(self, index: Path, docs: Path) -> None:
+        self.index = index
+        self.docs = docs
+        repository = Repository.discover(index.parent)
+        if repository is None:
+            raise SourceError(f"{index} is not in a git repository. Keep it in that of its pages, or run 'git init'.")
+        around = Repository.discover(docs)
+        if around is None or around.root != repository.root:
+            raise SourceError(
+                f"{docs} and {index} are in different repositories, so no commit has both. "
+                "Keep the index in the repository of the documents, and run the hook there."
+            )
+        self.repository = repository
+        folder = repository.relative(index.parent)
+        self.path = index.name if folder == "." else f"{folder}/{index.name}"
+        """Relative to the repository's root, POSIX."""
+
+    def adding(self) -> str:
+        """A message: how to get the index into the next commit."""
+        if not self.ignored:
+            return f"Run: {shlex.join(['git', 'add', self.path])}"
+        if self.index.parent == self.docs / INDEX_FOLDER:
+            return f"Git ignores it: run '{self._track_command()}', or choose another place with --index."
+        return f"Git ignores it: 'git check-ignore -v {shlex.quote(self.path)}' names the rule to remove."
+
+    @property
+    def ignored(self) -> bool:
+        """Whether git ignores it."""
+        self.repository.staging.reload()
+        return self.repository.is_ignored(self.path)
+
+    def _track_command(self) -> str:
+        """The command that makes git track an index at its default place."""
+        folder = os.path.relpath(self.docs)
+        named = [] if folder == "docs" else ["--docs", folder]
+        return installation.line([*installation.typed(), "init", *named, "--commit-index"])
+
+    def _building(self) -> str:
+        """A message: what to do when there is no index, neither in git nor as a file."""
+        build = installation.line([*installation.typed(), "build", "--staged"])
+        folder = self.index.parent
+        if folder == self.docs / INDEX_FOLDER and not (folder / ".gitignore").exists():  # a build adds a .gitignore
+            add = installation.line(["git", "add", os.path.relpath(folder)])
+            return (
+                'Name another place: index = "docs.anvil.db" in anvil.toml, or args: [--index, docs.anvil.db] of the '
+                f"hook. Or track this one: {self._track_command()} && {build} && {add}"
+            )
+        return f"Build it with '{build}', and the options of the hook if it has any. {self.adding()}"
+
+    def is_staged(self) -> bool:
+        """Whether the file in the work tree is the staged one."""
+        entry = self.repository.entry(self.path)
+        return entry is not None and entry.kind == "file" and self._is_file(entry.id)
+
+    @contextmanager
+    def file(self, revision: str | None = None) -> Iterator[Path]:
+        """The staged index, or that of a commit, as a file. Raises :class:`ArtifactError`.
+
+        If the file in the work tree is the same, it is that file, else a temporary copy.
+        """
+        where = f"in the commit {revision}" if revision is not None else "staged"
+        blob = self._blob(where, None if revision is None else self.repository.resolve(revision))
+        if self._is_file(blob):
+            yield self.index
+            return
+        data = self._content(blob)
+        with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
+            copy = Path(folder, self.index.name)
+            copy.write_bytes(data)
+            try:
+                yield copy
+            except ArtifactError as error:
+                raise type(error)(str(error).replace(str(copy), f"{self.path}, {where},")) from error
+
+    def _blob(self, where: str, commit: str | None) -> str:
+        entry = self.repository.entry(self.path, commit)
+        if entry is None and commit is not None:
+            raise ArtifactMissing(f"There is no {self.path} {where}. Name another commit, or the index with --index.")
+        if entry is None:
+            step = self.adding() if self.index.is_file() else self._building()
+            raise ArtifactMissing(f"{self.path} is not in the commit. {step}")
+        if entry.kind == "conflict":
+            build = installation.line([*installation.typed(), "build", "--staged"])
+            add = shlex.join(["git", "add", self.path])
+            raise ArtifactRejected(
+                f"{self.path} is in conflict. Run '{build}', with the options of the hook if it has any, then '{add}'."
+            )
+        if entry.kind != "file":
+            raise ArtifactRejected(f"{self.path}, {where}, is a {entry.kind}, not a file. Name the index with --index.")
+        return entry.id
+
+    def _is_file(self, blob: str) -> bool:
+        try:
+            header = b"blob %d\0" % self.index.stat().st_size
+            if _hashed(self.index, hashlib.sha1(header, usedforsecurity=False)) == blob:
+                return True
+            pointed = self._pointed(blob)
+            return pointed is not None and _hashed(self.index, hashlib.sha256()) == pointed
+        except OSError:
+            return False
+
+    def _pointed(self, blob: str) -> str | None:
+        """The SHA-256 in a Git LFS pointer; None when the blob is not a pointer."""
+        data = self.repository.read_blob(blob)
+        match = _POINTER.match(data) if len(data) <= _MAX_POINTER_BYTES else None
+        return match[1].decode() if match else None
+
+    def _content(self, blob: str) -> bytes:
+        pointed = self._pointed(blob)
+        if pointed is None:
+            return self.repository.read_blob(blob)
+        stored = self.repository.common_dir / "lfs" / "objects" / pointed[:2] / pointed[2:4] / pointed
+        try:
+            return stored.read_bytes()
+        except OSError:
+            raise ArtifactMissing(
+                f"{self.path} is in Git LFS and was not fetched. Run 'git lfs fetch', and try again."
+            ) from None
+
+
+def is_pointer(file: Path) -> bool:
+    """Whether a file is a pointer file of Git LFS."""
+    if not file.is_file():
+        return False
+    try:
+        with file.open("rb") as opened:
+            return _POINTER.match(opened.read(_MAX_POINTER_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def _hashed(file: Path, whole: hashlib._Hash) -> str:
+    """Add a file's bytes to a hash, block by block; the result, hex."""
+    with file.open("rb") as opened:
+        while block := opened.read(1 << 20):
+            whole.update(block)
+    return whole.hexdigest()

@@ -1,0 +1,2 @@
+"""An index in git: differences, merges, and the drivers that git calls: ``anvil diff``, ``anvil merge``, ``anvil
+git``."""

@@ -1,0 +1,210 @@
+"""``anvil git``: drivers with which git shows and merges an index."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from anvil.cli import options, output
+from anvil.cli.exit_codes import ERROR, NO, OK
+from anvil.cli.groups import SuggestingGroup
+from anvil.errors import ConfigError
+from anvil.git_drivers import git_attributes
+from anvil.requests import OpenRequest
+from anvil.system import safe_write
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.git.repository import Repository
+
+
+@click.group("git", cls=SuggestingGroup, epilog="Example: anvil git install --index docs.anvil.db")
+def command() -> None:
+    """Let git show the index as text in diffs, and merge it: 'anvil git install'."""
+
+
+@command.command("install", epilog="Example: anvil git install --index docs.anvil.db")
+@options.given(options.docs, options.index, options.config)
+@click.option(
+    "--lfs", is_flag=True, help="The index is in Git LFS. The merge driver then reads and writes it with git lfs."
+)
+def install(given: OpenRequest, lfs: bool) -> None:
+    """Name the drivers of the index in .gitattributes, and define them in this clone. Commit .gitattributes."""
+    repository, paths, agent_files = _places(given)
+    if lfs and len(paths) > 1:
+        raise ConfigError(f"With --lfs, name one index with --index: {', '.join(paths)}.")
+    file = repository.root / git_attributes.FILE
+    for line in (*map(git_attributes.line, paths), *map(git_attributes.agents_line, agent_files)):
+        if _edit(file, git_attributes.with_line(_text(file), line)):
+            output.say(f"Added '{line}' to {git_attributes.FILE}. Commit it: other clones need the line too.")
+        else:
+            output.say(f"{git_attributes.FILE} has the line for {line.split()[0]} already.")
+    repository.configure(git_attributes.drivers(_program(), paths[0] if lfs else None))
+    output.say("Defined the drivers in this clone. Run 'anvil git install' once in each other clone.")
+
+
+@command.command("uninstall", epilog="Example: anvil git uninstall --index docs.anvil.db")
+@options.given(options.docs, options.index, options.config)
+def uninstall(given: OpenRequest) -> None:
+    """Remove the line and the drivers that 'anvil git install' added."""
+    repository, paths, agent_files = _places(given)
+    file = repository.root / git_attributes.FILE
+    for line in (*map(git_attributes.line, paths), *map(git_attributes.agents_line, agent_files)):
+        if _edit(file, git_attributes.without_line(_text(file), line)):
+            output.say(f"Removed '{line}' from {git_attributes.FILE}.")
+    repository.configure(dict.fromkeys(git_attributes.drivers("")))
+    output.say("Removed the drivers from this clone.")
+
+
+@command.command("textconv", hidden=True)
+@click.argument("file")
+def textconv(file: str) -> None:
+    """Print an index as text; git calls it."""
+    from anvil.errors import ArtifactError
+    from anvil.git_drivers import index_dump
+    from anvil.index_file import verify
+
+    try:
+        with verify.open_checked(Path(file)) as reader:
+            output.say("\n".join(index_dump.lines(reader)))
+    except ArtifactError as error:  # printed instead of the text: a failure would end all of 'git log -p'
+        output.say(str(error).replace(file, "This file"))
+
+
+@command.command("merge-driver", hidden=True)
+@click.argument("base")
+@click.argument("ours")
+@click.argument("theirs")
+@click.argument("path")
+def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
+    """Write the merged index to OURS; git calls it in the root of the work tree."""
+    from anvil.errors import AnvilError
+    from anvil.git_drivers import merge
+
+    build = f"anvil build --staged --index {shlex.quote(path)} && git add {shlex.quote(path)}"
+    try:
+        repository = _repository()
+        ancestor = Path(base) if os.path.getsize(base) else None
+        with output.progress() as progress:
+            report, conflicts = merge.reconcile(ancestor, Path(ours), Path(theirs), repository, _provider, progress)
+    except AnvilError as error:
+        output.warn(f"{path} could not be merged: {error} Then run: {build}")
+        return ERROR
+    output.warn(
+        f"merged {path}: {counted(report.pages, 'page')}; {counted(report.embedded, 'passage')} embedded, "
+        f"{report.reused} reused."
+    )
+    for skipped in report.skipped:
+        output.warn(f"skipped {skipped.path}: {skipped.reason}")
+    if conflicts:
+        output.warn(f"the index has one side of {', '.join(conflicts)}. Resolve the conflict, then run: {build}")
+    return OK
+
+
+@command.command("merge-agents", hidden=True)
+@click.argument("base")
+@click.argument("ours")
+@click.argument("theirs")
+@click.argument("path")
+def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
+    """Merge a file with the map of 'anvil agents' into OURS: the text around the map as git merges it, with our map.
+    Git calls it before the pages are merged, so the map is to be written again afterwards."""
+    from anvil.agents import marked_text
+    from anvil.errors import AnvilError
+
+    try:
+        repository = _repository()
+        own, *others = (Path(file).read_bytes().decode("utf-8") for file in (ours, base, theirs))
+        ancestor, other = (marked_text.with_blocks_of(text, own, path) for text in others)
+        merged, is_clean = repository.merge_texts(ancestor, own, other, path)
+    except (AnvilError, UnicodeDecodeError) as error:
+        output.warn(
+            f"{path} could not be merged: {error} Edit it, then run: anvil agents && git add {shlex.quote(path)}"
+        )
+        return ERROR
+    Path(ours).write_bytes(merged.encode())
+    if other != own:
+        output.warn(f"{path} has the map of one side. After the merge run: anvil agents && git add {shlex.quote(path)}")
+    return OK if is_clean else NO
+
+
+def _repository() -> Repository:
+    """The repository around the working folder."""
+    from anvil.errors import SourceError
+    from anvil.git.repository import Repository
+
+    repository = Repository.discover(Path.cwd())
+    if repository is None:
+        raise SourceError(f"{Path.cwd()} is not in a git repository.")
+    return repository
+
+
+def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
+    """The provider that made an index. It gets the settings of the configuration if these are for the same provider."""
+    from dataclasses import replace
+
+    from anvil.embedding.factory import create_cached_provider
+    from anvil.settings.files import load_config
+    from anvil.settings.schema import EmbeddingSettings
+
+    name = meta["embedding_provider"]
+    settings = load_config()[0].embedding
+    if settings.provider != name:
+        settings = replace(EmbeddingSettings(), provider=name)
+    return create_cached_provider(name, settings)
+
+
+def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
+    """The repository around the index, the paths of its indexes, and of the files with the map for agents.
+
+    Without ``--index``, when the configured index is not in git: the indexes that a hook names, or that git tracks.
+    """
+    from anvil.agents.agent_files import AgentFiles
+    from anvil.doctor import pre_commit_hooks
+    from anvil.index_file import overwrite_guard
+
+    with options.open_index(given) as opened:
+        tracked = options.tracked_index(opened)
+        mapped = [] if opened.folder is None else AgentFiles(opened.folder, opened.base).with_map()
+    repository, paths = tracked.repository, [tracked.path]
+    if given.index is None and repository.entry(tracked.path) is None:
+        named = pre_commit_hooks.named_indexes(repository.root)
+        files = [path for path in repository.staging.folder(".") if path.endswith(".db")]
+        in_git = (path for path in files if overwrite_guard.is_index(repository.root / path))
+        if others := sorted({*named, *in_git}):
+            paths = others
+        elif tracked.ignored:
+            output.warn(f"git ignores {tracked.path}, so these drivers do nothing yet. {tracked.adding()}")
+    for path in paths:
+        if "\n" in path:
+            raise ConfigError(f"{path!r} cannot be named in {git_attributes.FILE}. Choose another place with --index.")
+    return repository, paths, mapped
+
+
+def _program() -> str:
+    """This ``anvil``, spelled out for the shell that git runs: it may not be on the PATH of an editor's git."""
+    from anvil.system import installation
+
+    program = installation.script() or installation.on_path() or Path("anvil")
+    return shlex.quote(program.as_posix())
+
+
+def _text(file: Path) -> str:
+    return file.read_bytes().decode("utf-8", "surrogateescape") if file.is_file() else ""
+
+
+def _edit(file: Path, text: str) -> bool:
+    """Write ``text`` to a file, or remove the file for an empty text. Returns whether anything changed."""
+    if text == _text(file):
+        return False
+    if text:
+        safe_write.write_file(file, text.encode("utf-8", "surrogateescape"))
+    else:
+        file.unlink()
+    return True

@@ -1,0 +1,90 @@
+"""The difference between two indexes: pages and sections that were added, changed or removed, as values and as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from anvil.index_file.reader import Reader
+from anvil.index_file.rows import StoredDocument
+from anvil.index_file.writer import SETTINGS
+from anvil.search.pages import page_text
+from anvil.wording import counted, full_heading
+
+Kind = Literal["added", "changed", "removed"]
+_SIGN: dict[Kind, str] = {"added": "+", "changed": "~", "removed": "-"}
+
+
+@dataclass(frozen=True, slots=True)
+class SectionChange:
+    """A different section, by its breadcrumb."""
+
+    kind: Kind
+    heading_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageChange:
+    """A different page, with its different sections."""
+
+    kind: Kind
+    file_path: str
+    sections: tuple[SectionChange, ...]
+    title: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The different pages, sorted by path, and the different settings of the index: (key, old, new)."""
+
+    pages: tuple[PageChange, ...]
+    settings: tuple[tuple[str, str, str], ...]
+
+
+def difference(old: Reader, new: Reader) -> Difference:
+    """How the text, metadata and settings of ``new`` differ from ``old``. Vectors and times are not compared."""
+    before, after = old.meta(), new.meta()
+    settings = tuple((k, before[k], after[k]) for k in SETTINGS if before[k] != after[k])
+    olds = {document.file_path: document for document in old.documents()}
+    news = {document.file_path: document for document in new.documents()}
+    pages = []
+    for path in sorted(olds.keys() | news.keys()):
+        left = _sections(old, olds.get(path))
+        right = _sections(new, news.get(path))
+        if path not in olds:
+            pages.append(PageChange("added", path, _changes(left, right), news[path].title))
+        elif path not in news:
+            pages.append(PageChange("removed", path, _changes(left, right), olds[path].title))
+        elif left != right or olds[path].title != news[path].title or olds[path].metadata != news[path].metadata:
+            pages.append(PageChange("changed", path, _changes(left, right), news[path].title))
+    return Difference(tuple(pages), settings)
+
+
+def _sections(reader: Reader, document: StoredDocument | None) -> dict[str, str]:
+    if document is None:
+        return {}
+    text = page_text(reader.page_chunks(document.id))
+    return {s.heading_path: text[s.start : s.end] for s in reader.sections(document.id)}
+
+
+def _changes(left: dict[str, str], right: dict[str, str]) -> tuple[SectionChange, ...]:
+    changes = []
+    for heading in [*right, *(removed for removed in left if removed not in right)]:
+        if heading not in left:
+            changes.append(SectionChange("added", heading))
+        elif heading not in right:
+            changes.append(SectionChange("removed", heading))
+        elif left[heading] != right[heading]:
+            changes.append(SectionChange("changed", heading))
+    return tuple(changes)
+
+
+def rendered(difference: Difference) -> str:
+    """The difference as lines: ``+`` added, ``~`` changed, ``-`` removed."""
+    lines = [f"~ {key}: {old} -> {new}" for key, old, new in difference.settings]
+    for page in difference.pages:
+        lines.append(f"{_SIGN[page.kind]} {page.file_path}")
+        for section in page.sections:
+            lines.append(f"    {_SIGN[section.kind]} {full_heading(page.title, section.heading_path)}")
+    lines.append(f"{counted(len(difference.pages), 'page', 'differ')}.")
+    return "\n".join(lines) + "\n"

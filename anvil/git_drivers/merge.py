@@ -1,0 +1,227 @@
+"""One index from several: from shards, or from the two sides of a merge in git."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.build.builder import build, is_unchanged, report_on
+from anvil.documents import staleness
+from anvil.documents.file_selection import refusal
+from anvil.documents.shards import Shard
+from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
+from anvil.git.repository import Repository
+from anvil.index_file import connection, lock, overwrite_guard, publish, transfer, verify
+from anvil.index_file.reader import Reader
+from anvil.index_file.writer import SETTINGS, Writer
+from anvil.live import site_view
+from anvil.requests import BuildRequest
+from anvil.settings.layers import configure
+from anvil.settings.schema import ChunkingOptions
+from anvil.text import includes, page_urls
+from anvil.values import BuildReport, Changes, Document, Progress, Scan, Skipped, silent
+
+if TYPE_CHECKING:
+    from anvil.embedding.provider import EmbeddingProvider
+
+SHARED_KEYS = (*SETTINGS, "anvil_version", "commit", "docs_root_path", "site")
+"""Keys of the manifest that are equal in all shards of one index."""
+
+
+def join(
+    shards: Sequence[Path], out: Path, *, progress: Progress = silent, lock_timeout_s: float = lock.LOCK_TIMEOUT_S
+) -> BuildReport:
+    """Write the index of all its shards to ``out``, with the same bytes as one build of all pages.
+
+    No page is read, cut or embedded. Nothing is written when ``out`` is up to date. Raises :class:`ArtifactError` when
+    a file is not a shard, or a shard is missing or differs in a setting, and :class:`BuildError`. Then the file at
+    ``out`` is not changed.
+    """
+    started = time.perf_counter()
+    if any(out.resolve() == shard.resolve() for shard in shards):
+        raise ConfigError(f"{out} is one of the shards. Name another file for the whole.")
+    overwrite_guard.ensure_overwritable(out)
+    with contextlib.ExitStack() as opened:
+        readers = []
+        for path in shards:
+            readers.append((path, verify.open_checked(path)))
+            opened.callback(readers[-1][1].close)
+        meta = _agreed(readers)
+        entries = {path: identity for _, reader in readers for path, identity in reader.identities().items()}
+        opened.enter_context(lock.exclusive(out, lock_timeout_s))
+        report = _standing(out, meta, entries, started)
+        if report:
+            return report
+        writer = Writer(connection.open_scratch())
+        opened.callback(writer.close)
+        connection.lay_out(writer.connection, int(meta["embedding_dimensions"]))
+        with writer.atomic():
+            writer.set_meta(meta)
+            for done, (_, reader) in enumerate(readers):
+                progress("joining", done, len(readers))
+                transfer.take_over(writer, reader)
+        publication = publish.Publication(writer, out)
+        publication.write_text()
+        digest = writer.seal()
+        publication.finish()
+        counts = writer.reader.counts()
+    report = report_on("built", out, digest, counts, started)
+    return replace(report, reused=counts["vectors"], changes=Changes(added=tuple(sorted(entries))))
+
+
+def _agreed(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
+    """The manifest that all shards share. Raises :class:`ArtifactRejected` unless they are all shards of one index."""
+    numbers: dict[int, Path] = {}
+    metas = [(path, reader.meta()) for path, reader in readers]
+    first, meta = metas[0]
+    for (path, own), (_, reader) in zip(metas, readers, strict=True):
+        if "shard" not in own:
+            raise ArtifactRejected(f"{path} is a whole index, not a shard. Build shards with 'anvil build --shard'.")
+        shard = Shard.parse(own["shard"])
+        if shard.count != Shard.parse(meta["shard"]).count:
+            raise ArtifactRejected(f"{path} is shard {shard}, {first} {meta['shard']}. Join those of one build.")
+        for key in SHARED_KEYS:
+            if own.get(key) != meta.get(key):
+                raise ArtifactRejected(
+                    f"{path} was built with {key} {own.get(key)}, {first} with {meta.get(key)}. "
+                    "Build all shards alike, from one commit."
+                )
+        if shard.number in numbers:
+            raise ArtifactRejected(f"{path} and {numbers[shard.number]} are both shard {shard}. Name each once.")
+        numbers[shard.number] = path
+        stray = next((page for page in reader.blob_ids() if not shard.holds(page)), None)
+        if stray is not None:
+            raise ArtifactRejected(f"{path} is shard {shard}, but holds {stray} of another. Build it again.")
+    count = Shard.parse(meta["shard"]).count
+    missing = [str(Shard(number, count)) for number in range(1, count + 1) if number not in numbers]
+    if missing:
+        raise ArtifactRejected(f"Missing: shard {', '.join(missing)}. Name all {count} shards.")
+    return {key: meta[key] for key in SHARED_KEYS if key in meta}
+
+
+def _standing(out: Path, meta: dict[str, str], entries: dict[str, str], started: float) -> BuildReport | None:
+    """The report on an index at ``out`` that is up to date; None if there is none."""
+    try:
+        with verify.open_checked(out) as reader:
+            wanted = {key: meta[key] for key in (*SETTINGS, "site") if key in meta}
+            if not is_unchanged(reader, wanted, Scan(entries)):
+                return None
+            return report_on("unchanged", out, reader.meta()["digest"], reader.counts(), started)
+    except (ArtifactMissing, ArtifactRejected):
+        return None  # FormatTooNew is raised: an index of a newer Anvil is not replaced
+
+
+# --- the two sides of a merge -------------------------------------------------------------------------------
+
+
+def reconcile(
+    base: Path | None,
+    ours: Path,
+    theirs: Path,
+    repository: Repository,
+    provider: Callable[[Mapping[str, str]], EmbeddingProvider],
+    progress: Progress = silent,
+) -> tuple[BuildReport, tuple[str, ...]]:
+    """Write the index of the merged pages to ``ours``. Returns the report, and the pages in conflict, of which the
+    index has one side.
+
+    When git runs a merge driver, nothing is merged in the work tree yet. So the pages are merged here as git merges
+    them, from the blob ids in the three indexes and the blobs of the repository. This needs no commit, and works for a
+    rebase, a cherry-pick and a revert too. Vectors come from both sides. ``base`` is None when the index has no common
+    ancestor. If one side changed settings, the merged index has the new ones. ``provider`` gets the manifest with these
+    settings. Raises :class:`AnvilError`. Then the file at ``ours`` is not changed.
+    """
+    with contextlib.ExitStack() as opened:
+        own = opened.enter_context(transfer.detached(verify.open_checked(ours)))  # detached, since its file is replaced
+        other = opened.enter_context(verify.open_checked(theirs))
+        ancestor = opened.enter_context(verify.open_checked(base)) if base is not None else None
+        entries, conflicts = repository.merge(_blobs(ancestor) if ancestor else {}, _blobs(own), _blobs(other))
+        meta = own.meta()
+        if ancestor and all(ancestor.meta()[key] == meta[key] for key in SETTINGS):
+            meta = other.meta()
+        source = site_view.view_of(_Merged(repository, entries, (own, other)), own)
+        report = build(
+            source,
+            ours,
+            provider(meta),
+            _options(meta),
+            BuildRequest(previous=(theirs,), progress=progress),
+            pages=page_urls.recalled(meta.get("site")),
+        )
+    return report, conflicts
+
+
+def _blobs(reader: Reader) -> dict[str, str]:
+    """Path -> blob id. Files that pages include are not merged; the next check finds a difference in them."""
+    return {path: staleness.parts(identity)[0] for path, identity in reader.blob_ids().items()}
+
+
+def _options(meta: Mapping[str, str]) -> ChunkingOptions:
+    options = json.loads(meta["chunking"])
+    options.pop("version", None)  # this version's chunker cuts the pages, as in any build
+    return configure({"chunking": options}, origin="the index").chunking
+
+
+class _Merged:
+    """The pages of a merge, read from the repository's blobs, with the times of the side that a page comes from. A page
+    of a site that is unchanged on our side stays as it is in the index; a merged one is read from its file."""
+
+    name = "merged tree"
+    problem: str | None = None
+    excluded_hashes: frozenset[str] | None = None
+
+    def __init__(self, repository: Repository, entries: Mapping[str, str], sides: Sequence[Reader]) -> None:
+        self._git = repository
+        self._entries = entries
+        mine, known = _blobs(sides[0]), sides[0].identities()
+        self._identities = {path: known[path] if mine.get(path) == blob else blob for path, blob in entries.items()}
+        self._identities |= {path: known[path] for path in known.keys() - mine.keys()}  # pages without a file
+        self._rows = [{document.file_path: document for document in side.documents()} for side in sides]
+        meta = sides[0].meta()
+        self.root_path = meta["docs_root_path"]
+        self._commit = meta.get("commit")
+
+    def commit(self) -> str | None:
+        """The commit of our side's index. The next build reads the history from there."""
+        return self._commit
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        return Scan(dict(sorted(self._identities.items())))
+
+    def read(self, path: str) -> Document | Skipped:
+        document = self.text(path)
+        return replace(document, last_modified=self._time(path)) if isinstance(document, Document) else document
+
+    def text(self, path: str) -> Document | Skipped:
+        blob = self._entries.get(path)
+        if blob is None:  # it must be cut again, and no file has its text
+            del self._identities[path]
+            return Skipped(path, "a site generator made it without a file; build the site again")
+        data = self._git.read_blob(blob)
+        reason = refusal(data, len(data))
+        if reason is not None:
+            return Skipped(path, reason)
+        return Document(
+            path=path,
+            blob_id=blob,
+            text=data.decode("utf-8-sig"),
+            size=len(data),
+            last_modified="",
+            fingerprint=includes.NOT_FOLLOWED if includes.may_include(data) else "",  # so the next check says: stale
+        )
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        return {path: self._time(path) for path in paths}
+
+    def _time(self, path: str) -> str:
+        rows = [rows[path] for rows in self._rows if path in rows]
+        same = [row for row in rows if row.blob_id == self._entries.get(path, "")]
+        times = [row.last_modified for row in same[:1] or rows]
+        return max(times or (row.last_modified for rows in self._rows for row in rows.values()))

@@ -1,0 +1,241 @@
+"""The only HTTP client: GET requests to untrusted servers, with limits on size, time and redirects.
+
+A policy (``http_policy.py``) decides which servers are allowed, also after each redirect. Credentials are sent to their
+own origin only. A server that sends headers or body too slowly is abandoned. Credentials and URLs are never logged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import time
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anvil._version import __version__
+from anvil.errors import FetchError, Unreachable
+from anvil.http import http_headers, log_filter
+from anvil.http.deadline import SocketDeadline
+from anvil.http.server_policy import HttpPolicy, IndexPolicy, host_of
+from anvil.settings import index_url
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_REDIRECTS = 5
+REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a request, in seconds, bytes, and bytes per second.
+
+    ``connect``: until there is a connection; ``answer``: from the request to the last header; ``pause``: between two
+    bytes; ``grace``: for a body before its ``rate`` counts; ``whole``: for one body; ``total``: for everything,
+    redirects included; ``size``: of the largest index.
+    """
+
+    connect: float = 10.0
+    answer: float = 30.0
+    pause: float = 20.0
+    grace: float = 20.0
+    rate: float = 8_000.0
+    whole: float = 3_600.0
+    total: float | None = None
+    size: int = 2_000_000_000
+    small: int = 8_000_000
+    """Bytes of the longest text, such as a manifest or a list."""
+
+
+class TimedOut(Unreachable):
+    """A request took longer than :attr:`Limits.total`."""
+
+
+class Reply:
+    """A response; its body is read by :meth:`chunks` or :meth:`text`. ``url``: its address, after redirects."""
+
+    def __init__(self, response: httpx2.Response, url: str, limits: Limits, deadline: SocketDeadline) -> None:
+        self._response, self._limits, self._deadline = response, limits, deadline
+        self.url = url
+        self.status: int = response.status_code
+        self.headers: Mapping[str, str] = response.headers
+
+    @property
+    def host(self) -> str:
+        return host_of(self.url)
+
+    @property
+    def length(self) -> int | None:
+        """Content-Length in bytes; None without one."""
+        header = self.headers.get("content-length", "")
+        return int(header) if header.isdigit() else None
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body in chunks. Raises :class:`Unreachable` when it ends early or is too slow."""
+        if http_headers.is_packed(self.headers):
+            raise FetchError(f"{self.host} {http_headers.PACKED}")
+        began, received = time.monotonic(), 0
+        for chunk in self._response.iter_raw():
+            received += len(chunk)
+            passed = time.monotonic() - began
+            late = passed > self._limits.grace and received < (passed - self._limits.grace) * self._limits.rate
+            if late or passed > self._limits.whole:
+                raise Unreachable(f"{self.host} is too slow: {received:,} bytes in {passed:.0f} s. Try again later.")
+            yield chunk
+        if self._deadline.expired:  # a body without a length ends with its socket, as if complete
+            raise Unreachable(f"{self.host} is too slow. Try again later.")
+
+    def body(self, limit: int) -> bytes:
+        """The body. Raises :class:`FetchError` when it has more bytes than ``limit``."""
+        body = bytearray()
+        for chunk in self.chunks():
+            body += chunk
+            if len(body) > limit:
+                raise FetchError(f"{index_url.without_secrets(self.url)} is longer than {limit:,} bytes.")
+        return bytes(body)
+
+    def text(self, limit: int | None = None) -> str:
+        """The body as text, with at most ``limit`` bytes, by default ``Limits.small``. Raises as :meth:`body`."""
+        return self.body(self._limits.small if limit is None else limit).decode("utf-8", "replace")
+
+
+class HttpClient:
+    """A client for one fetch; a context manager. ``authorization``: origin -> value of the header."""
+
+    def __init__(
+        self, limits: Limits, authorization: Mapping[str, str] | None = None, policy: HttpPolicy | None = None
+    ) -> None:
+        import httpx2
+
+        self.limits = limits
+        self._policy = policy or IndexPolicy()
+        self._authorization = dict(authorization or {})
+        loopback = (f"[{name}]" if ":" in name else name for name in index_url.LOOPBACK)
+        self._client = httpx2.Client(
+            follow_redirects=False,
+            trust_env=self._policy.uses_environment,
+            timeout=httpx2.Timeout(limits.pause, connect=limits.connect),
+            headers={"User-Agent": f"anvil-docs/{__version__}", "Accept-Encoding": "identity"},
+            limits=httpx2.Limits(max_keepalive_connections=0),  # a connection and a deadline for each request
+            mounts={f"all://{name}": None for name in loopback},  # no proxy for this machine
+        )
+        log_filter.install()
+
+    def __enter__(self) -> HttpClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def authorizes(self, url: str) -> bool:
+        """Whether requests to this origin have credentials."""
+        return origin(url) in self._authorization
+
+    def anonymous(self) -> HttpClient:
+        """A client without credentials, with the same limits and policy."""
+        return HttpClient(self.limits, policy=self._policy)
+
+    def target(self, before: str, url: str) -> str:
+        """An address that the answer of ``before`` names, judged as if that redirected to it. Raises
+        :class:`FetchError` for one that is not allowed."""
+        try:
+            origin(url)  # raises ValueError for an invalid address
+            return self._policy.redirect(before, url)
+        except ValueError:  # also UnicodeError, for invalid names
+            raise FetchError(f"{host_of(before)} names an invalid address. Tell its owner.") from None
+
+    @contextlib.contextmanager
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[Reply]:
+        """Send a GET request. The caller checks the status, except 408 and 5xx.
+
+        Raises :class:`Unreachable`, :class:`FetchError` for an invalid address or a forbidden redirect, and the errors
+        of the policy.
+        """
+        import httpx2
+
+        end = math.inf if self.limits.total is None else time.monotonic() + self.limits.total
+        host = host_of(url)
+        with log_filter.silence(), contextlib.ExitStack() as stack:
+            try:
+                self._policy.check(url)
+                reply = self._followed(url, dict(headers or {}), end, stack)
+                host = reply.host
+                if reply.status >= 500 or reply.status == 408:
+                    raise Unreachable(f"{host} has an error (status {reply.status}). Try again later.")
+                yield reply
+            except (httpx2.HTTPError, Unreachable) as error:
+                if time.monotonic() >= end:
+                    raise TimedOut(f"{host} took longer than {self.limits.total:g} s. Try again later.") from None
+                if isinstance(error, Unreachable):
+                    raise
+                raise Unreachable(f"{host} cannot be reached ({reason(error)}). Check the network.") from None
+
+    def _followed(self, url: str, headers: dict[str, str], end: float, stack: contextlib.ExitStack) -> Reply:
+        import httpx2
+
+        invalid = f"{host_of(url)} is not a valid host. Check the address."
+        for _ in range(MAX_REDIRECTS + 1):
+            try:
+                reply = self._sent(url, headers, end, stack)
+                target = reply.headers.get("location")
+                if reply.status not in REDIRECT_STATUSES or not target:
+                    return reply
+                invalid = f"{host_of(url)} redirects to an invalid address. Tell its owner."
+                target = urllib.parse.urljoin(url, target)
+                origin(target)  # raises ValueError for an invalid address
+                url = self._policy.redirect(url, target)
+            except (httpx2.InvalidURL, ValueError):  # also UnicodeError, for invalid names
+                raise FetchError(invalid) from None
+        raise FetchError(f"{host_of(url)} redirects more than {MAX_REDIRECTS} times. Check the address.")
+
+    def _sent(self, url: str, headers: Mapping[str, str], end: float, stack: contextlib.ExitStack) -> Reply:
+        import httpx2
+
+        where, sent_headers = httpx2.URL(url), dict(headers)
+        if authorization := self._authorization.get(origin(url)):
+            sent_headers["Authorization"] = authorization
+        deadline = SocketDeadline()
+        extensions: dict[str, Any] = {"trace": deadline.trace}
+        remaining = min(self.limits.answer, end - time.monotonic())
+        address = self._policy.resolve(where.raw_host.decode("ascii").strip("[]"), where.port or 0, remaining)
+        if address is not None:  # connect to the checked address; Host and certificate use the name
+            sent_headers["Host"] = where.netloc.decode("ascii")
+            extensions["sni_hostname"] = where.host
+            where = where.copy_with(host=address)
+        stack.callback(deadline.cancel)
+        deadline.start(min(self.limits.answer, end - time.monotonic()))
+        try:
+            request = self._client.build_request("GET", where, headers=sent_headers, extensions=extensions)
+            response = stack.enter_context(contextlib.closing(self._client.send(request, stream=True)))
+        except Exception:
+            if deadline.expired:
+                message = f"{host_of(url)} did not answer in {self.limits.answer:.0f} s. Try again later."
+                raise Unreachable(message) from None
+            raise
+        deadline.cancel()
+        if end < math.inf:
+            deadline.start(end - time.monotonic())
+        return Reply(response=response, url=url, limits=self.limits, deadline=deadline)
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port: credentials belong to these."""
+    parts = urllib.parse.urlsplit(url)
+    port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
+    return f"{parts.scheme}://{parts.hostname}:{port}"
+
+
+def reason(error: Exception) -> str:
+    """The message of an error, or its type if the message contains a URL."""
+    message = re.sub(r"^\[[^]]*\] ?", "", str(error).strip()).rstrip(".")
+    return message if message and "://" not in message else type(error).__name__
+
+
+def body_errors() -> tuple[type[Exception], ...]:
+    """The exceptions for a body that ends early."""
+    import httpx2
+
+    return (httpx2.TransportError,)

@@ -1,0 +1,228 @@
+"""Which servers a request can reach: any https server for an index, only public addresses for an untrusted URL."""
+
+from __future__ import annotations
+
+import ipaddress
+import queue
+import socket
+import threading
+import urllib.parse
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from anvil.errors import ConfigError, DocumentRejected, FetchError, Unreachable
+from anvil.settings import index_url
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Allowed = Callable[[Address], bool]
+ALLOW = "Start Anvil with --allow-private-urls, or with ANVIL_LIBRARY_ALLOW_PRIVATE_URLS=true, to allow that."
+ALLOW_DEPENDENCIES = "Set ANVIL_DEPS_ALLOW_PRIVATE_URLS=true to allow that."
+_NOT_PUBLIC = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",  # with 192.0.0.192, the metadata service of Oracle's cloud
+            "192.0.2.0/24",
+            "192.88.99.0/24",
+            "192.168.0.0/16",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "168.63.129.16/32",  # Azure's metadata service, in a public network
+            "224.0.0.0/4",
+            "240.0.0.0/4",
+            "2001::/23",  # with Teredo, whose addresses contain another
+            "2001:db8::/32",
+            "2002::/16",  # 6to4 contains another too, and is not used any more
+            "3fff::/20",
+        ),
+    )
+)
+"""IANA's special addresses, and metadata services of clouds. Python's own tables differ between its versions."""
+_PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
+"""The global unicast addresses."""
+_WRAPS_IPV4 = tuple(map(ipaddress.ip_network, ("::ffff:0:0/96", "64:ff9b::/96")))
+"""Networks with an IPv4 address in the last 32 bits: mapped addresses, and NAT64."""
+
+
+class HttpPolicy(Protocol):
+    """Which URLs and addresses a client can request."""
+
+    uses_environment: bool
+    """Whether proxies and certificates of the environment are used."""
+
+    def check(self, url: str) -> None:
+        """Raise for a URL that is not allowed."""
+
+    def redirect(self, before: str, target: str) -> str:
+        """The URL after a redirect. Raises for a redirect that is not allowed, ValueError for an invalid URL."""
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
+        """The address to connect to; None: the HTTP library resolves the name. Raises for one that is not allowed."""
+
+
+class IndexPolicy:
+    """The policy for an index that the user named: https, or this machine.
+
+    Redirects from https to http, and from another host to this machine, are not allowed.
+    """
+
+    uses_environment = True
+
+    def check(self, url: str) -> None:
+        if not index_url.is_allowed(url):
+            raise FetchError(f"{host_of(url)} can be used over https only. Check the address.")
+
+    def redirect(self, before: str, target: str) -> str:
+        hosts = f"{host_of(before)} to {host_of(target)}"
+        if not index_url.is_allowed(target) or (before.startswith("https:") and not target.startswith("https:")):
+            raise FetchError(f"A redirect from {hosts} leads to plain http, which is not followed. Tell its owner.")
+        if index_url.is_loopback(target) and not index_url.is_loopback(before):
+            raise FetchError(f"A redirect from {hosts}, this machine, is not followed. Check the address.")
+        parts = urllib.parse.urlsplit(target)
+        if not parts.hostname:
+            raise ValueError("no host")
+        return urllib.parse.urlunsplit((parts.scheme, host_of(target), parts.path, parts.query, ""))
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
+        return None
+
+
+class DocumentPolicy:
+    """The policy for the URL of a document, which can come from the author of a page that a model read.
+
+    ``allowed`` decides about addresses. A name is resolved once, all its addresses are checked, and the client connects
+    to one of them, so a second answer of the name server has no effect. A proxy would resolve the name again, so none
+    is used.
+    """
+
+    uses_environment = False
+
+    def __init__(self, allowed: Allowed) -> None:
+        self._allowed = allowed
+
+    def check(self, url: str) -> None:
+        shown = index_url.without_secrets(url)[:200]
+        try:
+            parts = urllib.parse.urlsplit(url)
+            host = parts.hostname
+        except ValueError:
+            raise ConfigError(f"{shown} is not a URL.") from None
+        if parts.scheme not in ("http", "https"):
+            raise ConfigError(f"{shown} is not an http or https URL.")
+        if "@" in parts.netloc:
+            raise ConfigError(
+                "The URL contains a user name or password, which would be stored with the document. Leave it out."
+            )
+        if not host:
+            raise ConfigError(f"{shown} has no host.")
+        try:
+            valid_port = parts.port is None or parts.port > 0
+        except ValueError:
+            valid_port = False
+        if not valid_port:
+            raise ConfigError(f"{shown} has an invalid port.")
+
+    def redirect(self, before: str, target: str) -> str:
+        self.check(target)
+        return target
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
+        try:
+            addresses = _look_up(host, port, timeout_s)
+        except (OSError, ValueError):
+            raise DocumentRejected(f"There is no host {host}. Check the URL.") from None
+        for address in addresses:
+            if not self._allowed(address):
+                raise DocumentRejected(f"{host} is on this machine or a private network, which is not allowed. {ALLOW}")
+        return str(addresses[0])
+
+
+class DependencyPolicy(IndexPolicy):
+    """The policy for addresses in packages, lockfiles and registries: https, and public addresses only.
+
+    ``trusted``: hosts (with ports) that the user named, such as a private registry; they can have any address.
+    ``allow_private``: every host can, and this machine over plain http. Behind a proxy of the environment, names are
+    resolved and judged by the proxy.
+    """
+
+    def __init__(self, trusted: Collection[str] = (), allow_private: bool = False) -> None:
+        self._trusted = frozenset(trusted)
+        self._allow_private = allow_private
+
+    def check(self, url: str) -> None:
+        super().check(url)
+        if index_url.is_loopback(url) and not self._allow_private and host_of(url) not in self._trusted:
+            raise FetchError(f"{host_of(url)} is this machine, which a package may not name. {ALLOW_DEPENDENCIES}")
+
+    def redirect(self, before: str, target: str) -> str:
+        followed = super().redirect(before, target)
+        self.check(followed)
+        return followed
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
+        named = f"[{host}]" if ":" in host else host
+        is_trusted = not self._trusted.isdisjoint((named, f"{named}:{port}"))
+        if self._allow_private or is_trusted or _has_proxy(host):
+            return None
+        try:
+            addresses = _look_up(host, port, timeout_s)
+        except (OSError, ValueError):
+            raise Unreachable(f"There is no host {host}. Check the network.") from None
+        if not all(map(is_public, addresses)):
+            raise FetchError(f"{host} is in a private network, which a package may not name. {ALLOW_DEPENDENCIES}")
+        return str(addresses[0])
+
+
+def _has_proxy(host: str) -> bool:
+    import urllib.request
+
+    return "https" in urllib.request.getproxies() and not urllib.request.proxy_bypass(host)
+
+
+def _look_up(host: str, port: int, timeout_s: float) -> list[Address]:
+    """The addresses of a host name. Raises OSError without one, and after ``timeout_s``, ValueError for a bad name."""
+    answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
+
+    def resolve() -> None:
+        try:
+            answers.put([str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
+        except Exception as error:
+            answers.put(error)
+
+    threading.Thread(target=resolve, name="name lookup", daemon=True).start()  # a lookup has no timeout of its own
+    try:
+        answer = answers.get(timeout=max(timeout_s, 0.001))
+    except queue.Empty:
+        raise TimeoutError("the name server does not answer") from None
+    if isinstance(answer, Exception):
+        raise answer
+    if not answer:
+        raise OSError("the name has no address")
+    return [ipaddress.ip_address(name.partition("%")[0]) for name in answer]
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is public. Of an address that contains another, the inner one is checked."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if any(address in network for network in _WRAPS_IPV4):
+            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        if address not in _PUBLIC_IPV6:
+            return False
+    return not any(address in network for network in _NOT_PUBLIC)
+
+
+def anything(address: Address) -> bool:
+    """Allows every address."""
+    return True
+
+
+def host_of(url: str) -> str:
+    """Host and port of a URL, without credentials."""
+    return urllib.parse.urlsplit(url).netloc.rpartition("@")[2]

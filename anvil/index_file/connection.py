@@ -1,0 +1,226 @@
+"""Opening SQLite files: index files read-only and hardened, working copies writable.
+
+SQLite's errors become Anvil's errors here, with the path and the next step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import importlib.resources
+import importlib.util
+import os
+import urllib.parse
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+import apsw
+
+from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
+from anvil.settings.schema import SITE_INDEX
+
+MAGIC = b"SQLite format 3\0"
+APPLICATION_ID = 0x414E564C  # "ANVL"
+FORMAT_VERSION = 4
+
+
+class Layout(NamedTuple):
+    """How an index is laid out in its file: bytes of a page, and vectors in one blob, a multiple of 8."""
+
+    page_size: int
+    vector_group: int
+
+
+LARGE = Layout(16384, 184)
+"""Large pages waste less on rows of a few thousand bytes. A blob fills whole pages."""
+SMALL = Layout(1024, 32)
+"""A small index is mostly table roots, each a page, and a blob that is not full."""
+SMALL_CHARACTERS = 1_000_000
+"""An index of less text is laid out as a small one."""
+
+
+def layout(characters: int) -> Layout:
+    """The layout of an index file with this many characters of text."""
+    return SMALL if characters < SMALL_CHARACTERS else LARGE
+
+
+def schema(dimensions: int, vector_group: int = LARGE.vector_group) -> str:
+    """The statements that make an empty index; without ``dimensions`` there is no vector table."""
+    text = importlib.resources.files("anvil.index_file").joinpath("schema.sql").read_text(encoding="utf-8")
+    if dimensions:
+        text += "\n" + vector_table(dimensions, vector_group)
+    return text
+
+
+def vector_table(dimensions: int, vector_group: int = LARGE.vector_group) -> str:
+    """The definition of the vector table: one int8 row a window, compared by cosine."""
+    return (
+        f"CREATE VIRTUAL TABLE vectors USING vec0(id integer primary key, "
+        f"embedding int8[{int(dimensions)}] distance_metric=cosine, chunk_size={int(vector_group)});\n"
+    )
+
+
+NAME_ANOTHER = "Name another, or build one in another place with 'anvil build --index'."
+"""The next step for a file that is not an index. Anvil never replaces such a file."""
+
+
+class Kind(NamedTuple):
+    """A kind of file: its name in messages, and the next step when it cannot be used or not be written."""
+
+    name: str
+    restore: str
+    elsewhere: str
+
+
+INDEX = Kind("an index", "Build it again with 'anvil build --force'.", "choose another place with --index")
+
+
+@contextlib.contextmanager
+def translated(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[None]:
+    """Turn SQLite's exceptions about ``path`` into Anvil's."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError, apsw.FormatError) as error:
+        raise ArtifactRejected(f"{path} is damaged or not {kind.name} ({error}).", kind.restore) from error
+    except apsw.FullError as error:
+        raise BuildError(f"The disk is full while writing {path}. Free some space and try again.") from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise IndexBusy(f"Another process is writing {path}. Try again when it has finished.") from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
+        raise BuildError(
+            f"{path} cannot be written ({error}). Check the folder's permissions, or {kind.elsewhere}."
+        ) from error
+
+
+@lru_cache(maxsize=1)
+def _sqlite_vec() -> str:
+    """The path of sqlite-vec's library. Its package is not imported, because that imports numpy."""
+    spec = importlib.util.find_spec("sqlite_vec")
+    if spec is None or not spec.submodule_search_locations:
+        raise ArtifactRejected("The package sqlite-vec is not installed. Install it with 'pip install sqlite-vec'.")
+    return str(Path(spec.submodule_search_locations[0]) / "vec0")
+
+
+def prepared(connection: apsw.Connection) -> apsw.Connection:
+    """Add sqlite-vec to a new connection, and forbid its schema to call unsafe functions."""
+    connection.enable_load_extension(True)
+    connection.load_extension(_sqlite_vec())
+    connection.enable_load_extension(False)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    return connection
+
+
+def open_artifact(path: Path) -> apsw.Connection:
+    """Open an index file for reading: immutable, defensive, schema not trusted. The file is not checked yet.
+
+    Raises :class:`ArtifactMissing` or :class:`ArtifactRejected`.
+    """
+    try:
+        if not (path.is_file() or path.is_dir()) and os.path.exists(path):  # opening a pipe would wait for a writer
+            raise ArtifactRejected(f"{path} is a pipe or a device, not an Anvil index. {NAME_ANOTHER}")
+        with path.open("rb") as file:
+            magic = file.read(16)
+    except FileNotFoundError:
+        of_site = path.as_posix().endswith(f"/{SITE_INDEX}")
+        command = f"anvil build --site {path.parent.parent}" if of_site else "anvil build"
+        raise ArtifactMissing(f"There is no index at {path}.", f"Build it with '{command}'.") from None
+    except OSError as error:
+        raise ArtifactRejected(f"{path} cannot be read ({error.strerror}). Check the path.") from error
+    if not magic:
+        raise ArtifactRejected(f"{path} is not an Anvil index: it is empty.", "Build one with 'anvil build'.")
+    if magic != MAGIC:
+        raise ArtifactRejected(f"{path} is not an Anvil index. {NAME_ANOTHER}")
+    with translated(path):
+        try:
+            handle = apsw.Connection(uri(path.resolve()), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        except apsw.SQLError as error:  # for an address that SQLite cannot parse
+            raise ArtifactRejected(f"{path} cannot be opened ({error}). Copy it to another place.") from error
+        connection = prepared(handle)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.pragma("query_only", True)
+        connection.pragma("cell_size_check", True)
+    return connection
+
+
+_BLOCK_BYTES = 1 << 20
+_Read = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64)
+_Size = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
+_Pointers = ctypes.POINTER(ctypes.c_void_p)
+
+
+def sha256(connection: apsw.Connection) -> tuple[str, int]:
+    """SHA-256 (hex) and size in bytes of the file that a connection has open.
+
+    Between two openings of a path another file may be renamed to it, so the file is read through SQLite's own file
+    functions: https://sqlite.org/c3ref/io_methods.html
+    """
+    file = ctypes.c_void_p()
+    if not connection.file_control("main", apsw.SQLITE_FCNTL_FILE_POINTER, ctypes.addressof(file)):
+        raise AssertionError("SQLite gives no pointer to its open file")
+    assert file.value is not None
+    methods = ctypes.cast(ctypes.cast(file.value, _Pointers)[0], _Pointers)
+    read, measure = _Read(methods[2]), _Size(methods[6])  # behind iVersion and xClose; behind xWrite, xTruncate, xSync
+    size = ctypes.c_int64()
+    if measure(file, ctypes.byref(size)) != apsw.SQLITE_OK:
+        raise apsw.IOError("the size of the file cannot be read")
+    block, whole = ctypes.create_string_buffer(_BLOCK_BYTES), hashlib.sha256()
+    for start in range(0, size.value, _BLOCK_BYTES):
+        length = min(_BLOCK_BYTES, size.value - start)
+        if read(file, block, length, start) != apsw.SQLITE_OK:
+            raise apsw.IOError("the file cannot be read, or is shorter than it was")
+        whole.update(memoryview(block)[:length])
+    return whole.hexdigest(), size.value
+
+
+IMMUTABLE = "?immutable=1"
+"""What of a URI says that the file does not change, so that SQLite looks for no log of it."""
+
+
+def uri(path: PurePath) -> str:
+    """SQLite's URI for a file that does not change, from its absolute path.
+
+    SQLite reads the text between ``//`` and the next slash as a host, and accepts none. So the path of a Windows share
+    gets an empty host: ``file:////server/share/index.db``. https://sqlite.org/uri.html
+    """
+    quoted = urllib.parse.quote(path.as_posix())
+    return f"file:{'//' if quoted.startswith('//') else ''}{quoted}{IMMUTABLE}"
+
+
+def open_scratch(path: Path | str = "", page_size: int = LARGE.page_size) -> apsw.Connection:
+    """Open a writable database that only this process uses, so it needs no journal on disk.
+
+    With the default, SQLite makes a temporary file, keeps it in memory while it is small, and removes it on closing.
+    """
+    connection = prepared(apsw.Connection(str(path)))
+    connection.pragma("page_size", page_size)
+    connection.pragma("journal_mode", "memory")
+    connection.pragma("synchronous", "off")
+    return connection
+
+
+def lay_out(connection: apsw.Connection, dimensions: int, vector_group: int = LARGE.vector_group) -> None:
+    """Create the tables of an empty index."""
+    connection.pragma("application_id", APPLICATION_ID)
+    connection.pragma("user_version", FORMAT_VERSION)
+    with connection:
+        for _ in connection.execute(schema(dimensions, vector_group)):
+            pass
+
+
+def fill(target: apsw.Connection, source: apsw.Connection) -> None:
+    """Copy the whole content of ``source`` over that of ``target``, page by page."""
+    with target.backup("main", source, "main") as backup:
+        while not backup.done:
+            backup.step(10_000)
+
+
+def signature(path: Path) -> tuple[int, ...] | None:
+    """Numbers that differ between a file at ``path`` and the next that is renamed there; None without a file."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_ino, state.st_size, state.st_mtime_ns

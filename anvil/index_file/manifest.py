@@ -1,0 +1,95 @@
+"""The manifest: a small JSON file next to a published index, which clients read before they download the index.
+
+Manifests are untrusted, so each field is checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from anvil.errors import ArtifactRejected
+from anvil.values import Manifest, ModelIdentity
+
+T = TypeVar("T")
+MAX_CHARACTERS = 100_000
+"""Characters of the longest manifest that is read."""
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f:?#%]{1,200}")
+
+
+def render(manifest: Manifest) -> str:
+    """The manifest as JSON: sorted keys, one line each."""
+    return json.dumps(asdict(manifest), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def parse(text: str, place: str) -> Manifest:
+    """A manifest from its JSON. Unknown keys are ignored.
+
+    Raises :class:`ArtifactRejected`, with ``place`` in the message.
+    """
+    try:
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"it has more than {MAX_CHARACTERS} characters")
+        values = json.loads(text)
+        model = _field(values, "model", dict)
+        return Manifest(
+            format=_field(values, "format", int),
+            file=_matching(values, "file", _NAME),
+            sha256=_matching(values, "sha256", _SHA256),
+            size=_field(values, "size", int),
+            digest=_matching(values, "digest", _SHA256),
+            commit=None if values.get("commit") is None else _matching(values, "commit", _COMMIT),
+            last_modified=_field(values, "last_modified", str),
+            anvil_version=_field(values, "anvil_version", str),
+            model=ModelIdentity(
+                provider=_field(model, "provider", str),
+                name=_field(model, "name", str),
+                digest=_field(model, "digest", str),
+                dimensions=_field(model, "dimensions", int),
+            ),
+            pages=_field(values, "pages", int),
+            chunks=_field(values, "chunks", int),
+            vectors=_field(values, "vectors", int),
+        )
+    except (ValueError, RecursionError) as error:
+        raise ArtifactRejected(f"{place} is not the manifest of an index: {error}.") from None
+
+
+def found(text: str, place: str, any_page: bool = False) -> Manifest | None:
+    """A manifest, or None for another program's file with the same name.
+
+    ``any_page``: also None for a page of HTML or XML, because many sites answer every address with one. Raises
+    :class:`ArtifactRejected` for a manifest with errors, such as an incomplete one, and for what is not JSON.
+    """
+    try:
+        return parse(text, place)
+    except ArtifactRejected as error:
+        if _is_of_another_kind(text, any_page):
+            return None
+        raise ArtifactRejected(f"{error} Publish it again with the index, or remove it.") from None
+
+
+def _is_of_another_kind(text: str, any_page: bool) -> bool:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return any_page and text.lstrip("\ufeff \t\r\n").startswith("<")
+    return not isinstance(values, dict) or not {"sha256", "digest", "anvil_version"} & values.keys()
+
+
+def _field(values: Any, key: str, kind: type[T]) -> T:
+    value = values.get(key) if isinstance(values, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
+        raise ValueError(f"its {key!r} is missing or wrong")
+    return value
+
+
+def _matching(values: Any, key: str, pattern: re.Pattern[str]) -> str:
+    value = _field(values, key, str)
+    if not pattern.fullmatch(value):
+        raise ValueError(f"its {key!r} is missing or wrong")
+    return value

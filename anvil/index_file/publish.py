@@ -1,0 +1,228 @@
+"""Writing a working copy to an index file: in canonical order, checked, flushed, renamed into place.
+
+Rows are written table by table, by id, and the keyword and vector tables are made from them. So the same rows give the
+same bytes, in whatever order the working copy was changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+from anvil.errors import AnvilError, ArtifactRejected, BuildError
+from anvil.index_file import connection, keywords, older_anvil, overwrite_guard, row_ids, verified_cache, verify
+from anvil.index_file.digest import checksum
+from anvil.index_file.lock import NEW_SUFFIX, exclusive
+from anvil.index_file.writer import Writer
+from anvil.settings.schema import INDEX_NAME
+from anvil.system import safe_write
+
+FEW_MOVES = 200
+"""Documents whose entries in the keyword index are replaced one by one, when they get other ids. For more of them it
+is made again."""
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """Create the default folder of an index with a ``.gitignore``, so that it is not committed by accident.
+
+    A folder that exists is not changed, unless the older Anvil made it. Raises :class:`BuildError` for a link that
+    leads out of its parent folder.
+    """
+    safe_write.ensure_inside_parent(folder)
+    ignore_file = folder / ".gitignore"
+    if not folder.exists() or (not ignore_file.exists() and older_anvil.has_written(folder / INDEX_NAME)):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            safe_write.write_file(ignore_file, "*\n")
+        except OSError as error:
+            raise BuildError(f"{folder} cannot be made ({error.strerror}). Choose another --index.") from error
+
+
+def is_kept_out_of_git(folder: Path) -> bool:
+    """Whether the folder has the ``.gitignore`` that :func:`keep_out_of_git` writes."""
+    try:
+        return (folder / ".gitignore").read_text(encoding="utf-8").split() == ["*"]
+    except (OSError, ValueError):
+        return False
+
+
+def place(file: Path, path: Path, sha256: str | None = None) -> None:
+    """Copy the index at ``file`` to ``path`` as a build does: locked, checked, flushed, renamed.
+
+    ``sha256`` (hex): that of the file that was examined; another program may have replaced it since. Raises
+    :class:`ArtifactError` when the copy fails its check, :class:`BuildError` when it cannot be written.
+    """
+    with exclusive(path):
+        copy(file, path, sha256)
+
+
+def copy(file: Path, path: Path, sha256: str | None = None) -> None:
+    """As :func:`place`, for a caller that holds the lock of ``path``."""
+    overwrite_guard.ensure_overwritable(path)
+    fresh = path.with_name(path.name + NEW_SUFFIX)
+    try:
+        safe_write.clear(fresh)
+        shutil.copyfile(file, fresh)
+        if sha256 is not None and verified_cache.sha256(fresh) != sha256:
+            raise ArtifactRejected(f"{file} was replaced while it was copied. Try again.")
+        verify.check(fresh, thorough=True)
+        _flush(fresh)
+    except OSError as error:
+        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+    replace(fresh, path)
+
+
+def replace(fresh: Path, path: Path) -> None:
+    """Rename ``fresh`` to ``path``. Raises :class:`BuildError`."""
+    try:
+        older_anvil.clear_logs(path)
+        safe_write.rename(fresh, path)
+    except PermissionError as error:
+        raise BuildError(
+            f"{path} cannot be replaced ({error.strerror}). Close the program that has it open, and try again."
+        ) from error
+    except OSError as error:
+        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+
+
+class Publication:
+    """Writing a working copy to ``path`` in two steps: first the text, then the vectors.
+
+    The text needs no vectors, so it is written while the model loads.
+    """
+
+    def __init__(self, writer: Writer, path: Path) -> None:
+        self.writer = writer
+        self.path = path
+        self.fresh = path.with_name(path.name + NEW_SUFFIX)
+        self.dimensions = int(writer.reader.meta()["embedding_dimensions"])
+
+    def write_text(self) -> None:
+        """Write documents, sections, chunks and keyword index. Documents of the working copy may get other ids.
+
+        Raises :class:`BuildError`, as :meth:`finish` does. Then the file at ``path`` is unchanged.
+        """
+        with connection.translated(self.path):
+            safe_write.clear(self.fresh)
+            page_size, self._vector_group = connection.layout(self.writer.reader.characters())
+            with contextlib.closing(connection.open_scratch(self.fresh, page_size)) as empty:
+                connection.lay_out(empty, self.dimensions, self._vector_group)
+            source = self.writer.connection
+            moved = moves(self.writer)
+            with self.writer.atomic():
+                few = keywords.is_begun(source) and len(moved) <= FEW_MOVES
+                self.writer.renumber(moved, few)
+            if few:
+                keywords.merge(source)
+            else:
+                keywords.rebuild(source)
+            source.execute("ATTACH ? AS fresh", (str(self.fresh),))
+            source.execute("PRAGMA fresh.journal_mode = off")
+            source.execute("PRAGMA fresh.synchronous = off")
+            with source:
+                self._copy("documents")
+                self._copy("sections")
+                self._copy("chunks")
+                keywords.copy(source, "fresh")
+            self._text_check = verify.begin_text_check(self.fresh)
+
+    def finish(self) -> None:
+        """Write windows, vectors and manifest, check the file, flush it, and rename it to ``path``."""
+        with connection.translated(self.path):
+            source = self.writer.connection
+            with source:
+                self._copy("windows")
+                if self.dimensions:
+                    self._copy_vectors()
+                self._copy("anvil_meta")
+                source.execute("INSERT INTO fresh.anvil_meta VALUES ('checksum', ?)", (checksum(source, "fresh"),))
+            source.execute("DETACH fresh")
+        self._put_in_place()
+
+    @contextlib.contextmanager
+    def _check_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except AnvilError as error:
+            raise BuildError(f"The new index did not pass its check and was not put in place: {error}") from error
+
+    def _copy(self, table: str) -> None:
+        """Copy a table into an empty one. SQLite copies its rows and indexes in their order as they are stored, which
+        leaves no free space in their pages; with ORDER BY it would insert row by row."""
+        self.writer.connection.execute(f"INSERT INTO fresh.{table} SELECT * FROM main.{table}")
+
+    def _copy_vectors(self) -> None:
+        """Write the vectors by window, in groups, to sqlite-vec's own tables.
+
+        An insert through the virtual table rewrites three blobs for each vector, and takes four times as long.
+        :mod:`verify` checks the definitions of these tables.
+        """
+        execute = self.writer.connection.execute
+        size = self._vector_group
+        execute(
+            "INSERT INTO fresh.vectors_rowids SELECT rowid, NULL, place / ?1 + 1, place % ?1 FROM "
+            "(SELECT rowid, row_number() OVER (ORDER BY rowid) - 1 AS place FROM main.vectors_rowids) ORDER BY rowid",
+            (size,),
+        )
+        vectors = self.writer.reader.vectors()
+        for group in itertools.count(1):
+            rows = list(itertools.islice(vectors, size))
+            if not rows:
+                return
+            validity = ((1 << len(rows)) - 1).to_bytes(size // 8, "little")
+            windows = array("q", [window for window, _ in rows]).tobytes()
+            execute(
+                "INSERT INTO fresh.vectors_chunks VALUES (?, ?, ?, ?)",
+                (group, size, validity, windows.ljust(size * 8, b"\0")),
+            )
+            execute(
+                "INSERT INTO fresh.vectors_vector_chunks00 VALUES (?, ?)",
+                (group, b"".join(vector for _, vector in rows).ljust(size * self.dimensions, b"\0")),
+            )
+
+    def _put_in_place(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # most builds write nothing
+
+        path = self.path
+        overwrite_guard.ensure_overwritable(path)  # again: another program may have written a file since
+        try:
+            with ThreadPoolExecutor(1, "anvil-flush") as executor:  # the disk works while the file is checked
+                flushed = executor.submit(_flush, self.fresh)
+                with self._check_errors():
+                    verify.check_written(self.fresh, self._text_check)
+                flushed.result()
+        except OSError as error:
+            raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+        replace(self.fresh, path)
+        if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+def _flush(file: Path) -> None:
+    with file.open("rb+") as written:
+        os.fsync(written.fileno())
+
+
+def moves(writer: Writer) -> list[tuple[int, int]]:
+    """(id, id in an index built from scratch) of each document where the two differ.
+
+    They can differ for documents with the same slot, after one of them was added or removed.
+    """
+    used_ids: set[int] = set()
+    moved: list[tuple[int, int]] = []
+    rows = list(writer.connection.execute("SELECT id, library, file_path FROM documents ORDER BY 2, 3"))
+    for id_, library, path in rows:
+        new_id = row_ids.document_id(library, path, used_ids)
+        used_ids.add(new_id)
+        if new_id != id_:
+            moved.append((id_, new_id))
+    return moved

@@ -1,0 +1,465 @@
+"""Queries against one index: its manifest, documents, sections, chunks, keyword index and vectors.
+
+A :class:`Reader` has one connection, to an index file or a working copy. It is not thread-safe: threads that share one
+need a lock around each call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby, starmap
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from anvil.documents import staleness
+from anvil.index_file import row_ids
+from anvil.index_file.rows import (
+    SearchedText,
+    SectionPlace,
+    StoredChunk,
+    StoredDocument,
+    edition,
+    listed_headings,
+    section_titles,
+    section_url,
+)
+from anvil.text import visible_text
+from anvil.text.page_links import Page, PageText
+from anvil.text.query import path_words
+from anvil.values import ChunkMetadata, PageChunk, Section
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+
+_DOCUMENT = "id, library, file_path, title, blob_id, size, last_modified, url, nav_path, metadata"
+_CHUNK = """
+    SELECT c.id, c.document_id, c.ordinal, c.title, c.content, c.start, d.file_path, c.heading_path,
+           c.heading_level, d.last_modified, c.char_count, c.start_line, c.end_line, d.url,
+           (SELECT anchor FROM sections s WHERE s.document_id = c.document_id AND s.start <= c.start
+            ORDER BY ordinal DESC LIMIT 1), d.metadata
+    FROM chunks c JOIN documents d ON d.id = c.document_id
+"""
+
+_SECTIONS_IN = """
+    SELECT span.key, s.heading_path, s.heading_level, s.anchor, s.start, s."end", s.start_line, s.end_line
+    FROM json_each(?) span CROSS JOIN sections s ON s.document_id = span.value ->> 0 AND s.start < span.value ->> 2
+    AND s.ordinal >= (SELECT ordinal FROM sections WHERE document_id = span.value ->> 0 AND start <= span.value ->> 1
+                      ORDER BY ordinal DESC LIMIT 1)
+    ORDER BY span.key, s.ordinal
+"""
+"""The sections in spans (document id, start, end). The starts of a page's sections ascend."""
+
+
+def _section(row: Sequence[Any], title: str) -> Section:
+    ordinal, path, level, anchor, start, end, first, last = row
+    return Section(ordinal, path, level, title, anchor, start, end, first or None, last or None)
+
+
+def _document(row: Sequence[Any]) -> StoredDocument:
+    return StoredDocument(*row[:-1], json.loads(row[-1]))  # type: ignore[call-arg]
+
+
+def _chunk(row: Sequence[Any]) -> StoredChunk:
+    id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, *rest = row
+    url, anchor, metadata = rest
+    version, language = edition(json.loads(metadata))
+    place = ChunkMetadata(
+        file_path=path,
+        heading_path=heading,
+        heading_level=level,
+        last_modified=modified,
+        char_count=chars,
+        start_line=first or None,
+        end_line=last or None,
+        url=section_url(url, anchor),
+        version=version,
+        language=language,
+    )
+    return StoredChunk(
+        row=id_, document_id=document, ordinal=ordinal, title=title, content=content, start=start, metadata=place
+    )
+
+
+OWN_WINDOWS = (
+    f"SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {row_ids.WINDOW_BITS} "
+    f"AND (c.id << {row_ids.WINDOW_BITS}) + {(1 << row_ids.WINDOW_BITS) - 1}"
+)
+"""A subquery for the windows of a chunk ``c``; conditions can be added."""
+UNCUT = f"NOT EXISTS ({OWN_WINDOWS})"
+"""A condition: the chunk ``c`` has no window."""
+BARE_WINDOW = "NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id)"
+"""A condition: the window ``w`` has no vector."""
+
+
+class Reader:
+    """Queries against one index."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+
+    def close(self) -> None:
+        """Close the connection and the file."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _one(self, sql: str, *values: Any) -> Any:
+        return self.connection.execute(sql, values).get
+
+    # --- manifest and counts -----------------------------------------------------------------------------------
+
+    def meta(self) -> dict[str, str]:
+        """The manifest's keys and values."""
+        return dict(self.connection.execute("SELECT key, value FROM anvil_meta ORDER BY key"))
+
+    def counts(self) -> dict[str, int]:
+        """Rows of each table; ``vectors`` is 0 without a vector table."""
+        counts = {name: self._one(f"SELECT count(*) FROM {name}") for name in _COUNTED}
+        return {**counts, "vectors": self._one("SELECT count(*) FROM vectors_rowids") if self.has_vectors() else 0}
+
+    def has_vectors(self) -> bool:
+        """Whether there is a vector table."""
+        return bool(self._one("SELECT count(*) FROM sqlite_schema WHERE name = 'vectors'"))
+
+    def lacking_vectors(self) -> int:
+        """Windows without a vector, and chunks without a window; 0 where there is no vector table."""
+        if not self.has_vectors():
+            return 0
+        return int(self._one(f"SELECT count(*) FROM windows w WHERE {BARE_WINDOW}")) + self.count_without_windows()
+
+    def count_without_windows(self) -> int:
+        """Number of chunks without a window."""
+        return int(self._one(f"SELECT count(*) FROM chunks c WHERE {UNCUT}"))
+
+    # --- documents --------------------------------------------------------------------------------------
+
+    def blob_ids(self) -> dict[str, str]:
+        """POSIX path -> the state of a document's files: git blob ids of its source and of the files that it includes,
+        as :func:`anvil.documents.staleness.of_file` writes them. Documents without a source file are not listed."""
+        rows = self.connection.execute(
+            "SELECT file_path, blob_id, fingerprint FROM documents WHERE blob_id <> '' ORDER BY file_path"
+        )
+        return {path: staleness.of_file(blob, fingerprint) for path, blob, fingerprint in rows}
+
+    def identities(self) -> dict[str, str]:
+        """POSIX path -> the identity that a build compares: see :func:`anvil.documents.staleness.identity`."""
+        rows = self.connection.execute("SELECT file_path, blob_id, fingerprint FROM documents ORDER BY file_path")
+        return {path: staleness.identity(blob, fingerprint) for path, blob, fingerprint in rows}
+
+    def excluded_hashes(self) -> frozenset[str] | None:
+        """Hashed paths of the files that the site leaves out; None when the index was built without a site."""
+        hashes = self._one("SELECT value FROM anvil_meta WHERE key = 'left_out'")
+        return None if hashes is None else frozenset(json.loads(hashes))
+
+    def times(self) -> dict[str, tuple[str, str]]:
+        """POSIX path -> (blob id, last modified)."""
+        rows = self.connection.execute("SELECT file_path, blob_id, last_modified FROM documents")
+        return {path: (blob, time) for path, blob, time in rows}
+
+    def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
+        """Documents sorted by path; ``prefix`` is a folder without trailing slash."""
+        rows = self.connection.execute(
+            f"SELECT {_DOCUMENT} FROM documents WHERE ?1 = '' OR file_path = ?1 "
+            "OR substr(file_path, 1, length(?1) + 1) = ?1 || '/' ORDER BY file_path",
+            (prefix,),
+        )
+        yield from map(_document, rows)
+
+    def paths(self) -> Iterator[tuple[int, str]]:
+        """(document id, path) of all documents, in any order."""
+        yield from self.connection.execute("SELECT id, file_path FROM documents")
+
+    def document(self, file_path: str) -> StoredDocument | None:
+        """The document at a path."""
+        row = self.connection.execute(f"SELECT {_DOCUMENT} FROM documents WHERE file_path = ?", (file_path,)).get
+        return _document(row) if row else None
+
+    def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
+        """A document's chunks in order, with the text that readers do not see."""
+        rows = self.connection.execute(
+            "SELECT content, hidden, heading_path, heading_level, char_count, ordinal FROM chunks "
+            "WHERE id BETWEEN ? AND ? ORDER BY ordinal",
+            row_ids.chunk_range(document_id),
+        )
+        return tuple(PageChunk(visible_text.restored(content, hidden), *row) for content, hidden, *row in rows)
+
+    def chunks_of_pages(self, documents: Iterable[int]) -> Iterator[tuple[PageChunk, ...]]:
+        """The chunks of many documents, as :meth:`page_chunks` of each. An index on a server reads them in batches."""
+        return map(self.page_chunks, documents)
+
+    def chunk_rows(self, document_id: int) -> list[int]:
+        """The row ids of a document's chunks, in order."""
+        rows = self.connection.execute(
+            "SELECT id FROM chunks WHERE id BETWEEN ? AND ? ORDER BY ordinal", row_ids.chunk_range(document_id)
+        )
+        return [row for (row,) in rows]
+
+    def sections(self, document_id: int) -> tuple[Section, ...]:
+        """A document's sections in order."""
+        rows = self.connection.execute(
+            'SELECT ordinal, heading_path, heading_level, anchor, start, "end", start_line, end_line '
+            "FROM sections WHERE document_id = ? ORDER BY ordinal",
+            (document_id,),
+        ).fetchall()
+        paths: list[Any] = [(row[1], row[2]) for row in rows]
+        titles = section_titles(paths)
+        return tuple(_section(row, title) for row, title in zip(rows, titles, strict=True))
+
+    def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
+        """For each span (document id, start, end) of a page's text: the sections that overlap it, in order."""
+        wanted = list(spans)
+        found: list[list[SectionPlace]] = [[] for _ in wanted]
+        for number, path, level, anchor, start, end, first, last in self.connection.execute(
+            _SECTIONS_IN, (json.dumps(wanted),)
+        ):
+            found[number].append(SectionPlace(path, level, anchor, start, end, first or None, last or None))
+        return list(map(tuple, found))
+
+    def page_sizes(self) -> dict[int, tuple[int, int]]:
+        """Document id -> (number of chunks, characters)."""
+        rows = self.connection.execute("SELECT document_id, count(*), sum(char_count) FROM chunks GROUP BY 1")
+        return {document: (count, size) for document, count, size in rows}
+
+    def chunk_sizes(self) -> list[int]:
+        """Characters of each chunk, ascending."""
+        return [size for (size,) in self.connection.execute("SELECT char_count FROM chunks ORDER BY 1")]
+
+    def characters(self) -> int:
+        """Characters of all text."""
+        return int(self._one("SELECT coalesce(sum(char_count), 0) FROM chunks"))
+
+    def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """Document id -> the texts of its h1 and h2 in order, see :func:`anvil.index_file.rows.listed_headings`."""
+        paths_of: dict[int, list[tuple[str, int]]] = {}
+        for document, path, level in self.connection.execute(
+            "SELECT document_id, heading_path, heading_level FROM sections WHERE heading_level BETWEEN 1 AND 2 "
+            "AND document_id IN (SELECT value FROM json_each(?)) ORDER BY 1, ordinal",
+            (json.dumps(list(documents)),),
+        ):
+            paths_of.setdefault(document, []).append((path, level))
+        return {document: listed_headings(paths) for document, paths in paths_of.items()}
+
+    # --- search -------------------------------------------------------------------------------------------
+
+    def places(self) -> Iterator[tuple[int, int]]:
+        """(chunk row, document id) of all chunks, by path and position."""
+        yield from self.connection.execute(
+            "SELECT c.id, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
+            "ORDER BY d.file_path, c.ordinal"
+        )
+
+    def matching(
+        self, expression: str, weights: Sequence[float], limit: int, documents: Sequence[int] | None
+    ) -> list[int]:
+        """Rows of the ``limit`` best chunks for an FTS5 expression, by BM25; of ``documents`` only, if given.
+
+        ``weights``: of title, breadcrumb, content and derived terms.
+        """
+        within = "" if documents is None else f"AND rowid >> {row_ids.CHUNK_BITS} IN (SELECT value FROM json_each(?4))"
+        ranking = bm25(weights)
+        rows = self.connection.execute(
+            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?1 AND rank MATCH ?2 {within} ORDER BY rank LIMIT ?3",
+            (expression, ranking, limit) if documents is None else (expression, ranking, limit, json.dumps(documents)),
+        )
+        return [row for (row,) in rows]
+
+    def holding(self, expression: str, limit: int) -> list[int]:
+        """Rows of up to ``limit`` chunks that match an FTS5 expression, in any order."""
+        return [
+            row
+            for (row,) in self.connection.execute(
+                "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?", (expression, limit)
+            )
+        ]
+
+    def frequency(self, expression: str) -> int:
+        """Number of chunks that match an FTS5 expression."""
+        return int(self._one("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", expression))
+
+    def addresses(self) -> list[Page]:
+        """The pages, by path, as links name them."""
+        rows = self.connection.execute("SELECT id, file_path, url, digest FROM documents ORDER BY file_path")
+        return list(starmap(Page, rows))
+
+    def page_texts(self) -> Iterator[PageText]:
+        """The texts of all pages, in the order of their ids, with what readers do not see apart."""
+        return _page_texts(self.connection.execute("SELECT document_id, content, hidden FROM chunks ORDER BY id"))
+
+    def page_text(self, document_id: int) -> PageText:
+        """The text of one page; without any, for an unknown page."""
+        rows = self.connection.execute(
+            "SELECT document_id, content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id",
+            row_ids.chunk_range(document_id),
+        )
+        return next(_page_texts(rows), PageText(document_id, "", ""))
+
+    def vocabulary(self) -> Iterator[tuple[str, int]]:
+        """(token, number of chunks with it) of the keyword index, ascending."""
+        yield from self._vocabulary("row", "term, doc")
+
+    def instances(self) -> Generator[tuple[str, int, str, int], None, None]:
+        """(token, chunk row, column, position) of all tokens in the keyword index, in its order."""
+        yield from self._vocabulary("instance", "term, doc, col, offset")
+
+    def _vocabulary(self, kind: str, columns: str) -> Iterator[Any]:
+        self.connection.pragma("query_only", False)  # for the connection; the file itself stays read-only
+        self.connection.execute(f"CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'chunks_fts', '{kind}')")
+        try:
+            yield from self.connection.execute(f"SELECT {columns} FROM temp.vocabulary")
+        finally:
+            self.connection.execute("DROP TABLE temp.vocabulary")
+            self.connection.pragma("query_only", True)
+
+    def average_length(self) -> float:
+        """Mean number of words in a chunk, over all indexed columns. FTS5 stores it: rows, then tokens of each
+        column."""
+        numbers = _varints(self._one("SELECT block FROM chunks_fts_data WHERE id = 1") or b"")[: 1 + _INDEXED]
+        return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
+
+    def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
+        """Row -> its searched texts. The length is that of the keyword index."""
+        chunk_rows = self.connection.execute(
+            "SELECT c.id, c.title, c.heading_path, c.content, c.terms, d.file_path, s.sz FROM chunks c "
+            "JOIN documents d ON d.id = c.document_id JOIN chunks_fts_docsize s ON s.id = c.id "
+            "WHERE c.id IN (SELECT value FROM json_each(?))",
+            (_json_list(rows),),
+        )
+        return {
+            row: SearchedText(
+                title=title,
+                heading_path=heading,
+                content=content,
+                terms=f"{terms} {path_words(path)}",
+                length=sum(_varints(sizes)[:_INDEXED]),
+            )
+            for row, title, heading, content, terms, path, sizes in chunk_rows
+        }
+
+    def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
+        """Row id -> chunk; its content is masked, see :mod:`anvil.text.visible_text`."""
+        chunk_rows = self.connection.execute(
+            f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))", (_json_list(rows),)
+        )
+        return {chunk.row: chunk for chunk in map(_chunk, chunk_rows)}
+
+    def hidden(self, rows: Iterable[int]) -> dict[int, str]:
+        """Row id -> the characters of the chunk that readers do not see, in order."""
+        sql = "SELECT id, hidden FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self.connection.execute(sql, (_json_list(rows),)))
+
+    def chunk_keys(self, rows: Iterable[int]) -> dict[int, bytes]:
+        """Row id -> the chunk's portable id, 8 bytes."""
+        sql = "SELECT id, chunk_id FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self.connection.execute(sql, (_json_list(rows),)))
+
+    def chunks_of(self, windows: Iterable[int]) -> list[StoredChunk]:
+        """The chunks of windows, without repeats, by row."""
+        chunks = self.chunks({window >> row_ids.WINDOW_BITS for window in windows})
+        return [chunks[row] for row in sorted(chunks)]
+
+    def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
+        """(start, end, int8 vector) of a chunk's windows that have one, in order."""
+        return list(
+            self.connection.execute(
+                'SELECT w.start, w."end", v.embedding FROM windows w JOIN vectors v ON v.id = w.id '
+                "WHERE w.id BETWEEN ? AND ? ORDER BY w.id",
+                row_ids.window_range(row, row),
+            )
+        )
+
+    def matrix(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """All vectors: the chunk row of each (n,), int8 (n, dimensions); in the order of the file."""
+        windows, vectors = self.window_vectors()
+        return windows >> row_ids.WINDOW_BITS, vectors
+
+    def window_vectors(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """All vectors: the window of each (n,), int8 (n, dimensions); in the order of the file.
+
+        It reads sqlite-vec's own tables, whose definitions :mod:`verify` checks. A scan of the virtual table takes
+        fifteen times as long.
+        """
+        import numpy as np
+
+        ids, vectors = [np.empty(0, np.int64)], []
+        dimensions = int(self.meta()["embedding_dimensions"])
+        for validity, rowids, blob in self.connection.execute(
+            "SELECT c.validity, c.rowids, v.vectors FROM vectors_chunks c "
+            "JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id ORDER BY c.chunk_id"
+        ):
+            valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
+            ids.append(np.frombuffer(rowids, np.int64)[valid])
+            vectors.append(np.frombuffer(blob, np.int8).reshape(-1, dimensions)[valid])
+        empty = np.empty((0, dimensions), np.int8)
+        return np.concatenate(ids), np.concatenate([empty, *vectors])
+
+    # --- reuse ----------------------------------------------------------------------------------------------
+
+    def window_keys(self) -> dict[bytes, int]:
+        """Hash of a window's text -> window id, of the windows that have a vector."""
+        return dict(
+            self.connection.execute("SELECT w.key, w.id FROM windows w JOIN vectors_rowids v ON v.rowid = w.id")
+        )
+
+    def vector(self, window: int) -> bytes:
+        """The stored int8 vector of a window."""
+        return bytes(self._one("SELECT embedding FROM vectors WHERE id = ?", window))
+
+    def vectors(self) -> Iterator[tuple[int, bytes]]:
+        """(window id, int8 vector) of all windows that have one, by id; from sqlite-vec's own tables."""
+        if not self.has_vectors():
+            return
+        size = int(self.meta()["embedding_dimensions"])
+
+        @lru_cache(64)  # neighbours are mostly in one group
+        def group(number: int) -> bytes:
+            return bytes(self._one("SELECT vectors FROM vectors_vector_chunks00 WHERE rowid = ?", number))
+
+        for window, number, place in self.connection.execute(
+            "SELECT rowid, chunk_id, chunk_offset FROM vectors_rowids ORDER BY rowid"
+        ):
+            yield window, group(number)[place * size : (place + 1) * size]
+
+
+def bm25(weights: Sequence[float]) -> str:
+    """FTS5's ranking, for weights of title, breadcrumb, content and derived terms."""
+    title, heading, content, terms = weights
+    return f"bm25({content:g}, {heading:g}, {title:g}, {terms:g})"  # in the order of the keyword index's columns
+
+
+def _page_texts(rows: Iterable[tuple[Any, ...]]) -> Iterator[PageText]:
+    """Pages of rows (document, content, hidden), in the order of documents."""
+    for document, chunks in groupby(rows, key=itemgetter(0)):
+        _, contents, hidden = zip(*chunks, strict=True)
+        yield PageText(document, "\n".join(contents), "\n".join(hidden))
+
+
+def _json_list(rows: Iterable[int]) -> str:
+    """Row ids for ``json_each``; a query with a parameter for each row could have too many."""
+    return json.dumps([int(row) for row in rows])
+
+
+def _varints(block: bytes) -> list[int]:
+    """The numbers of an FTS5 record: seven bits a byte, high ones first."""
+    numbers, value = [], 0
+    for byte in bytes(block):
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(value)
+            value = 0
+    return numbers
+
+
+_INDEXED = 4
+"""Columns of the keyword index."""
+_COUNTED = ("documents", "sections", "chunks", "windows")

@@ -1,0 +1,363 @@
+"""Changes to a working copy of an index: documents, windows, vectors and the manifest.
+
+A working copy is a scratch file or a database in memory. The caller opens the transactions (:meth:`Writer.atomic`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from anvil.formats import titles
+from anvil.formats.canonical_json import canonical
+from anvil.index_file import connection as connections
+from anvil.index_file import row_ids
+from anvil.index_file.digest import document_digests, index_digest
+from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
+from anvil.index_file.rows import BareWindow, ChunkText
+from anvil.text import visible_text
+from anvil.text.query import derived_terms
+from anvil.values import Chunk, Document, ParsedPage, Section, Window
+
+if TYPE_CHECKING:
+    import apsw
+    import numpy as np
+    from numpy.typing import NDArray
+
+DEFAULT_LIBRARY = "default"
+SETTINGS = (
+    "format_version",
+    "chunking",
+    "embedding_provider",
+    "embedding_model",
+    "embedding_model_digest",
+    "embedding_dimensions",
+    "windows",
+)
+"""The manifest's keys that decide the content of the rows. They are part of the digest."""
+
+INSERT_CHUNK = f"INSERT INTO chunks VALUES ({', '.join('?' * 15)})"
+
+
+def chunk_values(row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0) -> tuple[Any, ...]:
+    """The columns of a chunk. ``page``: its page in a paged document."""
+    content = chunk.content if chunk.masked is None else chunk.masked
+    return (
+        row,
+        key,
+        document,
+        chunk.ordinal,
+        chunk.heading_path,
+        chunk.heading_level,
+        chunk.start,
+        *_lines(chunk),
+        page,
+        len(chunk.content),
+        title,
+        derived_terms(content),
+        content,
+        visible_text.taken(chunk.content, content),
+    )
+
+
+def _lines(part: Chunk | Section) -> tuple[int, int]:
+    """The columns of a place in the source file; 0 for a text that stands in none."""
+    return part.start_line or 0, part.end_line or 0
+
+
+def title_of(document: Document, page: ParsedPage) -> str:
+    """The title of a page: from its source, else front matter or the first h1, else the name of its file or folder.
+
+    Front matter can contain a NUL character, where SQLite's functions end a text. It is replaced.
+    """
+    headings = [(section.heading_level, section.title) for section in page.sections if section.heading_level]
+    return titles.of_page(document.path, document.title or page.title, headings).replace("\0", "\ufffd")
+
+
+class Writer:
+    """Changes to one working copy."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self.reader = Reader(connection)
+        """Queries against the working copy; they see each change at once."""
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+    @contextlib.contextmanager
+    def atomic(self) -> Iterator[None]:
+        """A transaction: all changes inside it are made, or none."""
+        with self.connection:
+            yield
+
+    def set_meta(self, values: Mapping[str, object]) -> None:
+        """Set keys of the manifest; None removes one."""
+        for key, value in values.items():
+            if value is None:
+                self.connection.execute("DELETE FROM anvil_meta WHERE key = ?", (key,))
+            else:
+                self.connection.execute("INSERT OR REPLACE INTO anvil_meta VALUES (?, ?)", (key, str(value)))
+
+    # --- documents --------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        document: Document,
+        page: ParsedPage,
+        chunks: Sequence[Chunk],
+        library: str = DEFAULT_LIBRARY,
+    ) -> int:
+        """Store a document and its chunks, or replace the one at its path. It has no windows yet.
+
+        Returns the document's id. A document that is replaced keeps its id.
+        """
+        old_id = self.remove(document.path, library)
+        id_ = old_id if old_id is not None else self.new_id(library, document.path)
+        title = title_of(document, page)
+        metadata = {**page.metadata, **document.metadata}
+        self.connection.execute(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'')",
+            (
+                id_,
+                library,
+                document.path,
+                title,
+                PurePosixPath(document.path).suffix[1:].lower(),
+                document.blob_id,
+                document.fingerprint,
+                _sha256(document.text),
+                document.size,
+                document.last_modified,
+                document.url,
+                document.nav_path,
+                canonical(metadata),
+            ),
+        )
+        self.connection.executemany(
+            "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (id_, s.ordinal, s.heading_path, s.heading_level, s.anchor, s.start, s.end, *_lines(s))
+                for s in page.sections
+            ),
+        )
+        places = row_ids.ChunkRows(id_)
+        seen: Counter[str] = Counter()
+        rows = []
+        for chunk in chunks:
+            row = places.take(chunk.heading_path)
+            key = row_ids.chunk_key(document.path, chunk.heading_path, seen[chunk.heading_path])
+            seen[chunk.heading_path] += 1
+            rows.append(chunk_values(row, key, id_, title, chunk))
+        rows.sort()
+        self.connection.executemany(INSERT_CHUNK, rows)
+        self.connection.executemany(
+            "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) VALUES (?, ?, ?, ?, ?)",
+            ((row[0], title, row[4], row[13], row[12]) for row in rows),
+        )
+        for _, digest in document_digests(self.connection, id_):
+            self.connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, id_))
+        return id_
+
+    def make_searchable(self, document_id: int) -> None:
+        """Add the chunks of a document to the keyword index, which has none of them."""
+        self.connection.execute(
+            "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) "
+            "SELECT id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
+            row_ids.chunk_range(document_id),
+        )
+
+    def _make_unsearchable(self, document_id: int) -> None:
+        self.connection.execute(
+            "INSERT INTO chunks_fts (chunks_fts, rowid, title, heading_path, content, terms) "
+            "SELECT 'delete', id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
+            row_ids.chunk_range(document_id),
+        )
+
+    def remove(self, file_path: str, library: str = DEFAULT_LIBRARY) -> int | None:
+        """Remove a document with its sections, chunks, windows and vectors; its id, or None when there is none."""
+        id_: int | None = self.connection.execute(
+            "SELECT id FROM documents WHERE library = ? AND file_path = ?", (library, file_path)
+        ).get
+        if id_ is None:
+            return None
+        chunk_range = row_ids.chunk_range(id_)
+        self._make_unsearchable(id_)
+        with self.connection:  # at a savepoint FTS5 writes what it has. Else new entries of a row are marked as deleted
+            self._drop_windows(*row_ids.window_range(*chunk_range))
+            self.connection.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", chunk_range)
+            self.connection.execute("DELETE FROM sections WHERE document_id = ?", (id_,))
+            self.connection.execute("DELETE FROM documents WHERE id = ?", (id_,))
+        return id_
+
+    def touch(self, times: Mapping[str, str], library: str = DEFAULT_LIBRARY) -> None:
+        """Set the times of the last change: path -> ISO 8601."""
+        self.connection.executemany(
+            "UPDATE documents SET last_modified = ? WHERE library = ? AND file_path = ?",
+            ((time, library, path) for path, time in sorted(times.items())),
+        )
+
+    def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
+        """A free id for a new document: not in use here, and not in ``besides``."""
+        return row_ids.document_id(library, path, _UsedIds(self.connection, besides))
+
+    # --- windows and vectors -------------------------------------------------------------------------------
+
+    def chunks_without_windows(self, after: int, limit: int) -> list[ChunkText]:
+        """Up to ``limit`` chunks after row ``after`` that have no window, by row."""
+        return self._chunk_texts(UNCUT, after, limit)
+
+    def put_windows(self, chunk: int, windows: Sequence[Window]) -> list[int]:
+        """Store a chunk's windows; their ids."""
+        rows = [
+            (row_ids.window_row(chunk, number), w.start, w.end, row_ids.window_key(w.text))
+            for number, w in enumerate(windows)
+        ]
+        self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?)", rows)
+        return [row[0] for row in rows]
+
+    def put_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
+        """Store int8 vectors by window id."""
+        self.connection.executemany("INSERT INTO vectors (id, embedding) VALUES (?, vec_int8(?))", vectors)
+
+    def windows_without_vectors(self) -> list[BareWindow]:
+        """Windows that have no vector, by id."""
+        rows = self.connection.execute(
+            f'SELECT id, id >> {row_ids.WINDOW_BITS}, start, "end" FROM windows w WHERE {BARE_WINDOW} ORDER BY id'
+        )
+        return [BareWindow(*row) for row in rows]
+
+    def chunks_without_vectors(self, after: int, limit: int) -> list[ChunkText]:
+        """Up to ``limit`` chunks after row ``after`` that lack windows, or whose windows lack vectors, by row."""
+        return self._chunk_texts(f"({UNCUT} OR EXISTS ({OWN_WINDOWS} AND {BARE_WINDOW}))", after, limit)
+
+    def chunks_lacking_vectors(self, rows: Collection[int]) -> list[ChunkText]:
+        """The chunks of these rows that lack windows, or whose windows lack vectors, by row."""
+        chosen = f"id IN ({', '.join(str(int(row)) for row in rows)})"
+        return self._chunk_texts(f"{chosen} AND ({UNCUT} OR EXISTS ({OWN_WINDOWS} AND {BARE_WINDOW}))", -1, len(rows))
+
+    def _chunk_texts(self, condition: str, after: int, limit: int) -> list[ChunkText]:
+        rows = self.connection.execute(
+            f"SELECT id, title, heading_path, content FROM chunks c WHERE id > ? AND {condition} ORDER BY id LIMIT ?",
+            (after, limit),
+        )
+        return [ChunkText(*row) for row in rows]
+
+    def replace_windows(self, chunk: ChunkText, windows: Sequence[Window]) -> list[int]:
+        """Replace the windows of a chunk; the ids of the new ones.
+
+        Nothing is stored and nothing returned when the chunk is gone or has another text now.
+        """
+        stored_texts = self.connection.execute(
+            "SELECT title, heading_path, content FROM chunks WHERE id = ?", (chunk.row,)
+        ).get
+        if stored_texts is None or stored_texts != chunk[1:]:
+            return []
+        self._drop_windows(*row_ids.window_range(chunk.row, chunk.row))
+        return self.put_windows(chunk.row, windows)
+
+    def reset_vectors(self, dimensions: int) -> None:
+        """Remove all windows and vectors, and make a vector table for ``dimensions``."""
+        self.connection.execute("DELETE FROM windows")
+        self.connection.execute("DROP TABLE IF EXISTS vectors")
+        if dimensions:
+            self.connection.execute(connections.vector_table(dimensions))
+
+    def renumber(self, moves: Sequence[tuple[int, int]], keywords: bool) -> None:
+        """Change ids of documents (old, new) and those of their rows. ``keywords``: in the keyword index too; else it
+        must be rebuilt."""
+        beyond = 1 << row_ids.DOCUMENT_BITS  # beyond all slots, because two documents may swap their ids
+        for old, _ in moves if keywords else ():
+            self._make_unsearchable(old)
+        with self.connection:  # as in remove()
+            for old, _ in moves:
+                self._renumber(old, old + beyond)
+            for old, new in moves:
+                self._renumber(old + beyond, new)
+        for _, new in moves if keywords else ():
+            self.make_searchable(new)
+
+    def _renumber(self, old: int, new: int) -> None:
+        shift = (new - old) << row_ids.CHUNK_BITS
+        moved = shift << row_ids.WINDOW_BITS
+        chunks = row_ids.chunk_range(old)
+        windows = row_ids.window_range(*chunks)
+        execute = self.connection.execute
+        execute("UPDATE documents SET id = ? WHERE id = ?", (new, old))
+        execute("UPDATE sections SET document_id = ? WHERE document_id = ?", (new, old))
+        execute("UPDATE chunks SET id = id + ?, document_id = ? WHERE id BETWEEN ? AND ?", (shift, new, *chunks))
+        if self.reader.has_vectors():
+            windows_with_vector = list(execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
+            vectors = [(row + moved, self.reader.vector(row)) for (row,) in windows_with_vector]
+            self.connection.executemany("DELETE FROM vectors WHERE id = ?", windows_with_vector)
+            self.put_vectors(vectors)
+        execute("UPDATE windows SET id = id + ? WHERE id BETWEEN ? AND ?", (moved, *windows))
+
+    def clear(self) -> None:
+        """Remove all documents."""
+        self.connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
+        for table in ("chunks", "sections", "documents"):
+            self.connection.execute(f"DELETE FROM {table}")
+        self.reset_vectors(int(self.reader.meta()["embedding_dimensions"]))
+
+    def _drop_windows(self, first: int, last: int) -> None:
+        if self.reader.has_vectors():
+            rows = list(
+                self.connection.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", (first, last))
+            )
+            self.connection.executemany("DELETE FROM vectors WHERE id = ?", rows)
+        self.connection.execute("DELETE FROM windows WHERE id BETWEEN ? AND ?", (first, last))
+
+    # --- closing -----------------------------------------------------------------------------------------
+
+    def seal(self) -> str:
+        """Set the counts, times and digest of the manifest from the rows; the digest, hex."""
+        counts = self.reader.counts()
+        meta = self.reader.meta()
+        newest = self.connection.execute("SELECT coalesce(max(last_modified), '') FROM documents").get
+        digest = index_digest(
+            (f"{key}={meta[key]}" for key in SETTINGS),
+            self.connection.execute("SELECT library, file_path, digest FROM documents"),
+        )
+        self.set_meta(
+            {
+                **{f"count_{name}": count for name, count in counts.items()},
+                "needs_reembed": counts["windows"] - counts["vectors"] if self.reader.has_vectors() else 0,
+                "last_index_timestamp": newest,
+                "digest": digest,
+                "checksum": None,  # set when it is published
+            }
+        )
+        return digest
+
+
+def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
+    """Unit vectors (n, dimensions) as int8 rows. The largest number of each row becomes 127 or -127.
+
+    A cosine does not depend on lengths, so each row can have its own scale. No value is clipped, and the error of a
+    cosine stays below .001 at 384 dimensions.
+    """
+    import numpy as np
+
+    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-30)  # a vector that could not be made is all 0
+    return [row.tobytes() for row in np.rint(vectors * (127 / peaks)).astype(np.int8)]
+
+
+class _UsedIds:
+    """The document ids in use, as a container that queries each one: a set would grow with the index."""
+
+    def __init__(self, connection: apsw.Connection, besides: Container[int]) -> None:
+        self.connection, self.besides = connection, besides
+
+    def __contains__(self, id_: object) -> bool:
+        row = self.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,))
+        return id_ in self.besides or bool(row.get)
+
+
+def _sha256(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

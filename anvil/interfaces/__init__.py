@@ -1,1 +1,0 @@
-"""What users and programs call: parse arguments, call a service, render the result."""

@@ -1,1 +1,0 @@
-"""The ``anvil`` command line: ``app`` is the program, each command is a module."""

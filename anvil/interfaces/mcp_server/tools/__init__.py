@@ -1,1 +1,0 @@
-"""The MCP tools, a module per surface."""

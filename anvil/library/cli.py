@@ -1,0 +1,279 @@
+"""``anvil library``: what is in the document library, for people and scripts."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from anvil.cli import options, output
+from anvil.cli.exit_codes import NO, OK
+from anvil.library.cli_ingest import warn_of_problems
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.library.library import Library
+
+_CONDITION = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=|>|<|=)\s*(.*)", re.DOTALL)
+_OPERATORS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
+
+within = click.option("--library", metavar="NAME", help="Only this library (default: all).")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryOptions:
+    """The options that name a library; None: not given."""
+
+    index: str | None
+    config: str | None
+    provider: str | None
+
+    def open(self) -> Library:
+        """The library."""
+        import anvil
+        from anvil.library.library import COMMAND_LINE
+
+        return anvil.open_library(self.index, self.provider, self.config, transport=COMMAND_LINE)
+
+
+_index = click.option("--index", metavar="FILE", help="The library's file (default: in the user's data folder).")
+file = options.given(_index, options.config, options.provider, kind=LibraryOptions)
+
+
+@click.group("library", epilog='Example: anvil library search "when is high water?"')
+def command() -> None:
+    """Search and keep the document library that 'anvil ingest' and agents fill."""
+
+
+@command.command("search", epilog='Example: anvil library search "high water" --filter "last_modified>=2026-01-01"')
+@file
+@within
+@click.option("--top-k", "-k", default=5, show_default=True, help="Results, 1 to 100.")
+@click.option(
+    "--filter",
+    "conditions",
+    metavar="CONDITION",
+    multiple=True,
+    help="FIELD=VALUE, or with <, <=, >, >=. Repeatable; a result meets all conditions. Fields: file_type, page, "
+    "chunk_index, last_modified, created_at, source, title, library, doc_id, metadata.KEY.",
+)
+@options.as_json
+@click.argument("query")
+def search(
+    given: LibraryOptions, library: str | None, top_k: int, conditions: tuple[str, ...], as_json: bool, query: str
+) -> None:
+    """Find the passages that answer QUERY."""
+    from anvil.cli.search import MAX_SNIPPET_CHARS
+    from anvil.search import snippets
+
+    with given.open() as library_file:
+        result = library_file.search(query, top_k, library, filter_of(conditions))
+    if as_json:
+        output.print_json(result)
+        return
+    for note in result.notes:
+        output.warn(note)
+    if not result.results:
+        output.say("Nothing found.")
+    stems = snippets.query_stems(query)
+    for number, hit in enumerate(result.results, 1):
+        page = f", page {hit.page}" if hit.page else ""
+        start, end = snippets.best_snippet(hit.content, stems, MAX_SNIPPET_CHARS)
+        likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
+        output.say(f"{number}. {hit.source}{page}  {hit.score:.3f}{likely}")
+        output.say(f"   {hit.title} ({hit.library}, {hit.doc_id})")
+        output.say_lines(hit.content[start:end])
+
+
+@command.command("list", epilog="Example: anvil library list --library papers")
+@file
+@within
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Documents, 1 to 1000.")
+@click.option("--offset", default=0, show_default=True, type=click.IntRange(0), help="Documents to skip.")
+@click.option("--libraries", is_flag=True, help="The libraries and their sizes, not the documents.")
+@options.as_json
+def list_(given: LibraryOptions, library: str | None, limit: int, offset: int, libraries: bool, as_json: bool) -> None:
+    """List the documents by library and source, or the libraries."""
+    with given.open() as library_file:
+        listed: Any = (
+            library_file.list_libraries() if libraries else library_file.list_documents(library, limit, offset)
+        )
+    if as_json:
+        output.print_json(listed)
+        return
+    if libraries:
+        for item in listed.libraries:
+            documents = counted(item.document_count, "document")
+            output.say(f"{item.library}  {documents}, {counted(item.chunk_count, 'passage')}")
+        return
+    for item in listed.documents:
+        output.say(f"{item.doc_id}  {item.library}  {item.source}  {item.title}")
+    if offset + listed.count < listed.total:
+        output.warn(f"{listed.count} of {listed.total} documents. See the next with --offset {offset + limit}.")
+
+
+@command.command("show", epilog="Example: anvil library show ~/Documents/papers/tides.pdf")
+@file
+@within
+@options.as_json
+@click.argument("document")
+def show(given: LibraryOptions, library: str | None, as_json: bool, document: str) -> None:
+    """Print the Markdown of a DOCUMENT, named by its doc_id, its source or its path."""
+    with given.open() as library_file:
+        content = library_file.get_document(library_file.doc_id_of(document, library))
+    if as_json:
+        output.print_json(content)
+    else:
+        output.say(content.content, nl=not content.content.endswith("\n"))
+
+
+@command.command("delete", epilog="Example: anvil library delete 4f1c2ab09d3e5f678a90")
+@file
+@within
+@options.as_json
+@click.argument("document")
+def delete(given: LibraryOptions, library: str | None, as_json: bool, document: str) -> None:
+    """Delete a DOCUMENT from the library, named by its doc_id, its source or its path. Its file stays on the disk."""
+    with given.open() as library_file:
+        deleted = library_file.delete_document(library_file.doc_id_of(document, library))
+    if as_json:
+        output.print_json(deleted)
+    else:
+        output.say(f"Deleted {document} ({deleted.doc_id}), {counted(deleted.deleted_chunks, 'passage')}.")
+
+
+@command.command("update", epilog="Example: anvil library update 4f1c2ab09d3e5f678a90 --set year=2026 --unset draft")
+@file
+@within
+@click.option(
+    "--set", "values", metavar="KEY=VALUE", multiple=True, help="Set a key; numbers, true and false are JSON."
+)
+@click.option("--unset", metavar="KEY", multiple=True, help="Remove a key.")
+@click.option("--metadata", metavar="JSON", help="Several keys at once, as a JSON object; null removes a key.")
+@options.as_json
+@click.argument("document")
+def update(
+    given: LibraryOptions,
+    library: str | None,
+    values: tuple[str, ...],
+    unset: tuple[str, ...],
+    metadata: str | None,
+    as_json: bool,
+    document: str,
+) -> None:
+    """Change the metadata of a DOCUMENT, named by its doc_id, its source or its path. Its text is not read again."""
+    changes = {**_object(metadata), **dict(map(_pair, values)), **dict.fromkeys(unset)}
+    if not changes:
+        raise click.UsageError("Say what to change with --set KEY=VALUE, --unset KEY or --metadata JSON.")
+    with given.open() as library_file:
+        updated = library_file.update_document(library_file.doc_id_of(document, library), changes)
+    if as_json:
+        output.print_json(updated)
+    else:
+        output.say(f"Updated {updated.source}: {json.dumps(updated.metadata, ensure_ascii=False)}")
+
+
+@command.command("prune", epilog="Example: anvil library prune --library papers --yes")
+@file
+@within
+@click.option("--yes", "-y", is_flag=True, help="Delete them. Without it they are only listed.")
+@options.as_json
+def prune(given: LibraryOptions, library: str | None, yes: bool, as_json: bool) -> int:
+    """List the documents whose source file no longer exists. With --yes, delete them from the library.
+
+    Only files on this machine are checked, not URLs, uploads and texts that were ingested under a name. Exit code
+    0: done, 1: documents are listed and not deleted, 2: an error.
+    """
+    with given.open() as library_file:
+        report = library_file.prune(library, delete=yes)
+    if as_json:
+        output.print_json(report)
+    else:
+        for document in report.documents:
+            output.say(f"{document.doc_id}  {document.library}  {document.source}")
+    for failure in report.kept:
+        output.warn(f"{failure.file}: {failure.error}")
+    if not as_json:
+        checked, gone = counted(report.looked_at, "document"), len(report.documents)
+        if yes:
+            output.say(f"{checked} checked, {gone} deleted.")
+        else:
+            advice = " Delete them with --yes." if gone else ""
+            output.say(f"{checked} checked, {gone} without their source file.{advice}")
+    return NO if report.documents and not yes else OK
+
+
+@command.command("import", epilog="Example: anvil library import ~/.mcpvectordb/lancedb")
+@file
+@click.option("--library", metavar="NAME", help="One library for all (default: each document's own).")
+@click.option("--table", metavar="NAME", default="documents", show_default=True, help="The table in the database.")
+@options.as_json
+@options.quiet
+@click.argument("path")
+def import_(given: LibraryOptions, library: str | None, table: str, as_json: bool, quiet: bool, path: str) -> int:
+    """Import the documents of mcpvectordb from its LanceDB folder PATH. Documents of the library are not replaced.
+
+    Exit code 0: done, 1: a document could not be read and the others were imported, 2: an error.
+    """
+    with given.open() as library_file, output.progress(quiet) as progress:
+        report = library_file.import_lancedb(path, table, library, progress)
+        file = library_file.path
+    if as_json:
+        output.print_json(report)
+    warn_of_problems(report)
+    if not as_json and not quiet:
+        counts = ((report.indexed, "new"), (report.skipped, "there already"), (report.failed, "failed"))
+        counts_text = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing to import"
+        output.say(f"{counted(report.total_documents, 'document')} of {path}: {counts_text}.")
+        output.say(f"The library is {file}.")
+    return NO if report.failed else OK
+
+
+def filter_of(conditions: tuple[str, ...]) -> dict[str, Any] | None:
+    """The search filter of the ``--filter`` options; None without one. Raises :class:`click.UsageError`."""
+    fields: dict[str, Any] = {}
+    for condition in conditions:
+        parts = _CONDITION.fullmatch(condition)
+        if parts is None:
+            raise click.UsageError(f"--filter {condition!r} is no condition. Write FIELD=VALUE, or FIELD>=VALUE.")
+        name, sign, text = parts.groups()
+        value = _value(text) if name.startswith("metadata.") or name in ("page", "chunk_index") else text
+        if sign == "=":
+            if name in fields:
+                raise click.UsageError(f"--filter names {name} twice. Give one value, or a range.")
+            fields[name] = value
+        else:
+            bounds = fields.setdefault(name, {})
+            if not isinstance(bounds, dict):
+                raise click.UsageError(f"--filter names {name} twice. Give one value, or a range.")
+            bounds[_OPERATORS[sign]] = value
+    return fields or None
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip():
+        raise click.UsageError(f"--set {text!r} is no KEY=VALUE.")
+    return key, _value(value)
+
+
+def _value(text: str) -> Any:
+    """The text as a whole number, true or false if it is one, else as it is."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", text) else text
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise click.UsageError("--metadata must be a JSON object.")
+    return value

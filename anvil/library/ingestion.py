@@ -1,0 +1,162 @@
+"""From a source to a document that can be stored: converted, cut into chunks and embedded, in a scratch index.
+
+It works as a stream: one part of the document and one batch of vectors are in memory at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.build.indexer import Cache, Indexer
+from anvil.embedding.executor import LocalExecutor
+from anvil.errors import AnvilError, DocumentRejected
+from anvil.formats.timestamps import timestamp
+from anvil.library.scratch_index import DocumentInfo, StagedDocument
+from anvil.search.metadata_filter import source_name
+from anvil.settings.schema import ChunkingOptions
+from anvil.text.chunks_in_parts import DocumentPart, IncrementalChunker, sliced
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.embedding.provider import EmbeddingProvider
+
+_NAME = re.compile(r"[^\\/]*$")
+_BLOCK_BYTES = 1 << 20
+BATCH_WINDOWS = 64
+"""Windows that are embedded at once. Cancelled work stops after the batch that is running."""
+
+
+class Interrupted(AnvilError):
+    """Work was cancelled; nothing of it is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """The state of a file or text: SHA-256 (hex) of its bytes, their number, and the file's time stamp."""
+
+    content_hash: str
+    size: int
+    modified_ns: int
+
+    @property
+    def last_modified(self) -> str:
+        """The time stamp, ISO 8601 in UTC."""
+        return timestamp(self.modified_ns // 10**9)
+
+
+def path_of(given: str, parameter: str) -> Path:
+    """The absolute path for a caller's ``parameter``. Raises :class:`ConfigError` for one that no file can have."""
+    source_name(given, parameter)
+    path = Path(os.path.abspath(os.path.expanduser(given)))
+    source_name(str(path), parameter)
+    return path
+
+
+def file_fingerprint(path: Path) -> Fingerprint:
+    """Read a file's fingerprint. Raises :class:`OSError`."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            digest.update(block)
+            size += len(block)
+        return Fingerprint(digest.hexdigest(), size, path.stat().st_mtime_ns)
+
+
+def ensure_unchanged(path: Path, fingerprint: Fingerprint) -> None:
+    """Raise :class:`DocumentRejected` when a file is no longer the one of the fingerprint."""
+    try:
+        status = path.stat()
+    except OSError:
+        status = None
+    if status is None or (status.st_size, status.st_mtime_ns) != (fingerprint.size, fingerprint.modified_ns):
+        raise DocumentRejected(f"{path} changed while it was read. Ingest it again.")
+
+
+def file_name(source: str) -> str:
+    """The last part of a path or URL, with slashes or backslashes."""
+    match = _NAME.search(source.split("?")[0].split("#")[0].rstrip("/\\") if "://" in source else source)
+    return match[0] if match else source
+
+
+def title_of(source: str) -> str:
+    """The title of a document that has none of its own: its file name without ending, or its host's name."""
+    name = file_name(source)
+    stem, dot, _ = name.rpartition(".")
+    host_only = "://" in source and source.rstrip("/").endswith(f"://{name}")
+    return stem if dot and stem and not host_only else name
+
+
+def type_of(name: str) -> str:
+    """The file type of a name: its ending, without dot, in lower case; empty when there is none."""
+    stem, dot, ending = file_name(name).rpartition(".")
+    return ending.lower() if dot and stem else ""
+
+
+def text_parts(data: bytes) -> Iterator[DocumentPart]:
+    """The parts of a text in UTF-8."""
+    return (DocumentPart(text) for text in sliced(data.decode("utf-8")))
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """A document that can be stored. ``head``: text before the first chunk. ``notes``: what failed."""
+
+    staged: StagedDocument
+    info: DocumentInfo
+    head: str
+    notes: tuple[str, ...]
+
+
+def prepare(
+    parts: Iterable[DocumentPart],
+    info: DocumentInfo,
+    *,
+    provider: EmbeddingProvider,
+    chunking: ChunkingOptions,
+    settings: Mapping[str, str],
+    previous: Cache | None,
+    is_halted: Callable[[], bool],
+) -> PreparedDocument:
+    """Cut a document into chunks and embed them. The caller closes ``staged`` of the result.
+
+    ``info.title`` is used when the document has no title; ``settings``: the library's manifest; ``previous``: the
+    stored version, whose vectors can be reused. Raises :class:`Interrupted` soon after ``is_halted()`` is true.
+    """
+
+    def check(*_: object) -> None:
+        if is_halted():
+            raise Interrupted("It was cancelled, and nothing was stored. Ingest it again.")
+
+    staged = StagedDocument(settings)
+    try:
+        chunker = IncrementalChunker(chunking)
+        for number, part in enumerate(parts):
+            check()
+            chunks = chunker.cut(part.text)
+            if number == 0:
+                info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
+            staged.add(chunks, info.source, info.title, part.page)
+        staged.add_placeholder(info.source)
+        indexer = Indexer(
+            staged.rows,
+            provider,
+            chunking,
+            caches=[previous] if previous else [],
+            progress=check,
+            executor=LocalExecutor(provider, BATCH_WINDOWS),
+        )
+        indexer.embed()
+    except BaseException:
+        staged.close()
+        raise
+    notes: tuple[str, ...] = ()
+    if failed := indexer.tally.failed:
+        passages = counted(len(failed), "passage", "could")
+        notes = (f"{passages} not be embedded, found by keyword only: {failed[0].reason}",)
+    return PreparedDocument(staged, info, chunker.head or "", notes)

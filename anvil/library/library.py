@@ -1,0 +1,557 @@
+"""The document library: many named libraries in one file, written and searched by programs, people and agents.
+
+Reading and writing have a connection each, so a search never waits for a document that is being ingested. Converting,
+cutting and embedding happen outside of transactions; a finished document is stored in one transaction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anvil.build.indexer import Indexer, settings
+from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
+from anvil.formats.argument_types import checked, checks_arguments
+from anvil.library import folder_import, lancedb_import, prune, server_info
+from anvil.library.changes import LibraryWriter, utc_now
+from anvil.library.ingestion import (
+    ensure_unchanged,
+    file_fingerprint,
+    file_name,
+    path_of,
+    prepare,
+    text_parts,
+    title_of,
+    type_of,
+)
+from anvil.library.library_file import default_path, reading, translated, writing
+from anvil.library.library_file import open_library as open_file
+from anvil.library.queries import LibraryReader, StoredLibraryDocument
+from anvil.library.scratch_index import DocumentInfo
+from anvil.library.values import (
+    Deleted,
+    FolderReport,
+    Imported,
+    Ingested,
+    Libraries,
+    LibraryDocumentList,
+    LibraryInfo,
+    LibrarySummary,
+    Passages,
+    Pruned,
+    Updated,
+    WholeDocument,
+)
+from anvil.library.verify_library import guarded
+from anvil.search import metadata_filter, searcher
+from anvil.settings.files import load_config
+from anvil.settings.layers import configured
+from anvil.settings.schema import Config
+from anvil.system.cancellation import still_wanted
+from anvil.text.chunks_in_parts import DocumentPart
+from anvil.values import Progress, silent
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.library.converter import Converter
+    from anvil.library.library_search import LibrarySearcher
+
+DEFAULT_LIBRARY = "default"
+DEFAULT_CONCURRENCY = 4
+"""Files of a folder that are ingested at once, when the caller gives no number."""
+MAX_CONVERTER_PROCESSES = 8
+MIN_CONVERTER_PROCESSES = 2
+"""Two, so that a bad file does not hold up the next one."""
+MAX_LISTED_DOCUMENTS = 1000
+COMMAND_LINE = "command line"
+"""The transport of a library that a command opened: its errors name commands."""
+
+
+@checked
+def open_library(
+    index: str | os.PathLike[str] | None = None,
+    provider: str | None = None,
+    config: str | os.PathLike[str] | Config | None = None,
+    *,
+    allow_private_urls: bool = False,
+    transport: str = "python",
+    progress: Progress = silent,
+) -> Library:
+    """Open the document library; a new one is created when there is none.
+
+    ``index``: its file (default: the configuration's, else one in the user's data folder); ``provider``: ``local``,
+    ``openai`` or ``none``; ``config``: a file or a :class:`Config`. ``allow_private_urls``: whether
+    :meth:`Library.ingest_url` may send requests to this machine and its network; ``transport``: how callers reach the
+    library, for :meth:`Library.server_info`. Raises :class:`AnvilError`.
+    """
+    from anvil.embedding.factory import create_cached_provider
+
+    flags = {
+        "embedding.provider": provider,
+        "library.index": os.fspath(index) if index is not None else None,
+        "library.allow_private_urls": allow_private_urls or None,
+    }
+    if isinstance(config, Config):
+        resolved, base = configured(config, flags), Path.cwd()
+    else:
+        resolved, base = load_config(config, flags)
+    path = base / resolved.library.index if resolved.library.index else default_path()
+    embedding = create_cached_provider(resolved.embedding.provider, resolved.embedding)
+    return Library(path, resolved, embedding, transport=transport, progress=progress)
+
+
+@checks_arguments
+class Library:
+    """One library file, usable from any thread; a context manager."""
+
+    def __init__(
+        self,
+        path: Path,
+        config: Config,
+        provider: EmbeddingProvider,
+        *,
+        transport: str = "python",
+        progress: Progress = silent,
+    ) -> None:
+        """``transport``: how callers reach it, for :meth:`server_info`. ``progress`` is called by :meth:`ingest_folder`
+        and :meth:`import_lancedb`. The file is opened at its first use."""
+        self.path, self.config, self.provider = path, config, provider
+        self.transport, self.progress = transport, progress
+        self._settings = settings(provider, config.chunking)
+        self._converter_lock = threading.Lock()
+        self._read_lock, self._write_lock = threading.RLock(), threading.RLock()
+        self._reader: LibraryReader | None = None
+        self._writer: LibraryWriter | None = None
+        self._searcher: LibrarySearcher | None = None
+        self._converter: Converter | None = None
+        self._halted = threading.Event()
+        self._closed = False
+
+    # --- collaborators -----------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _read(self) -> Iterator[LibraryReader]:
+        """The reader, for this thread only, in one read transaction."""
+        with self._read_lock, translated(self.path):
+            still_wanted()
+            if self._reader is None:
+                self._reader = LibraryReader(open_file(self.path, self._manifest()))
+            with guarded(self._reader.connection, self.path), reading(self._reader.connection):
+                yield self._reader
+
+    @contextlib.contextmanager
+    def _write(self) -> Iterator[LibraryWriter]:
+        """The writer, for this thread only."""
+        with self._write_lock, translated(self.path):
+            if self._writer is None:
+                self._writer = LibraryWriter(open_file(self.path, self._manifest()))
+            with guarded(self._writer.connection, self.path):
+                yield self._writer
+
+    def _manifest(self) -> dict[str, str]:
+        if self._closed:
+            raise ConfigError("This library is closed. Open another with anvil.open_library().")
+        return self._settings
+
+    @property
+    def converter(self) -> Converter:
+        """Converts files to Markdown; its processes are started when the first file needs one."""
+        with self._converter_lock:
+            if self._converter is None:
+                from anvil.library.converter import Converter
+
+                processes = max(MIN_CONVERTER_PROCESSES, min(os.cpu_count() or 1, MAX_CONVERTER_PROCESSES))
+                self._converter = Converter(self.config.library, processes)
+            return self._converter
+
+    # --- ingesting ---------------------------------------------------------------------------------------
+
+    def ingest_file(
+        self, path: str, library: str = DEFAULT_LIBRARY, metadata: Mapping[str, Any] | None = None
+    ) -> Ingested:
+        """Ingest a file of this machine; its source is its absolute path.
+
+        Raises :class:`DocumentRejected`, or :class:`ConfigError` for arguments that are not valid.
+        """
+        file = path_of(path, "path")
+        return self.ingest_as(file, str(file), library, metadata)
+
+    def ingest_as(
+        self,
+        file: Path,
+        source: str,
+        library: str = DEFAULT_LIBRARY,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        file_type: str | None = None,
+        last_modified: str | None = None,
+    ) -> Ingested:
+        """Ingest a file under another source than its path. ``file_type`` and ``last_modified`` replace what the
+        source's ending and the file's time stamp say."""
+        from anvil.library.converter import unreadable
+        from anvil.library.file_formats import format_of
+
+        library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
+        kind, options = file_type or type_of(source), self.config.library
+        try:
+            if not file.is_file():
+                file.stat()
+                raise DocumentRejected(
+                    f"{file} is a folder. Use ingest_folder, or 'anvil ingest {file}'."
+                    if file.is_dir()
+                    else f"{file} is neither a file nor a folder. Name one."
+                )
+            format_of(kind, options)  # before the file is read
+            self._ensure_size(file.stat().st_size, f"{file} has")
+            fingerprint = file_fingerprint(file)
+        except OSError as error:
+            raise unreadable(file, error) from None
+
+        def parts() -> Iterator[DocumentPart]:
+            yield from self.converter.parts(file, kind, file_name(source))
+            ensure_unchanged(file, fingerprint)
+
+        info = DocumentInfo(
+            source=source,
+            library=library,
+            title=title_of(source) or source,
+            file_type=kind,
+            content_hash=fingerprint.content_hash,
+            size=fingerprint.size,
+            last_modified=last_modified or fingerprint.last_modified,
+            metadata=metadata,
+        )
+        return self._ingest(parts(), info)
+
+    def ingest_content(
+        self,
+        content: str,
+        source: str,
+        library: str = DEFAULT_LIBRARY,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Ingested:
+        """Ingest Markdown or plain text that the caller sends. Raises as :meth:`ingest_file` does."""
+        from anvil.library.file_formats import TEXT
+
+        library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
+        source = metadata_filter.source_name(source)
+        if not content.strip():
+            raise ConfigError("content is empty. Send the document's text, or delete it with delete_document.")
+        data = content.encode("utf-8", "replace")
+        self._ensure_size(len(data), "The content has")
+        file_type = type_of(source)
+        info = DocumentInfo(
+            source=source,
+            library=library,
+            title=title_of(source) or source,
+            file_type=file_type if file_type in TEXT.endings else "md",
+            content_hash=hashlib.sha256(data).hexdigest(),
+            size=len(data),
+            last_modified=utc_now(),
+            metadata=metadata,
+        )
+        return self._ingest(text_parts(data), info)
+
+    def ingest_url(
+        self, url: str, library: str = DEFAULT_LIBRARY, metadata: Mapping[str, Any] | None = None
+    ) -> Ingested:
+        """Ingest the document at a URL. Raises as :meth:`ingest_file` does, also for addresses that are not allowed."""
+        from anvil.library import web_page
+
+        metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
+        source = metadata_filter.source_name(url, "url")
+        with web_page.downloaded(url, self.config.library) as download:
+            return self.ingest_as(
+                download.path,
+                source,
+                library,
+                metadata,
+                file_type=download.type,
+                last_modified=download.last_modified or utc_now(),
+            )
+
+    def ingest_folder(
+        self,
+        folder: str,
+        library: str = DEFAULT_LIBRARY,
+        metadata: Mapping[str, Any] | None = None,
+        recursive: bool = True,
+        max_concurrency: int = DEFAULT_CONCURRENCY,
+        progress: Progress | None = None,
+    ) -> FolderReport:
+        """Ingest the files of a folder, several at a time. Unchanged files are skipped; the report names bad ones.
+
+        An interrupt keeps every finished document, and closes this library for more.
+        Raises :class:`ConfigError` for arguments that are not valid, such as a path that is no folder, and what
+        :meth:`ensure_writable` raises.
+        """
+        from anvil.library import file_formats
+
+        if max_concurrency < 1:
+            raise ConfigError("max_concurrency must be 1 or more.")
+        metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
+        root = folder_import.existing_folder(folder)
+        files = sorted(folder_import.files_in(root, recursive, file_formats.looked_for(self.config.library)))
+        if files:
+            self.ensure_writable()  # one error for the library, and not one for each file
+        return folder_import.ingest(
+            root,
+            files,
+            library,
+            store=lambda path: self.ingest_file(path, library, metadata),
+            halt=self.halt,
+            max_concurrency=max_concurrency,
+            progress=progress or self.progress,
+        )
+
+    def import_lancedb(
+        self, path: str, table: str = "documents", library: str | None = None, progress: Progress | None = None
+    ) -> Imported:
+        """Import a LanceDB that mcpvectordb filled; see :func:`anvil.library.lancedb_import.ingest`."""
+        return lancedb_import.ingest(
+            path,
+            store=self._ingest_new,
+            ensure_writable=self.ensure_writable,
+            table=table,
+            library=library,
+            progress=progress or self.progress,
+        )
+
+    def _ensure_size(self, size: int, what: str) -> None:
+        limit = self.config.library.max_file_bytes
+        if size > limit:
+            raise DocumentTooLarge(f"{what} {size:,} bytes; the limit is {limit:,} (library.max_file_bytes).")
+
+    def _ingest_new(self, data: bytes, info: DocumentInfo) -> Ingested:
+        """Ingest text whose source is not in the library yet. A document of this source is skipped, even if its text
+        differs."""
+        with self._read() as reader:
+            stored = reader.find(info.source, info.library)
+        if stored is not None:
+            return Ingested("skipped", stored.doc_id, info.source, info.library, stored.chunk_count)
+        return self._ingest(text_parts(data), info)
+
+    def _ingest(self, parts: Iterable[DocumentPart], info: DocumentInfo) -> Ingested:
+        with self._read() as reader:
+            stored = reader.find(info.source, info.library)
+            if stored is not None and stored.content_hash == info.content_hash:
+                return _skipped(stored, info)
+            previous = reader.previous_version(stored.id) if stored else None
+        prepared = prepare(
+            parts,
+            info,
+            provider=self.provider,
+            chunking=self.config.chunking,
+            settings=self.ensure_writable(),
+            previous=previous,
+            is_halted=self._halted.is_set,
+        )
+        with prepared.staged as staged, self._write() as writer:
+            result = writer.store(staged, prepared.info, prepared.head)
+        if result is None:  # another process stored the same content
+            with self._read() as reader:
+                stored = reader.find(info.source, info.library)
+            if stored is None:
+                raise DocumentRejected("It was deleted while it was read. Ingest it again.")
+            return _skipped(stored, info)
+        notes = prepared.notes
+        if not result.chunk_count:
+            notes = (*notes, "It has no text, so no search finds it.")
+        if result.changed_keys:
+            notes = (*notes, f"Its metadata has new values for {', '.join(result.changed_keys)}.")
+        return Ingested(result.status, result.doc_id, info.source, info.library, result.chunk_count, notes)
+
+    def ensure_writable(self) -> dict[str, str]:
+        """The manifest for new documents; an empty library is changed to the current model.
+
+        Raises :class:`ConfigError` when there are vectors of another model, :class:`ArtifactRejected` or another
+        :class:`AnvilError` when the file cannot be used.
+        """
+        model = {key: value for key, value in self._settings.items() if key.startswith("embedding_")}
+        with self._write() as writer:
+            meta = writer.reader.meta()
+            if not model.items() <= meta.items():
+                meta = writer.change_model_if_empty(self._settings)
+        if model.items() <= meta.items():
+            return {key: meta[key] for key in self._settings}
+        raise ConfigError(
+            f"The vectors of {self.path} were made with {meta['embedding_model']}; the configured model is "
+            f"{self.provider.model}. "
+            "Set embedding.* to that model, or compute all vectors again with 'anvil ingest --reembed'."
+        )
+
+    def reembed(self, progress: Progress = silent) -> int:
+        """Compute all vectors again with the current model; the text does not change. The number of passages.
+
+        Other writers wait for it. Until it ends, a search uses the old vectors.
+        """
+        with self._write() as writer, writing(writer.connection):
+            writer.change_model(self._settings)
+            indexer = Indexer(writer.rows, self.provider, self.config.chunking, progress=progress)
+            indexer.embed()
+            if failed := indexer.tally.failed:  # the transaction is rolled back
+                passages = counted(len(failed), "passage", "could")
+                raise ProviderError(f"{passages} not be embedded: {failed[0].reason} No vector was changed.")
+            writer.mark_all_changed()
+            return writer.reader.counts()["chunks"]
+
+    # --- queries -----------------------------------------------------------------------------------------
+
+    def search(
+        self, query: str, top_k: int = 5, library: str | None = None, filter: Mapping[str, Any] | None = None
+    ) -> Passages:
+        """The passages that answer ``query`` best, of one library or all (None), in descending relevance.
+
+        ``top_k`` is clamped to 1..100. ``filter``: field = value, all of which must hold; it applies before the
+        ranking. Raises :class:`ConfigError` for a blank query or an unknown field.
+        """
+        conditions = metadata_filter.document_filter(filter, library)
+        if not query.strip():
+            raise ConfigError("query parameter is required")
+        question = searcher.embed_query(query, self.provider) if self.provider.dimensions else None
+        with self._read() as reader:
+            if self._searcher is None:
+                from anvil.library.library_search import LibrarySearcher
+
+                self._searcher = LibrarySearcher(reader, self.provider)
+            self._searcher.refresh()
+            return self._searcher.find(query, top_k, conditions, question)
+
+    def list_documents(self, library: str | None = None, limit: int = 20, offset: int = 0) -> LibraryDocumentList:
+        """Documents by library and source; ``limit`` is clamped to 1..1000."""
+        limit, offset = min(max(limit, 1), MAX_LISTED_DOCUMENTS), max(offset, 0)
+        library = None if library is None else metadata_filter.library_name(library)
+        with self._read() as reader:
+            documents = reader.list_documents(library, limit, offset)
+            return LibraryDocumentList(tuple(documents), len(documents), reader.count_documents(library))
+
+    def list_libraries(self) -> Libraries:
+        """The libraries, by name."""
+        with self._read() as reader:
+            return Libraries(tuple(reader.libraries()))
+
+    def get_document(self, doc_id: str) -> WholeDocument:
+        """A document with its whole Markdown. Raises :class:`NotFound`."""
+        with self._read() as reader:
+            document = reader.full_document(doc_id)
+        if document is None:
+            raise self._not_found(doc_id)
+        return document
+
+    def doc_id_of(self, reference: str, library: str | None = None) -> str:
+        """The doc_id of the document that a doc_id, a source or a path of this machine names. Raises
+        :class:`NotFound`, or :class:`ConfigError` when several libraries have it."""
+        with self._read() as reader:
+            matches = reader.resolve(reference, library) or reader.resolve(os.path.abspath(reference), library)
+        if not matches:
+            raise self._not_found(reference)
+        if len(matches) > 1:
+            where = ", ".join(f"{match.library} ({match.doc_id})" for match in matches)
+            raise ConfigError(f"{reference} is in several libraries: {where}. Give the doc_id, or name the library.")
+        return matches[0].doc_id
+
+    def server_info(self, check_path: str | None = None) -> LibraryInfo:
+        """Where this runs and what it can read; ``check_path``: a path to test."""
+        libraries: tuple[LibrarySummary, ...] = ()
+        notes: tuple[str, ...] = ()
+        try:
+            libraries = self.list_libraries().libraries
+        except AnvilError as error:
+            notes = (str(error),)
+        return server_info.library_info(
+            self.path,
+            self.config,
+            self.provider,
+            transport=self.transport,
+            libraries=libraries,
+            notes=notes,
+            check_path=check_path,
+        )
+
+    # --- changes -----------------------------------------------------------------------------------------
+
+    def delete_document(self, doc_id: str) -> Deleted:
+        """Delete a document. Raises :class:`NotFound`."""
+        with self._write() as writer:
+            chunk_count = writer.delete(doc_id)
+        if chunk_count is None:
+            raise self._not_found(doc_id)
+        return Deleted("deleted", doc_id, chunk_count)
+
+    def update_document(self, doc_id: str, metadata: Mapping[str, Any]) -> Updated:
+        """Change a document's metadata; its text stays and is not read again.
+
+        Given keys are set, keys given as None are removed, the others stay. Raises :class:`NotFound`, or
+        :class:`ConfigError` for metadata that cannot be stored.
+        """
+        given = metadata_filter.checked_metadata(metadata)
+        with self._write() as writer:
+            updated = writer.update(doc_id, given)
+        if updated is None:
+            raise self._not_found(doc_id)
+        return updated
+
+    def prune(self, library: str | None = None, *, delete: bool = False) -> Pruned:
+        """The documents whose source is a file that no longer exists; with ``delete`` they are deleted.
+
+        See :func:`anvil.library.prune.prune`.
+        """
+        return prune.prune(self, library, delete=delete)
+
+    def _not_found(self, doc_id: str) -> NotFound:
+        where = "'anvil library list' names" if self.transport == COMMAND_LINE else "list_documents and search name"
+        return NotFound(f"No document has the id {doc_id[:60]!r}. {where} the ids there are.")
+
+    # --- life --------------------------------------------------------------------------------------------
+
+    def start(self, progress: Progress | None = None) -> None:
+        """Open the file and load the model in the background, so that the first query does not wait for both."""
+
+        def warm() -> None:
+            with contextlib.suppress(Exception):  # the first query reports it
+                self.search("warm", 1)
+
+        threading.Thread(target=warm, name="anvil-library-warm", daemon=True).start()
+
+    def halt(self) -> None:
+        """Cancel what is being ingested: it fails soon, and nothing of it is stored."""
+        self._halted.set()
+        with self._converter_lock:
+            if self._converter is not None:
+                self._converter.close()
+
+    def close(self) -> None:
+        """Cancel running work, end the converter processes and close the file."""
+        self._closed = True
+        self.halt()
+        with self._read_lock:
+            if self._reader is not None:
+                self._reader.close()
+        with self._write_lock:
+            if self._writer is not None:
+                self._writer.close()
+        self._reader = self._writer = self._searcher = None
+        self.provider.close()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _skipped(stored: StoredLibraryDocument, info: DocumentInfo) -> Ingested:
+    """The result for a document that is stored with the same content. Its metadata stays, so a note names the keys
+    that were given other values."""
+    notes: tuple[str, ...] = ()
+    if keys := metadata_filter.different_keys(stored.metadata, info.metadata):
+        notes = (
+            f"The metadata {', '.join(keys)} was not stored, because the content is the same. Use update_document.",
+        )
+    return Ingested("skipped", stored.doc_id, info.source, info.library, stored.chunk_count, notes)

@@ -1,0 +1,191 @@
+"""Opening a library: one SQLite file that several processes read and write at once.
+
+It has the tables of an index and a few of its own (library.sql). In WAL mode readers never wait, and see whole
+documents only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.resources
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from anvil.errors import ArtifactRejected, BuildError, FormatTooNew
+from anvil.index_file import connection as connections
+from anvil.index_file.writer import SETTINGS
+from anvil.system import user_folders
+
+APPLICATION_ID = 0x414E566C  # "ANVl"; an index has "ANVL"
+FORMAT_VERSION = 3
+OLDEST_FORMAT_VERSION = 2
+"""The oldest format that :func:`open_library` converts."""
+LOCK_TIMEOUT_S = 60.0
+"""How long a writer waits for others. Each one holds the lock for one document."""
+LOCK_RETRY_S = 0.02
+CHECKPOINT_PAGES = 2_000
+"""Length of the write-ahead log at which SQLite copies it into the file."""
+PAGE_SIZE_BYTES = 8192
+LIBRARY = connections.Kind("a library", "Put a copy back, or move it away and ingest again.", "set library.index")
+
+T = TypeVar("T")
+
+
+def default_path() -> Path:
+    """The path without a setting: in the user's data folder."""
+    return user_folders.data() / "library.db"
+
+
+def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
+    """Open the library at ``path`` for reading and writing; a new one is created when there is none.
+
+    ``settings`` are the manifest of a new library; an existing one keeps its own. Raises :class:`ArtifactRejected` for
+    another kind of file, :class:`FormatTooNew`, :class:`BuildError` or :class:`IndexBusy`.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(
+            f"{path.parent} cannot be made ({error.strerror}). Choose another place with library.index."
+        ) from error
+    with translated(path):
+        handle = connections.prepared(apsw.Connection(str(path)))
+        try:
+            handle.set_busy_timeout(int(LOCK_TIMEOUT_S * 1000))
+            if _retry_locked(lambda: _is_empty(handle)):
+                handle.pragma("page_size", PAGE_SIZE_BYTES)
+            else:
+                check_open(handle, path)  # before WAL mode is set, which changes the file
+            _retry_locked(lambda: handle.pragma("journal_mode", "wal"))
+            handle.pragma("synchronous", "normal")
+            handle.wal_autocheckpoint(CHECKPOINT_PAGES)
+            if OLDEST_FORMAT_VERSION <= handle.pragma("user_version") < FORMAT_VERSION:
+                _convert(handle, path)
+            if _is_empty(handle):  # without a lock first, which other writers may hold
+                with writing(handle):
+                    if _is_empty(handle):  # no other process was first
+                        _lay_out(handle, settings)
+            check_open(handle, path)
+        except BaseException:
+            handle.close()
+            raise
+    return handle
+
+
+def translated(path: Path) -> contextlib.AbstractContextManager[None]:
+    """Turn SQLite's exceptions about a library into Anvil's."""
+    return connections.translated(path, LIBRARY)
+
+
+@contextlib.contextmanager
+def writing(handle: apsw.Connection) -> Iterator[None]:
+    """A transaction that has the write lock from its first statement on, so that nothing it reads is changed before it
+    ends. Inside another transaction it is a part of that one."""
+    if not handle.get_autocommit():
+        yield
+        return
+    handle.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        handle.execute("ROLLBACK")
+        raise
+    handle.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def reading(handle: apsw.Connection) -> Iterator[None]:
+    """A transaction whose statements all see the same documents."""
+    handle.execute("BEGIN")
+    try:
+        yield
+    finally:
+        handle.execute("ROLLBACK")
+
+
+def _retry_locked(action: Callable[[], T]) -> T:
+    """Repeat an action for which SQLite ignores the busy timeout, such as a change of the journal mode."""
+    end = time.monotonic() + LOCK_TIMEOUT_S
+    while True:
+        try:
+            return action()
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(LOCK_RETRY_S)
+
+
+def _convert(handle: apsw.Connection, path: Path) -> None:
+    """Bring an older library to the current format: the columns of its keyword index have another order."""
+    with writing(handle):
+        check_open(handle, path)  # again, with the lock: another process may have been first
+        if handle.pragma("user_version") == FORMAT_VERSION:
+            return
+        (definition,) = (sql for _, name, sql in _expected(0, FORMAT_VERSION) if name == "chunks_fts")
+        handle.execute("DROP TABLE chunks_fts")
+        handle.execute(str(definition))
+        handle.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+        handle.pragma("user_version", FORMAT_VERSION)
+
+
+def _lay_out(handle: apsw.Connection, settings: Mapping[str, str]) -> None:
+    handle.pragma("application_id", APPLICATION_ID)
+    handle.pragma("user_version", FORMAT_VERSION)
+    folder = importlib.resources.files("anvil.library")
+    library_sql = folder.joinpath("library.sql").read_text(encoding="utf-8")
+    for _ in handle.execute(connections.schema(int(settings["embedding_dimensions"])) + library_sql):
+        pass
+    handle.executemany("INSERT INTO anvil_meta VALUES (?, ?)", sorted(settings.items()))
+
+
+def _is_empty(handle: apsw.Connection) -> bool:
+    """Whether the file is a database without tables and without another program's id."""
+    return not handle.execute("SELECT count(*) FROM sqlite_schema").get and handle.pragma("application_id") == 0
+
+
+def check_open(handle: apsw.Connection, path: Path) -> None:
+    """Raise :class:`ArtifactError` when a file is not a library that this Anvil can read or convert."""
+    if handle.pragma("application_id") != APPLICATION_ID:
+        raise ArtifactRejected(f"{path} is not a library of Anvil's. Set library.index to another path.")
+    version = handle.pragma("user_version")
+    if version > FORMAT_VERSION:
+        raise FormatTooNew(
+            f"{path} has library format {version}; this Anvil knows {FORMAT_VERSION}. "
+            "Upgrade with 'pip install -U anvil-docs'."
+        )
+    if version < OLDEST_FORMAT_VERSION:
+        raise ArtifactRejected(
+            f"{path} has the old library format {version}; this Anvil writes {FORMAT_VERSION}. Move it away, and take "
+            "its documents in again with 'anvil ingest'."
+        )
+    definitions = _definitions(handle)
+    expected_manifest = {entry for entry in _expected(0, version) if entry[:2] == ("table", "anvil_meta")}
+    if not expected_manifest <= definitions:  # before it is read
+        raise ArtifactRejected(f"{path} has no manifest that a library has. {LIBRARY.restore}")
+    meta = dict(handle.execute("SELECT key, value FROM anvil_meta"))
+    dimensions = meta.get("embedding_dimensions")
+    if any(not isinstance(meta.get(key), str) for key in SETTINGS) or not re.fullmatch("[0-9]{1,4}", dimensions or ""):
+        raise ArtifactRejected(f"{path} is damaged: its manifest is not whole. {LIBRARY.restore}")
+    if definitions != _expected(int(dimensions or 0), version):  # triggers and views could run any statement
+        raise ArtifactRejected(f"{path} has tables that a library does not have. Put a copy back, or move it away.")
+
+
+def _definitions(handle: apsw.Connection) -> frozenset[tuple[str, str, str | None]]:
+    return frozenset(handle.execute("SELECT type, name, sql FROM sqlite_schema"))
+
+
+@lru_cache(maxsize=8)
+def _expected(dimensions: int, version: int) -> frozenset[tuple[str, str, str | None]]:
+    with contextlib.closing(connections.open_scratch(":memory:")) as model:
+        _lay_out(model, {"embedding_dimensions": str(dimensions)})
+        definitions = _definitions(model)
+    if version == FORMAT_VERSION:
+        return definitions
+    new, old = "content, heading_path, title, terms", "title, heading_path, content, terms"  # of the keyword index
+    return frozenset((kind, name, sql and sql.replace(new, old)) for kind, name, sql in definitions)

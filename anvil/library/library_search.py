@@ -1,0 +1,240 @@
+"""Search in a library, whose documents several processes add, replace and remove.
+
+What is in memory (places, pages, vectors) is kept in the order of the rows, so that a document's part is one run. When
+the library's version changed, the parts of the changed documents are exchanged and nothing else is read.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from anvil.index_file import row_ids
+from anvil.index_file.tokenizer import Stemmer
+from anvil.library.queries import LibraryReader
+from anvil.library.values import Passages
+from anvil.library.verify_library import Damage
+from anvil.search import calibration, confidence, ranking, scoring
+from anvil.search.file_index import KeywordTables
+from anvil.search.metadata_filter import Filter
+from anvil.search.ranking import CANDIDATES, Nearness, nearness
+from anvil.search.searcher import Question, semantic_obstacle, unread_note
+from anvil.search.vector_index import VectorIndex
+from anvil.text import query as lexicon
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from anvil.embedding.provider import EmbeddingProvider
+
+MAX_RESULTS = 100
+MAX_CHANGED = 2000
+"""If more documents changed than this, everything is read again."""
+MAX_FILTERS = 16
+"""Filters whose selection is kept."""
+_COMPARED = {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+class Selection(NamedTuple):
+    """The passages that a filter lets through: a mask over the rows, and the filter itself for SQL."""
+
+    mask: NDArray[np.bool_]
+    filter: Filter
+
+
+class LibraryIndex(KeywordTables):
+    """The candidates of a library file."""
+
+    def __init__(self, reader: LibraryReader) -> None:
+        super().__init__(reader)
+        self.reader = reader
+        self.stem = Stemmer(reader.connection)
+        self.average_length = reader.average_length()
+        self._selections: dict[Filter, Selection] = {}
+        self._changes = 0
+        """Documents that changed since the frequencies were forgotten."""
+        self._load()
+
+    def _load(self) -> None:
+        self.version = self.reader.version()
+        table = np.array(self.reader.pages_of_chunks(), np.int64).reshape(-1, 2)
+        table = table[np.argsort(table[:, 0])]
+        self.rows, self.pages = table[:, 0], table[:, 1].astype(np.int32)
+        self.documents = self.rows >> row_ids.CHUNK_BITS
+        self._vectors: VectorIndex | None = None
+        self._owners: NDArray[np.int64] = np.empty(0, np.int64)
+        """The row of each vector's passage."""
+        self._stored: NDArray[np.int8] = np.empty((0, 0), np.int8)
+        """The vectors, in the same order."""
+
+    def refresh(self) -> bool:
+        """Take in what changed since the last query; whether anything did."""
+        version = self.reader.version()
+        if version == self.version:
+            return False
+        changed = np.array(self.reader.changed_since(self.version), np.int64)
+        self._selections.clear()
+        self._forget(changed)
+        self.average_length = self.reader.average_length()
+        if len(changed) > MAX_CHANGED:
+            self._load()
+        else:
+            self.version = version
+            self._exchange(changed)
+        return True
+
+    def _exchange(self, changed: NDArray[np.int64]) -> None:
+        """Read the parts of the changed documents."""
+        parts = [np.array(self.reader.pages_of_chunks(int(id_)), np.int64).reshape(-1, 2) for id_ in changed]
+        before = self.documents
+        self.rows = spliced(self.rows, before, changed, [part[:, 0] for part in parts])
+        self.pages = spliced(self.pages, before, changed, [part[:, 1].astype(np.int32) for part in parts])
+        self.documents = self.rows >> row_ids.CHUNK_BITS
+        if self._vectors is None:
+            return
+        vectors, width = self._stored, int(self.reader.meta()["embedding_dimensions"])
+        if width != vectors.shape[1]:
+            self._vectors = None
+            return
+        new = [self.reader.document_vectors(int(id_), width) for id_ in changed]
+        held = self._owners >> row_ids.CHUNK_BITS
+        self._owners = spliced(self._owners, held, changed, [owners for owners, _ in new])
+        self._stored = spliced(vectors, held, changed, [part for _, part in new])
+        self._vectors = VectorIndex(
+            self._stored, self._places(self._owners), self.documents, before=self._vectors, changed=changed
+        )
+
+    def _forget(self, changed: NDArray[np.int64]) -> None:
+        """Drop what was learnt of changed documents, and, when that adds up, how frequent words are."""
+        self.text_cache.forget(set(changed.tolist()))
+        self._changes += len(changed)
+        if self._changes * 100 > len(self.documents):
+            self._changes = 0
+            self.forget_frequencies()
+        else:
+            self.forget_unused()
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """All vectors, by the place of their passage in :attr:`rows`."""
+        if self._vectors is None:
+            owners, vectors = self.reader.matrix()
+            order = np.argsort(owners, kind="stable")
+            self._owners, self._stored = owners[order], vectors[order]
+            self._vectors = VectorIndex(self._stored, self._places(self._owners), self.documents)
+        return self._vectors
+
+    def _places(self, owners: NDArray[np.int64]) -> NDArray[np.intp]:
+        """The places of the passages that vectors belong to."""
+        places = np.searchsorted(self.rows, owners)
+        if len(owners) and (not len(self.rows) or (self.rows[np.minimum(places, len(self.rows) - 1)] != owners).any()):
+            raise Damage("a vector belongs to no passage")
+        return places
+
+    def select(self, filter: Filter) -> Selection | None:
+        """The passages that a filter lets through; None: all."""
+        if not filter.of_documents and not filter.passages:
+            return None
+        if filter not in self._selections:
+            if len(self._selections) >= MAX_FILTERS:
+                self._selections.clear()
+            mask = np.ones(len(self.rows), bool)
+            if filter.of_documents:
+                chosen = np.zeros(1 << row_ids.DOCUMENT_BITS, bool)
+                chosen[self.reader.fitting(filter)] = True
+                mask = chosen[self.documents]
+            for name, comparison, value in filter.passages:
+                held = self.pages if name == "page" else self.rows & (row_ids.most_chunks() - 1)
+                mask &= _COMPARED[comparison](held, value)
+            self._selections[filter] = Selection(mask, filter)
+        return self._selections[filter]
+
+    def count(self, selection: Selection | None = None) -> int:
+        return len(self.rows) if selection is None else int(selection.mask.sum())
+
+    def rows_in(self, selection: Selection | None) -> list[int]:
+        rows: list[int] = (self.rows if selection is None else self.rows[selection.mask]).tolist()
+        return rows
+
+    def in_order(self, rows: Collection[int]) -> list[int]:
+        return sorted(rows)
+
+    def matching(self, words: Sequence[str], count: int, selection: Selection | None) -> list[int]:
+        expression = lexicon.any_of(words)
+        if selection is None:
+            return self.reader.matching(expression, scoring.FIELD_WEIGHTS, count, None)
+        return self.reader.matching_within(expression, scoring.FIELD_WEIGHTS, count, selection.filter)
+
+    def with_nearest(
+        self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: Selection | None
+    ) -> Nearness:
+        by_words = np.searchsorted(self.rows, np.fromiter(named, np.int64))
+        return nearness(self.vectors, self.rows, vector, by_words, count, None if selection is None else selection.mask)
+
+
+class LibrarySearcher:
+    """Queries against one library file. Each query and :meth:`refresh` want to be inside one read transaction."""
+
+    def __init__(self, reader: LibraryReader, provider: EmbeddingProvider) -> None:
+        self.index = LibraryIndex(reader)
+        self.provider = provider
+        self._judge(reader.meta())
+
+    def _judge(self, meta: dict[str, str]) -> None:
+        self._obstacle = semantic_obstacle(meta, self.provider)
+        self._fits = calibration.fits_for(meta["embedding_model_digest"])
+
+    def refresh(self) -> None:
+        """Take in what changed since the last query."""
+        if self.index.refresh():
+            self._judge(self.index.reader.meta())
+
+    def find(self, query: str, top_k: int, filter: Filter, question: Question | None) -> Passages:
+        """The best ``top_k`` (clamped to 1..100) passages that the filter lets through, by words and vectors.
+
+        ``question``: the query embedded, where it could be.
+        """
+        top_k = min(max(top_k, 1), MAX_RESULTS)
+        notes = [self._obstacle] if self._obstacle else []
+        vector = None
+        if not self._obstacle and question is not None:
+            vector = question.vector
+            if question.error is not None:
+                notes.append(f"Semantic search is off: {question.error}")
+            elif question.unread:
+                vector = None
+                notes.append(unread_note(self.provider, "hybrid"))
+        selection = self.index.select(filter)
+        if not self.index.count(selection):
+            return Passages((), tuple(notes))
+        if vector is not None and not len(self.index.vectors.rows):
+            vector = None
+        weights = ranking.weights(self.index, query)
+        results = ranking.rank(self.index, weights, vector, selection, max(top_k, CANDIDATES))[:top_k]
+        confidences = [self._fits.confidence(result.evidence) for result in results]
+        if unlikely := confidence.note(confidences):
+            notes.append(unlikely)
+        passages = self.index.reader.passages([result.row for result in results])
+        if len(passages) < len(results):
+            raise Damage("a passage belongs to no document")
+        ranked = zip(results, confidences, strict=True)
+        return Passages(
+            tuple(replace(passages[result.row], score=result.score, confidence=likely) for result, likely in ranked),
+            tuple(notes),
+        )
+
+
+def spliced(
+    values: NDArray[Any], documents: NDArray[np.int64], changed: NDArray[np.int64], parts: Sequence[NDArray[Any]]
+) -> NDArray[Any]:
+    """``values``, in the order of their ``documents``, with the runs of those ``changed`` (ascending) exchanged."""
+    firsts, lasts = np.searchsorted(documents, changed), np.searchsorted(documents, changed, side="right")
+    pieces, at = [], 0
+    for first, last, part in zip(firsts.tolist(), lasts.tolist(), parts, strict=True):
+        pieces += [values[at:first], part]
+        at = last
+    return np.concatenate([*pieces, values[at:]])

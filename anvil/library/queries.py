@@ -1,0 +1,315 @@
+"""Queries against a library: its documents, its list of libraries, and what a search needs.
+
+A filter applies before the ranking: it becomes conditions on indexed columns in the same SQL statements.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anvil.index_file import row_ids
+from anvil.index_file.reader import Reader, bm25
+from anvil.index_file.rows import SearchedText
+from anvil.library.values import LibraryDocument, LibrarySummary, Passage, WholeDocument
+from anvil.library.verify_library import Damage, metadata, typed
+from anvil.search.metadata_filter import OPERATORS, Filter
+from anvil.text import visible_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_DOCUMENT_COLUMNS = {
+    "source": "file_path",
+    "library": "library",
+    "title": "title",
+    "file_type": "file_type",
+    "last_modified": "last_modified",
+}
+_ENTRY = "the entry of a document"
+_ROW_BITS = row_ids.DOCUMENT_BITS + row_ids.CHUNK_BITS
+_HOLDINGS_COLUMNS = ("doc_id", "created_at")
+_PASSAGE_COLUMNS = {"page": "page", "chunk_index": f"id & {row_ids.most_chunks() - 1}"}
+
+
+class StoredLibraryDocument(NamedTuple):
+    """A document that is in the library: its row id, what decides whether it must be ingested again, and what stays
+    when it is replaced."""
+
+    id: int
+    doc_id: str
+    content_hash: str
+    chunk_count: int
+    metadata: Mapping[str, Any]
+
+
+class DocumentName(NamedTuple):
+    """A document's id, and the library that has it."""
+
+    doc_id: str
+    library: str
+
+
+class PreviousVersion:
+    """The stored version of a document, as a vector cache: text that did not change keeps its vectors.
+
+    It is read into memory whole, because it is used outside of the library's transactions.
+    """
+
+    def __init__(self, meta: dict[str, str], vectors: Sequence[tuple[bytes, bytes]]) -> None:
+        """``vectors``: (reuse key, int8 vector) of its windows."""
+        self._meta, self._vectors = meta, vectors
+
+    def meta(self) -> dict[str, str]:
+        """The library's manifest."""
+        return self._meta
+
+    def window_keys(self) -> dict[bytes, int]:
+        """Reuse key -> number."""
+        return {key: number for number, (key, _) in enumerate(self._vectors)}
+
+    def vector(self, window: int) -> bytes:
+        """The vector of a number."""
+        return self._vectors[window][1]
+
+
+class LibraryReader(Reader):
+    """Queries against one library file. A caller that makes several in a row opens a transaction around them."""
+
+    # --- documents ----------------------------------------------------------------------------------------
+
+    def find(self, source: str, library: str) -> StoredLibraryDocument | None:
+        """The document of a source in a library; None when there is none."""
+        row = self.connection.execute(
+            "SELECT h.id, h.doc_id, h.content_hash, h.chunk_count, d.metadata "
+            "FROM documents d JOIN holdings h ON h.id = d.id WHERE d.library = ? AND d.file_path = ?",
+            (library, source),
+        ).get
+        if row is None:
+            return None
+        id_, doc_id, content_hash, chunk_count, json_text = typed(row, _ENTRY, int, str, str, int, str)
+        return StoredLibraryDocument(id_, doc_id, content_hash, chunk_count, metadata(json_text, source))
+
+    def full_document(self, doc_id: str) -> WholeDocument | None:
+        """A document with all its text."""
+        row = self.connection.execute(
+            "SELECT d.id, h.doc_id, d.file_path, d.title, d.library, h.head, h.chunk_count, d.metadata "
+            "FROM holdings h JOIN documents d ON d.id = h.id WHERE h.doc_id = ?",
+            (doc_id,),
+        ).get
+        if row is None:
+            return None
+        kinds = (int, str, str, str, str, str, int, str)
+        id_, doc_id, source, title, library, head, chunk_count, json_text = typed(row, _ENTRY, *kinds)
+        chunks = self.connection.execute(
+            "SELECT content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", row_ids.chunk_range(id_)
+        )
+        content = head + "".join(visible_text.restored(*typed(chunk, "a passage", str, str)) for chunk in chunks)
+        return WholeDocument(
+            doc_id=doc_id,
+            source=source,
+            title=title,
+            library=library,
+            content=content,
+            chunk_count=chunk_count,
+            metadata=metadata(json_text, source),
+        )
+
+    def list_documents(self, library: str | None, limit: int, offset: int) -> list[LibraryDocument]:
+        """Up to ``limit`` documents from ``offset`` on, by library and source. The order is that of an SQL index."""
+        within = "" if library is None else "WHERE library = ?3"
+        rows = self.connection.execute(
+            "SELECT h.doc_id, d.file_path, d.title, d.library, h.content_hash, h.created_at, d.metadata, h.chunk_count "
+            f"FROM (SELECT id FROM documents {within} ORDER BY library, file_path LIMIT ?1 OFFSET ?2) some "
+            "JOIN documents d ON d.id = some.id JOIN holdings h ON h.id = d.id ORDER BY d.library, d.file_path",
+            (limit, offset) if library is None else (limit, offset, library),
+        )
+        documents = []
+        for row in rows:
+            doc_id, source, title, name, content_hash, created_at, json_text, chunk_count = typed(
+                row, _ENTRY, str, str, str, str, str, str, str, int
+            )
+            documents.append(
+                LibraryDocument(
+                    doc_id=doc_id,
+                    source=source,
+                    title=title,
+                    library=name,
+                    content_hash=content_hash,
+                    created_at=created_at,
+                    metadata=metadata(json_text, source),
+                    chunk_count=chunk_count,
+                )
+            )
+        return documents
+
+    def resolve(self, reference: str, library: str | None) -> list[DocumentName]:
+        """Up to 20 documents whose doc_id or source is ``reference``, in one library or in all."""
+        rows = self.connection.execute(
+            "SELECT h.doc_id, d.library FROM holdings h JOIN documents d ON d.id = h.id "
+            "WHERE (h.doc_id = ?1 OR d.file_path = ?1) AND (?2 IS NULL OR d.library = ?2) "
+            "ORDER BY d.library LIMIT 20",
+            (reference, library),
+        )
+        return [DocumentName(*row) for row in rows]
+
+    def count_documents(self, library: str | None) -> int:
+        """The number of documents in one library, or in all."""
+        if library is None:
+            return int(self._one("SELECT count(*) FROM documents"))
+        return int(self._one("SELECT count(*) FROM documents WHERE library = ?", library))
+
+    def libraries(self) -> list[LibrarySummary]:
+        """The libraries by name."""
+        rows = self.connection.execute(
+            "SELECT d.library, count(*), sum(h.chunk_count) FROM documents d JOIN holdings h ON h.id = d.id "
+            "GROUP BY 1 ORDER BY 1"
+        )
+        return [LibrarySummary(*typed(row, _ENTRY, str, int, int)) for row in rows]
+
+    # --- what a search needs ------------------------------------------------------------------------------
+
+    def version(self) -> int:
+        """A number that grows with each change by any process."""
+        (number,) = typed((self._one("SELECT coalesce(max(number), 0) FROM changes"),), "the list of changes", int)
+        return int(number)
+
+    def changed_since(self, version: int) -> list[int]:
+        """Row ids of documents that were added, deleted or changed after ``version``."""
+        return [
+            id_
+            for (id_,) in self.connection.execute(
+                "SELECT document_id FROM changes WHERE number > ? ORDER BY document_id", (version,)
+            )
+        ]
+
+    def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
+        """As in any index; the types are checked here, because no library file is checked whole when it is opened."""
+        row_list = [int(row) for row in rows]
+        texts = super().searched_text(row_list)
+        for text in texts.values():
+            typed(text[:4], "a passage", str, str, str, str)
+        if len(texts) < len(set(row_list)):
+            raise Damage("a passage is missing in the keyword index")
+        return texts
+
+    def pages_of_chunks(self, document: int | None = None) -> list[tuple[int, int]]:
+        """(chunk row, page) of all chunks in any order, or of the chunks of one document by row."""
+        if document is None:
+            rows = self.connection.execute("SELECT id, page FROM chunks")
+        else:
+            within = row_ids.chunk_range(document)
+            rows = self.connection.execute("SELECT id, page FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", within)
+        pages: list[tuple[int, int]] = list(rows)
+        for row, page in pages:
+            if type(page) is not int or not 0 <= page < 1 << 31 or not 0 <= row < 1 << _ROW_BITS:
+                raise Damage("a passage has a page or a row that no document has")
+        return pages
+
+    def document_vectors(self, document: int, dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """One document's vectors: the chunk row of each (n,), int8 (n, dimensions); by window."""
+        import numpy as np
+
+        if not self.has_vectors():
+            return np.empty(0, np.int64), np.empty((0, dimensions), np.int8)
+        rows: list[tuple[int, bytes]] = list(
+            self.connection.execute(
+                "SELECT r.rowid, substr(v.vectors, r.chunk_offset * ?3 + 1, ?3) FROM vectors_rowids r "
+                "JOIN vectors_vector_chunks00 v ON v.rowid = r.chunk_id WHERE r.rowid BETWEEN ?1 AND ?2 ORDER BY 1",
+                (*row_ids.window_range(*row_ids.chunk_range(document)), dimensions),
+            )
+        )
+        vectors = np.frombuffer(b"".join(vector for _, vector in rows), np.int8).reshape(-1, dimensions)
+        return np.array([row for row, _ in rows], np.int64) >> row_ids.WINDOW_BITS, vectors
+
+    def previous_version(self, document: int) -> PreviousVersion | None:
+        """A document's vectors, to be reused by its next version; None when it has none."""
+        if not self.has_vectors():
+            return None
+        meta, (first, last) = self.meta(), row_ids.window_range(*row_ids.chunk_range(document))
+        rows: list[tuple[bytes, bytes]] = list(
+            self.connection.execute(
+                "SELECT w.key, substr(v.vectors, r.chunk_offset * ?3 + 1, ?3) FROM windows w "
+                "JOIN vectors_rowids r ON r.rowid = w.id JOIN vectors_vector_chunks00 v ON v.rowid = r.chunk_id "
+                "WHERE w.id BETWEEN ?1 AND ?2",
+                (first, last, int(meta["embedding_dimensions"])),
+            )
+        )
+        return PreviousVersion(meta, rows) if rows else None
+
+    def fitting(self, filter_: Filter) -> list[int]:
+        """Row ids of the documents that pass a filter. Its conditions on passages are ignored."""
+        condition, values = _condition(filter_)
+        return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM documents WHERE {condition}", values)]
+
+    def matching_within(self, expression: str, weights: Sequence[float], limit: int, filter_: Filter) -> list[int]:
+        """As :meth:`matching`, but only passages that pass a filter."""
+        condition, values = _condition(filter_)
+        within = f"AND rowid >> {row_ids.CHUNK_BITS} IN (SELECT id FROM documents WHERE {condition})"
+        if filter_.passages:
+            which = " AND ".join(f"{_PASSAGE_COLUMNS[part.name]} {part.operator} ?" for part in filter_.passages)
+            within += f" AND rowid IN (SELECT id FROM chunks WHERE {which})"
+            values += [part.value for part in filter_.passages]
+        ranking = bm25(weights)
+        rows = self.connection.execute(
+            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rank MATCH ? {within} ORDER BY rank LIMIT ?",
+            (expression, ranking, *values, limit),
+        )
+        return [row for (row,) in rows]
+
+    def passages(self, rows: Iterable[int]) -> dict[int, Passage]:
+        """Row id -> passage, with score 0."""
+        chunk_rows: Iterable[Any] = self.connection.execute(
+            "SELECT c.id, h.doc_id, d.file_path, d.title, d.library, d.file_type, d.last_modified, c.page, c.content, "
+            "c.ordinal, d.metadata FROM chunks c JOIN documents d ON d.id = c.document_id "
+            "JOIN holdings h ON h.id = d.id WHERE c.id IN (SELECT value FROM json_each(?))",
+            (json.dumps([int(row) for row in rows]),),
+        )
+        return {row[0]: _passage(row) for row in chunk_rows}
+
+
+def _passage(row: Sequence[Any]) -> Passage:
+    kinds = (int, str, str, str, str, str, str, int, str, int, str)
+    _, doc_id, source, title, library, file_type, last_modified, page, content, ordinal, json_text = typed(
+        row, "a passage", *kinds
+    )
+    return Passage(
+        doc_id=doc_id,
+        source=source,
+        title=title,
+        library=library,
+        file_type=file_type,
+        last_modified=last_modified,
+        page=page,
+        content=visible_text.shown(content),
+        chunk_index=ordinal,
+        metadata=metadata(json_text, source),
+        score=0.0,
+    )
+
+
+def _condition(filter_: Filter) -> tuple[str, list[Any]]:
+    """An SQL condition on ``documents``, and its values."""
+    parts, values = ["1"], []
+    for name, operator, value in filter_.fields:
+        if name in _HOLDINGS_COLUMNS:
+            parts.append(f"id IN (SELECT id FROM holdings WHERE {name} {operator} ?)")
+        else:
+            parts.append(f"{_DOCUMENT_COLUMNS[name]} {operator} ?")
+        values.append(value)
+    for key, operator, value in filter_.labels:
+        parts.append(f"id IN (SELECT document_id FROM labels WHERE key = ? AND {_LABEL[operator, type(value)]} ?)")
+        values += [key, value]
+    return " AND ".join(parts), values
+
+
+_OPERATORS = tuple(OPERATORS.values())
+_LABEL: dict[tuple[str, type], str] = {
+    ("=", str): "value =",
+    **{(sign, str): f"value >= '\"' AND value < '#' AND json_extract(value, '$') {sign}" for sign in _OPERATORS},
+    **{(sign, int): f"value >= '-' AND value < ':' AND CAST(value AS INTEGER) {sign}" for sign in _OPERATORS},
+}
+"""(operator, type of the value) -> condition. A label's value is JSON: text begins with a quotation mark, a number with
+a digit or a minus, true and false with a letter. A range compares only values of the same type."""

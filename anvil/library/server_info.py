@@ -1,0 +1,101 @@
+"""Where a library runs. It explains why a file is not found: Anvil is on another machine, in a container, or is
+another user."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil._version import __version__
+from anvil.errors import AnvilError
+from anvil.library import file_formats
+from anvil.library.values import LibraryInfo, LibrarySummary, PathCheck
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.settings.schema import Config
+
+
+def library_info(
+    index: Path,
+    config: Config,
+    provider: EmbeddingProvider,
+    *,
+    transport: str,
+    libraries: Sequence[LibrarySummary],
+    notes: tuple[str, ...],
+    check_path: str | None,
+) -> LibraryInfo:
+    """All that is known of the process and the library file ``index``. ``notes``: why ``libraries`` are not known.
+
+    It never fails.
+    """
+    return LibraryInfo(
+        platform=platform.platform(),
+        python_version=platform.python_version(),
+        cwd=os.getcwd(),
+        index_path=str(index),
+        model_path=_model_path(config, provider),
+        transport=transport,
+        note=_note(transport),
+        version=__version__,
+        user=_user(),
+        formats=file_formats.available(config.library),
+        missing_formats=file_formats.unavailable(config.library),
+        documents=sum(summary.document_count for summary in libraries),
+        chunks=sum(summary.chunk_count for summary in libraries),
+        notes=notes,
+        path_check=path_check(check_path) if check_path is not None else None,
+    )
+
+
+def path_check(given: str) -> PathCheck:
+    """Whether this process can read a path; if not, why, and which part of it is missing."""
+    if not given.strip():
+        return PathCheck(given, False, None, "check_path is empty. Name a file or a folder.")
+    path = Path(os.path.abspath(os.path.expanduser(given)))
+    try:
+        if path.is_dir():
+            with os.scandir(path):
+                return PathCheck(str(path), True, None, "It is a folder: use ingest_folder.")
+        with path.open("rb") as file:
+            file.read(1)
+        return PathCheck(str(path), True, path.stat().st_size)
+    except FileNotFoundError:
+        existing = next((folder for folder in path.parents if folder.exists()), None)
+        where = f"{existing} exists, the rest of the path does not" if existing else "none of its folders exists"
+        return PathCheck(str(path), False, None, f"There is no such file: {where}.")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return PathCheck(str(path), False, None, f"It cannot be read: {reason}.")
+
+
+def _note(transport: str) -> str:
+    contained = Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
+    place = "in a container" if contained else "on its own machine"
+    advice = (
+        "A client on another machine sends files with POST /upload."
+        if transport in ("http", "sse")
+        else "Send the text of other files with ingest_content."
+    )
+    return f"Paths are those of this server {place}, with the rights of its user; relative ones start at cwd. {advice}"
+
+
+def _model_path(config: Config, provider: EmbeddingProvider) -> str:
+    try:
+        model = config.embedding.model or provider.model
+    except AnvilError as error:
+        return f"unusable: {error}"
+    return f"{provider.name}: {model}"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container's user may have no name
+        return str(os.getuid()) if hasattr(os, "getuid") else "unknown"

@@ -1,0 +1,212 @@
+"""Results of a library. The fields are those of the tool contract; API, CLI and server use the same dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from anvil.values import OPTIONAL
+
+Outcome = Literal["indexed", "replaced", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """The result of ingesting a document. ``notes``: sentences for the reader, mostly none."""
+
+    status: Outcome
+    doc_id: str
+    source: str
+    library: str
+    chunk_count: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileError:
+    """A file of a folder that was not ingested, and why."""
+
+    file: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class FolderReport:
+    """The result of ingesting a folder: counts, and all results and failures by path."""
+
+    folder: str
+    library: str
+    total_files: int
+    indexed: int
+    replaced: int
+    skipped: int
+    failed: int
+    results: tuple[Ingested, ...]
+    errors: tuple[FileError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The result of importing another program's database: counts, and all results and failures by library and source.
+    ``skipped``: documents whose source is in the library already."""
+
+    path: str
+    total_documents: int
+    indexed: int
+    skipped: int
+    failed: int
+    results: tuple[Ingested, ...]
+    errors: tuple[FileError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A search result. ``page``: page of a paged document, from 1; 0 if unknown. ``score``: relevance in 0..1.
+    ``confidence``: how likely it is that this answers, 0..1, whatever else the library has."""
+
+    doc_id: str
+    source: str
+    title: str
+    library: str
+    file_type: str
+    last_modified: str
+    page: int
+    content: str
+    chunk_index: int
+    metadata: Mapping[str, Any]
+    score: float
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """Search results by descending score. ``notes``: sentences on the search, mostly none."""
+
+    results: tuple[Passage, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryDocument:
+    """A document of a library. ``content_hash``: SHA-256, hex, of its source before conversion."""
+
+    doc_id: str
+    source: str
+    title: str
+    library: str
+    content_hash: str
+    created_at: str
+    metadata: Mapping[str, Any]
+    chunk_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryDocumentList:
+    """A page of the list of documents, by library and source. ``count``: documents of this page; ``total``: of all."""
+
+    documents: tuple[LibraryDocument, ...]
+    count: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class LibrarySummary:
+    """A library and its size."""
+
+    library: str
+    document_count: int
+    chunk_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Libraries:
+    """All libraries of the file, by name."""
+
+    libraries: tuple[LibrarySummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A deleted document. ``deleted_chunks``: number of its passages."""
+
+    status: Literal["deleted"]
+    doc_id: str
+    deleted_chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """A document with changed metadata. ``metadata``: all of it after the change."""
+
+    status: Literal["updated"]
+    doc_id: str
+    source: str
+    library: str
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished:
+    """A document whose source file does not exist any more."""
+
+    doc_id: str
+    source: str
+    library: str
+    chunk_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Documents whose source files do not exist any more. ``status``: ``found`` (nothing is changed) or ``deleted``.
+    ``looked_at``: number of documents whose source is a file. ``kept``: folders that cannot be read, whose documents
+    are kept."""
+
+    status: Literal["found", "deleted"]
+    looked_at: int
+    documents: tuple[Vanished, ...]
+    kept: tuple[FileError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WholeDocument:
+    """A document. ``content``: its whole Markdown, as ingested or converted."""
+
+    doc_id: str
+    source: str
+    title: str
+    library: str
+    content: str
+    chunk_count: int
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PathCheck:
+    """Whether the process can read a path: the size in bytes, or the error."""
+
+    path: str
+    readable: bool
+    size_bytes: int | None = field(default=None, metadata=OPTIONAL)
+    error: str | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryInfo:
+    """The process and its limits, to explain why a file is not found or not read."""
+
+    platform: str
+    python_version: str
+    cwd: str
+    index_path: str
+    model_path: str
+    transport: str
+    note: str
+    version: str
+    user: str
+    formats: tuple[str, ...]
+    missing_formats: tuple[str, ...]
+    documents: int
+    chunks: int
+    notes: tuple[str, ...] = field(default=())
+    path_check: PathCheck | None = field(default=None, metadata=OPTIONAL)

@@ -1,0 +1,121 @@
+"""Downloading a document from the web to a temporary file, with its type and date. The URL is untrusted.
+
+Only public addresses are used, unless the user allows others (:class:`DocumentPolicy`). Size, time, redirects and
+content types are limited.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from anvil.errors import DocumentRejected, DocumentTooLarge, FetchError, UnsupportedFormat
+from anvil.formats import encodings
+from anvil.http import http_headers
+from anvil.http.client import HttpClient, Limits, Reply, TimedOut
+from anvil.http.server_policy import Allowed, DocumentPolicy, anything, is_public
+from anvil.settings.schema import LibraryOptions
+
+TYPES = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/markdown": "md",
+    "text/plain": "txt",
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "application/json": "json",
+    "application/xml": "xml",
+    "text/xml": "xml",
+    "application/rss+xml": "rss",
+    "application/atom+xml": "atom",
+    "application/epub+zip": "epub",
+    "application/zip": "zip",
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "audio/mpeg": "mp3",
+    "audio/wav": "wav",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+}
+VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
+"""Content types of servers that do not know the type. Then the ending of the name decides."""
+_ENDING = re.compile(r"\.([A-Za-z0-9]{1,8})$")
+_TEXT = ("html", "md", "txt", "csv", "json", "xml", "rss", "atom")
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A downloaded file: its path, its type as an ending, and its last change (ISO 8601, UTC)."""
+
+    path: Path
+    type: str
+    last_modified: str | None
+
+
+@contextlib.contextmanager
+def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None) -> Iterator[Download]:
+    """Download a document to a file that exists within this context.
+
+    ``allowed``: which addresses can be used (default: from ``options``). Raises :class:`ConfigError` for an invalid
+    URL, :class:`DocumentRejected` when the document cannot be fetched or is refused.
+    """
+    policy = DocumentPolicy(allowed or (anything if options.allow_private_urls else is_public))
+    seconds = options.download_seconds
+    limits = Limits(connect=seconds, answer=seconds, pause=seconds, grace=seconds, whole=seconds, total=seconds)
+    with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
+        try:
+            with HttpClient(limits, policy=policy) as http, http.get(url) as reply:
+                if reply.status != 200:
+                    shown = _shown(reply.url)
+                    raise DocumentRejected(f"{shown} has status {reply.status}. Open it in a browser to see why.")
+                download = _saved(reply, Path(folder, "document"), options.max_file_bytes)
+        except TimedOut:
+            raise DocumentTooLarge(
+                f"{_shown(url)} took longer than {seconds:g} s (library.download_seconds)."
+            ) from None
+        except FetchError as error:
+            raise DocumentRejected(str(error)) from None
+        yield download
+
+
+def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
+    content_type, charset = http_headers.content_type(reply.headers)
+    file_type = _type(content_type, urllib.parse.urlsplit(reply.url).path)
+    if (reply.length or 0) > max_bytes:
+        raise DocumentTooLarge(
+            f"{reply.host} sends {reply.length:,} bytes; the limit is {max_bytes:,} (library.max_file_bytes)."
+        )
+    size = 0
+    with target.open("wb") as file:
+        for chunk in reply.chunks():
+            size += len(chunk)
+            if size > max_bytes:
+                raise DocumentTooLarge(f"{reply.host} sends more than {max_bytes:,} bytes (library.max_file_bytes).")
+            file.write(chunk)
+    codec = encodings.known(charset) if charset else None
+    if file_type in _TEXT and codec and codec != "utf-8":
+        with contextlib.suppress(UnicodeDecodeError):  # the server named the wrong encoding
+            target.write_text(target.read_bytes().decode(codec), encoding="utf-8", newline="")
+    return Download(target, file_type, http_headers.last_modified(reply.headers))
+
+
+def _type(content_type: str, path: str) -> str:
+    ending = _ENDING.search(path)
+    if content_type in VAGUE and ending:
+        return ending[1].lower()
+    if content_type in TYPES:
+        return TYPES[content_type]
+    raise UnsupportedFormat(
+        f"Content of type {content_type or 'unknown'} is not supported. Supported are web pages, text and documents."
+    )
+
+
+def _shown(url: str) -> str:
+    """A URL without credentials and query."""
+    return re.sub(r"//[^/@]*@", "//", url.partition("?")[0])[:200]

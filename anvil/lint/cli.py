@@ -1,0 +1,158 @@
+"""``anvil lint``."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from anvil.cli import options, output
+from anvil.cli.exit_codes import NO, OK
+from anvil.lint.values import LEVELS, Level, LintFinding, LintReport
+from anvil.requests import OpenRequest
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+
+_COLOURS = {"error": "red", "warning": "yellow", "note": "magenta"}
+_GENERATORS = {
+    "mkdocs": "MkDocs",
+    "docusaurus": "Docusaurus",
+    "vitepress": "VitePress",
+    "hugo": "Hugo",
+    "github": "GitHub",
+    "unknown": "a generator whose links are not known: only links to files were examined",
+}
+
+
+@click.command("lint", epilog="Example: anvil lint --level warning --sarif anvil.sarif")
+@options.given(options.docs, options.index, options.config)
+@click.option(
+    "--site",
+    "built_site",  # not the site whose index is opened
+    metavar="FOLDER",
+    multiple=True,
+    callback=options.once,
+    help="The folder of the built site: links, anchors and orphans are looked up in it.",
+)
+@options.tree
+@click.option("--rule", "names", metavar="NAME", multiple=True, help="Only this rule (repeatable).")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    help="Show findings of this level and above (default: warning; with --rule, --json or --sarif: all).",
+)
+@click.option(
+    "--fail-level",
+    type=click.Choice(LEVELS),
+    help="Exit with 1 for findings of this level and above (default: lint.fail_level, else error).",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "github"]),
+    default="text",
+    help="github: annotations, as GitHub Actions reads them (default: text).",
+)
+@click.option("--sarif", metavar="FILE", help="Write SARIF 2.1.0 to this file; '-' prints it instead of text.")
+@options.as_json
+@options.quiet
+@options.folder
+def command(
+    given: OpenRequest,
+    built_site: str | None,
+    staged: bool,
+    ref: str | None,
+    names: tuple[str, ...],
+    level: Level | None,
+    fail_level: Level | None,
+    form: str,
+    sarif: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Find broken links and anchors, orphans, repeated text and more, without a model.
+
+    Links are resolved as the site's generator does it. Exit code 0: nothing at or above the fail level, 1: something,
+    2: an error.
+    """
+    if as_json and sarif == "-":
+        raise click.UsageError("--json and --sarif - both print to standard output. Give one of them, or name a file.")
+    with options.open_index(given) as opened:
+        source = options.documents(opened, staged, ref) if staged or ref is not None else None
+        report = opened.lint(source, names or None, built_site)
+        failing = report.at_least(fail_level or opened.config.lint.fail_level)
+        shown = report.at_least(level or ("note" if names or as_json or sarif else "warning"))
+        if sarif is not None:
+            _write_sarif(shown, report, sarif)
+        if as_json:
+            output.print_json(
+                {
+                    "failed": bool(failing),
+                    "findings": shown,
+                    "pages": report.pages,
+                    "suppressed": report.suppressed,
+                    "generator": report.generator,
+                    "notes": report.notes,
+                }
+            )
+        elif sarif != "-":
+            _print(opened, report, shown, form, quiet)
+            if not quiet and given.docs is None:
+                _name_other_folders(opened, given.config)
+    return NO if failing else OK
+
+
+def _write_sarif(findings: tuple[LintFinding, ...], report: LintReport, file: str) -> None:
+    from anvil.lint.sarif import sarif
+
+    text = json.dumps(sarif(findings, report.folder), indent=2, ensure_ascii=False) + "\n"
+    if file == "-":
+        output.say(text, nl=False)
+    else:
+        output.write_file(file, text, "--sarif")
+
+
+def _print(opened: Anvil, report: LintReport, findings: tuple[LintFinding, ...], form: str, quiet: bool) -> None:
+    if form == "github":
+        from anvil.ci import annotations, hosts
+
+        host = hosts.GitHub(output.say, None, None)
+        for note in annotations.lint_notes(findings, opened):
+            host.annotate(*note)
+    else:
+        folder = output.relative(os.path.abspath(opened.folder or "."))
+        for path, group in itertools.groupby(findings, lambda finding: finding.path):
+            for finding in group:
+                place = output.style(f"{os.path.join(folder, path)}:{finding.line}", "bold")
+                level = output.style(finding.level, _COLOURS[finding.level])
+                output.say(f"{place}: {level}: {finding.message} [{finding.rule}]")
+            output.say()
+    if not quiet:
+        output.say(_summary(report, len(report.findings) - len(findings)))
+
+
+def _name_other_folders(opened: Anvil, config: str | None) -> None:
+    """Say which folder of several collections was examined."""
+    from anvil.settings.files import load_config
+
+    settings, base = load_config(config)
+    own = os.path.realpath(opened.folder or ".")
+    folders = {os.path.realpath(base / each.docs) for each in settings.collections if each.docs is not None} - {own}
+    if folders:
+        named = ", ".join(map(output.relative, sorted(folders)))
+        output.say(f"Only {output.relative(own)} was examined. Name the folder of another collection: {named}.")
+
+
+def _summary(report: LintReport, hidden: int) -> str:
+    counts = [(level, sum(finding.level == level for finding in report.findings)) for level in reversed(LEVELS)]
+    totals = ", ".join(counted(count, level) for level, count in counts if count) or "nothing found"
+    silent = f"; {report.suppressed:,} silenced by comments" if report.suppressed else ""
+    lines = [f"{counted(report.pages, 'page')}: {totals}{silent}."]
+    if hidden:
+        lines.append(f"{counted(hidden, 'finding', 'are')} not shown. To see all, add: --level note")
+    return "\n".join([*lines, f"Links were resolved as for {_GENERATORS[report.generator]}.", *report.notes])

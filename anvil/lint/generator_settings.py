@@ -1,0 +1,400 @@
+"""The generator of the documentation's site, and the settings for pages and links in its configuration.
+
+YAML is read as data: tags such as ``!ENV`` and ``!!python/name`` are never followed. From configuration that is a
+program (Docusaurus, VitePress) only plain strings are read.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from anvil.documents.file_tree import FileTree
+from anvil.formats import yaml_values
+from anvil.lint.link_targets import Generator, SiteRules, join
+from anvil.lint.linted_page import LintPage
+from anvil.settings.schema import Rule, SiteOptions
+
+_GENERATORS: Mapping[Rule, Generator] = {
+    "directory": "mkdocs",
+    "html": "mkdocs",
+    "docusaurus": "docusaurus",
+    "vitepress": "vitepress",
+    "hugo": "hugo",
+    "github": "github",
+}
+_SCRIPTS = (".js", ".ts", ".mjs", ".mts", ".cjs", ".cts", ".json")
+_SITE_FOLDERS = ("website", "site", "www")
+"""Folders beside the documentation that often have Docusaurus's configuration."""
+_HUGO = ("hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml")
+_OTHERS = frozenset(
+    """
+    conf.py book.toml _config.yml astro.config.mjs astro.config.ts astro.config.js antora.yml .gitbook.yaml
+    nuxt.config.ts nuxt.config.js next.config.js next.config.mjs next.config.ts mint.json docs.json _quarto.yml
+    gatsby-config.js .eleventy.js eleventy.config.js .vuepress docfx.json rspress.config.ts zensical.toml
+    velite.config.ts source.config.ts
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
+)
+"""Files of generators whose links are not known here."""
+_MAKES_NO_PAGES = frozenset(
+    """
+    anvil autorefs awesome-nav awesome-pages bibtex charts ezlinks exclude exclude-search git-authors
+    git-committers git-latest-changes git-revision-date git-revision-date-localized glightbox group htmlproofer
+    include-markdown info kroki link-marker literate-nav llmstxt macros material/group material/info
+    material/meta material/offline material/optimize material/privacy material/search material/social
+    material/tags material/typeset mermaid2 meta mike minify mkdocstrings offline open-in-new-tab optimize
+    privacy redirects roamlinks search section-index social spellcheck swagger-ui-tag table-reader tags termynal
+    typeset ultralytics wikilinks with-pdf
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
+)
+"""Plugins of MkDocs that add no page to a site."""
+_AUTOREFS = frozenset({"autorefs", "mkdocstrings"})
+_WIKI_LINKS = re.compile(r"wikilinks|roamlinks|ezlinks|obsidian", re.I)
+_SETTING = r"\b%s\s*:\s*(?:'([^'\n]*)'|\"([^\"\n]*)\")"
+_JS_COMMENT = re.compile(r"^[ \t]*//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/", re.M)
+_MACROS = re.compile(r"\{\{|\{%")
+_IDENTIFIERS = re.compile(r"^[ \t]*:::[ \t]+[\w.]+", re.M)
+_MDX = re.compile(r"^import\s[^\n]*\.mdx?[\"']|<!--\s*@include|^[ \t]*:::include|<[A-Z][\w.]*", re.M)
+_COMMENT = re.compile(r"<!--")
+"""A hook of the site may replace it."""
+_TABS = re.compile(r"^[ \t]*===[!+]? ?[\"']", re.M)
+_SHORTCODES = re.compile(r"\{\{[<%]")
+_GITHUB_DYNAMIC = re.compile(r"\{%|<!--\s*@include|^import\s[^\n]*\.mdx?[\"']|^```\{(?:include|eval-rst|toctree)", re.M)
+
+
+def site_rules(files: FileTree, options: SiteOptions) -> SiteRules:
+    """The rules of the documentation's site: from ``[site]``, else from a configuration file near the folder."""
+    is_configured = options.url or options.rule != SiteOptions().rule
+    generator_of_rule = _GENERATORS[options.rule] if is_configured else None
+    for folder in files.ancestors():
+        names = files.names(folder) or {}
+        for generator, read in _READERS:
+            if generator_of_rule in (None, generator) and (rules := read(files, folder, names)) is not None:
+                return replace(rules, rule=options.rule) if is_configured and generator == "mkdocs" else rules
+        if generator_of_rule is None and (not _OTHERS.isdisjoint(names)):
+            return unknown(files)
+    if generator_of_rule is None or generator_of_rule == "github":
+        return _github(files)
+    return replace(_plain(files, generator_of_rule), rule=options.rule)
+
+
+def _plain(files: FileTree, generator: Generator) -> SiteRules:
+    """A site without a readable configuration."""
+    slugs = {"mkdocs": ("mkdocs", "github"), "vitepress": ("vitepress",), "hugo": ("hugo", "github")}
+    return SiteRules(
+        generator,
+        slugs=slugs.get(generator, ("github",)),  # type: ignore[arg-type]
+        content=files.docs,
+        dynamic=_any(_MACROS, _IDENTIFIERS, _MDX),
+        silent=frozenset({"undefined-reference"}),
+    )
+
+
+def _any(*patterns: re.Pattern[str]) -> re.Pattern[str]:
+    return re.compile("|".join(pattern.pattern for pattern in patterns), re.M)
+
+
+def unknown(files: FileTree) -> SiteRules:
+    """A site of a generator whose links are not known: only links to files say what they mean."""
+    rules = _plain(files, "unknown")
+    return replace(rules, rule=None, slugs=("github", "mkdocs", "hugo", "vitepress"))
+
+
+def _github(files: FileTree) -> SiteRules:
+    wiki = files.docs.endswith(".wiki") or ".obsidian" in {
+        name for folder in files.ancestors() for name in files.names(folder) or ()
+    }
+    return SiteRules(wiki=wiki, dynamic=_GITHUB_DYNAMIC)
+
+
+# --- MkDocs --------------------------------------------------------------------------------------------------------
+
+
+def _yaml(text: str | None) -> dict[str, Any] | None:
+    """The mapping in a YAML file; None for anything else, and for hostile or unreadable YAML."""
+    if text is None:
+        return None
+    try:
+        loaded = yaml_values.loads(text, "plain")
+    except ValueError:
+        return None
+    return loaded if isinstance(loaded, dict) else None
+
+
+def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
+    configs = sorted(name for name in names if re.fullmatch(r"(?:mk|proper)docs[\w.-]*\.ya?ml", name))
+    if not configs:
+        return None
+    read = {name: _yaml(files.read(posixpath.join(folder, name))) for name in configs}
+    loaded = {name: config or {} for name, config in read.items()}
+    if None in read.values():
+        return replace(_plain(files, "mkdocs"), generates=True)
+    main = next((name for name in ("properdocs.yml", "mkdocs.yml", "mkdocs.yaml") if name in loaded), None)
+    docs_dirs = {str(config["docs_dir"]) for config in loaded.values() if "docs_dir" in config} or {"docs"}
+    contents = {posixpath.normpath(posixpath.join(folder, docs_dir)) for docs_dir in docs_dirs}
+    content = next((path for path in contents if f"{files.docs}/".startswith(f"{path}/")), None)
+    if content is None:
+        return None
+    whole = list(loaded.values()) if main is None else _with_parents(loaded, main)
+
+    def first(key: str) -> Any:
+        return next((config[key] for config in whole if config.get(key) is not None), None)
+
+    plugins = _named(entry for config in whole for entry in _entries(config.get("plugins")))
+    extensions = _named(entry for config in whole for entry in _entries(config.get("markdown_extensions")))
+    hooks = any(config.get("hooks") for config in whole)
+    has_autorefs = bool(plugins.keys() & _AUTOREFS)
+    dynamic = [_MACROS, *([_IDENTIFIERS] if has_autorefs else []), *([_COMMENT] if hooks else [])]
+    if "slugify" in extensions.get("pymdownx.tabbed", {}):
+        dynamic.append(_TABS)
+    redirects = plugins.get("redirects", {}).get("redirect_maps")
+    url = first("site_url")
+    validation = first("validation")
+    links = (validation.get("links") or validation) if isinstance(validation, dict) else {}
+    toc = extensions.get("toc", {})
+    snippets = extensions.get("pymdownx.snippets")
+    includes = [name for name in extensions if name in ("markdown_include.include", "mdx_include")]
+    silent = set()
+    if has_autorefs or hooks or (snippets or {}).get("auto_append"):
+        silent.add("undefined-reference")
+    if extensions.get("pymdownx.highlight", {}).get("default_lang"):
+        silent.add("fence-without-language")
+    docs_relative = isinstance(links, dict) and links.get("absolute_links") == "relative_to_docs"
+    return SiteRules(
+        "mkdocs",
+        rule="html" if first("use_directory_urls") is False else "directory",
+        slugs=("mkdocs", "github") if "slugify" in toc or "permalink_slugify" in toc else ("mkdocs",),
+        content=content,
+        base=_path(url) if isinstance(url, str) else "",
+        strict_absolute=docs_relative,
+        generates=bool(hooks or any(name not in _MAKES_NO_PAGES for name in plugins)),
+        dynamic=_any(*dynamic),
+        nav=_mkdocs_nav(files, content, whole, plugins),
+        redirects={str(old): str(new) for old, new in redirects.items()} if isinstance(redirects, dict) else {},
+        snippets=_snippet_folders(folder, snippets or {})
+        if snippets is not None and not hooks
+        else (folder, content)
+        if includes
+        else None,
+        excluded=(*_ignore_lines(whole, "exclude_docs"), *_strings(plugins.get("exclude", {}).get("glob"))),
+        filled=frozenset(_filled(plugins)),
+        wiki=any(_WIKI_LINKS.search(name) for name in (*plugins, *extensions)),
+        silent=frozenset(silent),
+    )
+
+
+def _ignore_lines(configs: list[dict[str, Any]], *keys: str) -> Iterator[str]:
+    """The globs of settings in the form of a .gitignore."""
+    for config in configs:
+        for key in keys:
+            for line in map(str.strip, str(config.get(key) or "").splitlines()):
+                if line and not line.startswith(("#", "!")):
+                    yield line.lstrip("/") if "/" in line.rstrip("/") else f"**/{line}"
+
+
+def _filled(plugins: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+    """The pages into which plugins write lists."""
+    for name, options in plugins.items():
+        if name.endswith("blog"):
+            yield f"{str(options.get('blog_dir', 'blog')).strip('/')}/index.md"
+        elif name.endswith("tags"):
+            yield str(options.get("tags_file", "tags.md"))
+
+
+def _with_parents(loaded: Mapping[str, dict[str, Any]], main: str) -> list[dict[str, Any]]:
+    """A configuration and those that it inherits from, the nearest first."""
+    chain = [main]
+    while isinstance(parent := loaded[chain[-1]].get("INHERIT"), str):
+        name = posixpath.normpath(parent)
+        if name not in loaded or name in chain:
+            break
+        chain.append(name)
+    return [loaded[name] for name in chain]
+
+
+def _entries(listed: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(name, options) of plugins or extensions, which are a list or a mapping."""
+    if isinstance(listed, dict):
+        listed = [{name: options} for name, options in listed.items()]
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, str):
+            yield entry, {}
+        elif isinstance(entry, dict):
+            for name, options in entry.items():
+                yield str(name), options if isinstance(options, dict) else {}
+
+
+def _named(entries: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    merged: dict[str, dict[str, Any]] = {}
+    for name, options in entries:
+        merged.setdefault(name, {}).update(options)
+    return merged
+
+
+def _snippet_folders(folder: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The folders in which pymdownx searches snippets; None if some are unknown."""
+    bases = options.get("base_path", ["."])
+    bases = bases if isinstance(bases, list) else [bases]
+    if options.get("url_download") or not all(isinstance(base, str) and not re.search(r"[!$]", base) for base in bases):
+        return None
+    return tuple(posixpath.normpath(posixpath.join(folder, base)) for base in bases)
+
+
+def _mkdocs_nav(
+    files: FileTree, content: str, configs: list[dict[str, Any]], plugins: Mapping[str, Any]
+) -> Callable[[LintPage, str | None], bool] | None:
+    navs = [config["nav"] for config in configs if config.get("nav")]
+    if not navs or {"literate-nav", "awesome-pages", "awesome-nav", "section-index"} & plugins.keys():
+        return None
+    shown = set(_strings(navs))
+    if any("*" in path for path in shown):
+        return None
+    from anvil.formats import globs
+
+    hidden = [globs.compile(pattern) for pattern in _ignore_lines(configs, "not_in_nav", "draft_docs")]
+    folders = [path for path in shown if path.endswith("/")]
+    blogs = [
+        str(options.get("blog_dir", "blog")).strip("/") + "/"
+        for name, options in plugins.items()
+        if name.endswith("blog")
+    ]
+
+    def is_shown(page: LintPage, address: str | None) -> bool:
+        path = posixpath.relpath(posixpath.join(files.docs, page.path), content or ".")
+        return (
+            path in shown
+            or any(path.startswith(folder) for folder in (*folders, *blogs))
+            or any(glob.matches(path) for glob in hidden)
+        )
+
+    return is_shown
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """All texts in nested lists and mappings."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item)
+
+
+def _path(url: str) -> str:
+    """The path of an address, without slashes at its ends."""
+    match = re.fullmatch(r"https?://[^/]+/?([^?#]*)", url.strip())
+    return match[1].strip("/") if match else ""
+
+
+# --- Docusaurus ----------------------------------------------------------------------------------------------------
+
+
+def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
+    """A site in ``folder``; or in one beside the documentation, whose ``path: "../docs"`` names it."""
+    for site in (folder, *(join(folder, name) for name in _SITE_FOLDERS if names.get(name))):
+        inner = files.names(site) or {}
+        config = next((name for name in inner if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", name)), None)
+        if config is not None:
+            source = _JS_COMMENT.sub("", files.read(posixpath.join(site, config)) or "")
+            content = _named_content(files, source, site)
+            if content is not None or site == folder:
+                return _docusaurus_site(files, site, content)
+    return None
+
+
+def _named_content(files: FileTree, source: str, folder: str) -> str | None:
+    """The folder with the documentation that a configuration in ``folder`` names; None if it names none."""
+    named = (posixpath.normpath(join(folder, path)) for path in _settings(source, "path") if path)
+    return next((content for content in named if f"{files.docs}/".startswith(f"{content}/")), None)
+
+
+def _docusaurus_site(files: FileTree, folder: str, named: str | None) -> SiteRules:
+    """The rules of a site in ``folder``. ``named``: the content that its configuration names."""
+    content = named or join(folder, "docs")
+    if not f"{files.docs}/".startswith(f"{content}/"):
+        content = files.docs  # such as versioned_docs/version-2.0
+    return SiteRules(
+        "docusaurus",
+        "docusaurus",
+        content=content,
+        starts=(content, folder),
+        assets=(join(folder, "static"),),
+        dynamic=_any(_MDX, _MACROS),
+        silent=frozenset({"undefined-reference"}),
+    )
+
+
+def _settings(source: str, key: str) -> list[str]:
+    """The paths that a program sets a key to, without slashes at their ends."""
+    return [(single or double).strip("/") for single, double in re.findall(_SETTING % key, source)]
+
+
+# --- VitePress -----------------------------------------------------------------------------------------------------
+
+
+def _vitepress(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
+    if not names.get(".vitepress"):
+        return None
+    sources = list(_scripts(files, posixpath.join(folder, ".vitepress")))
+    if not sources:
+        return None
+    whole = _JS_COMMENT.sub("", "\n".join(sources))
+    content = posixpath.normpath(join(folder, next(iter(_settings(whole, "srcDir")), ".")))
+    content = "" if content == "." else content
+    if content and not f"{files.docs}/".startswith(f"{content}/"):
+        return None
+    return SiteRules(
+        "vitepress",
+        "vitepress",
+        slugs=("vitepress",),
+        content=content,
+        base=next(iter(_settings(whole, "base")), ""),
+        assets=(join(content, "public"),),
+        strict_absolute="rewrites" not in whole,
+        generates="rewrites" in whole,
+        dynamic=_any(_MDX, _MACROS),
+        doubtful=frozenset({"broken-anchor"}) if "slugify" in whole else frozenset(),
+    )
+
+
+def _scripts(files: FileTree, folder: str, depth: int = 2) -> Iterator[str]:
+    """The programs and data in a folder of configuration, without those that it makes or caches."""
+    for name, is_folder in sorted((files.names(folder) or {}).items()):
+        if is_folder and depth and name not in ("cache", "dist", "node_modules"):
+            yield from _scripts(files, posixpath.join(folder, name), depth - 1)
+        elif name.endswith(_SCRIPTS) and (text := files.read(posixpath.join(folder, name))) is not None:
+            yield text
+
+
+# --- Hugo ----------------------------------------------------------------------------------------------------------
+
+
+def _hugo(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
+    configured = names.get("config") and files.kind(posixpath.join(folder, "config", "_default")) == "folder"
+    config = next((name for name in _HUGO if name in names), None)
+    content = join(folder, "content")
+    if not (configured or config) or not (f"{files.docs}/".startswith(f"{content}/")):
+        return None
+    text = "" if config is None else files.read(posixpath.join(folder, config)) or ""
+    return SiteRules(
+        "hugo",
+        "hugo",
+        slugs=("hugo", "github"),
+        content=content,
+        assets=(join(folder, "static"), join(folder, "assets")),
+        generates=bool(re.search(r"\bmodule\b|\bmounts\b|contentDir", text)),
+        dynamic=_SHORTCODES,
+    )
+
+
+_READERS: tuple[tuple[Generator, Callable[[FileTree, str, Mapping[str, bool]], SiteRules | None]], ...] = (
+    ("vitepress", _vitepress),
+    ("mkdocs", _mkdocs),
+    ("docusaurus", _docusaurus),
+    ("hugo", _hugo),
+)

@@ -1,0 +1,362 @@
+"""The targets of a page's links, by the rules of the generator of the site.
+
+A target that only a build of the site can tell (templates, generated pages, other sites) is "unknown", and no finding.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+from urllib.parse import unquote, urljoin
+
+from anvil.documents.file_tree import FileTree
+from anvil.formats import globs
+from anvil.lint.linted_page import LintPage
+from anvil.settings.schema import Rule, SiteOptions, Slugs
+from anvil.text import page_urls
+from anvil.text.references import Link
+
+Generator = Literal["mkdocs", "docusaurus", "vitepress", "hugo", "github", "unknown"]
+MAX_TARGET_CHARS = 1000
+"""A longer link is not examined."""
+PAGE_ENDINGS = (".md", ".mdx", ".markdown")
+ALIAS_KEYS = ("aliases", "redirect_from", "permalink")
+"""What front matter calls further addresses of a page."""
+_BASE = "https://site.invalid/"
+_INDEX_FILES = ("/index", "/README", "/_index")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_TEMPLATE = re.compile(r"[{}<>$\\`|]|%%|\[\[")
+_HUGO_REF = re.compile(r"\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?[\"`']?([^\"`'\s]+)[\"`']?\s*[>%]\}\}(#.*)?")
+_ADDRESSES_UNKNOWN = frozenset({"docusaurus", "hugo", "unknown"})
+"""Generators that give pages addresses that only a built site tells: routes, categories, sections, taxonomies."""
+
+
+@dataclass(frozen=True)
+class SiteRules:
+    """How a generator makes a site of the documentation folder.
+
+    ``rule``: how addresses follow from paths; None where the generator is not known. ``slugs``: the styles of anchors
+    that its headings may have. ``content``: the folder from the repository's root whose pages begin at the site's
+    ``base`` path. ``starts``: folders from the root at which a link to a file without ``./`` may also begin.
+    ``assets``: folders from the root whose files the site has at its top. ``strict_absolute``: whether links that begin
+    with ``/`` lead into the content and nowhere else. ``generates``: whether pages may exist that no file holds.
+    ``dynamic``: matches the text of a page whose anchors only a build knows. ``nav``: whether the navigation shows a
+    page; None where it shows all, or that is unknown. ``redirects``: former page -> new page. ``snippets``: folders
+    from the root for included files; None where no extension includes files. ``excluded``: globs of pages, from the
+    content, that the site leaves out. ``filled``: pages, from the content, that the generator fills. ``wiki``: whether
+    ``[[Page]]`` is a link. ``silent``: rules that do not apply to this site. ``doubtful``: rules whose findings only a
+    build of the site can confirm, so they are notes.
+    """
+
+    generator: Generator = "github"
+    rule: Rule | None = "github"
+    slugs: tuple[Slugs, ...] = ("github",)
+    content: str = ""
+    base: str = ""
+    starts: tuple[str, ...] = ()
+    assets: tuple[str, ...] = ()
+    strict_absolute: bool = False
+    generates: bool = False
+    dynamic: re.Pattern[str] | None = None
+    nav: Callable[[LintPage, str | None], bool] | None = None
+    redirects: Mapping[str, str] = field(default_factory=dict)
+    snippets: tuple[str, ...] | None = None
+    excluded: tuple[str, ...] = ()
+    filled: frozenset[str] = frozenset()
+    wiki: bool = False
+    silent: frozenset[str] = frozenset()
+    doubtful: frozenset[str] = frozenset()
+
+
+class Target(NamedTuple):
+    """The target of a link. ``page``: the path of a page of the documentation, for the kind ``page``.
+
+    ``missing``: it does not exist; ``reason`` says what was expected where, and ``file`` is the path from the root at
+    which a file was expected, if the link names one. ``unknown``: only a build of the site can tell.
+    """
+
+    kind: Literal["page", "file", "external", "unknown", "missing"]
+    page: str = ""
+    fragment: str = ""
+    reason: str = ""
+    file: str = ""
+
+
+UNKNOWN = Target("unknown")
+EXTERNAL = Target("external")
+FILE = Target("file")
+
+
+class Site:
+    """The pages of a documentation folder, by path and by address, and the links between them."""
+
+    def __init__(self, pages: Mapping[str, LintPage], rules: SiteRules, files: FileTree) -> None:
+        self.pages = pages
+        self.rules = rules
+        self.files = files
+        self.addresses: dict[str, str] = {}
+        self._own: dict[str, str] = {}
+        self._by_name: dict[str, list[str]] = {}
+        self._page_files: dict[str, Target | None] = {}
+        for path, page in pages.items():
+            self._by_name.setdefault(posixpath.basename(path).casefold(), []).append(path)
+            address = self._address(path, page)
+            if address is not None:
+                self._own[path] = address
+                self.addresses.setdefault(self._canonical(address), path)
+            for alias in _aliases(page):
+                self.addresses.setdefault(self._canonical(alias), path)
+
+    def _address(self, path: str, page: LintPage) -> str | None:
+        """The path of a page below the site's top, without leading slash; None where the site has no such page."""
+        if self.rules.rule is None:
+            return None
+        inside = _inside(posixpath.join(self.files.docs, path), self.rules.content)
+        if inside is None:
+            return None
+        address = page_urls.address(SiteOptions(_BASE, self.rules.rule), inside, page.metadata)
+        return None if address is None else unquote(address.removeprefix(_BASE))
+
+    def address(self, path: str) -> str | None:
+        """The path that a page has below the site's top; None where it has none."""
+        return self._own.get(path)
+
+    def _canonical(self, address: str) -> str:
+        """One spelling of an address: without slashes at its ends, ``index`` and ``.html``; Hugo's in small letters."""
+        bare = address.strip("/").removesuffix(".html")
+        bare = "" if bare == "index" else bare.removesuffix("/index")
+        return bare.lower() if self.rules.generator == "hugo" else bare
+
+    def is_excluded(self, path: str) -> bool:
+        """Whether the site leaves the page out."""
+        inside = _inside(posixpath.join(self.files.docs, path), self.rules.content)
+        return inside is not None and any(globs.matches(pattern, inside) for pattern in self.rules.excluded)
+
+    def named(self, name: str) -> list[str]:
+        """The pages whose file has this name, in upper or lower case."""
+        return self._by_name.get(name.casefold(), [])
+
+    def shown(self, file: str) -> str:
+        """A path from the root as people read it: from the documentation folder."""
+        return posixpath.relpath(file, self.files.docs or ".")
+
+    # --- links -----------------------------------------------------------------------------------------------------
+
+    def resolve(self, page: LintPage, link: Link) -> Target:
+        """The target of ``link`` in ``page``."""
+        if link.kind == "wiki":
+            return self._wiki(page, link.target) if self.rules.wiki else UNKNOWN
+        written = link.target
+        if not written or len(written) > MAX_TARGET_CHARS:
+            return UNKNOWN
+        if self.rules.generator == "hugo" and (reference := _HUGO_REF.fullmatch(written)):
+            return self._hugo_reference(page, reference[1] + (reference[2] or ""))
+        if _SCHEME.match(written):
+            return EXTERNAL
+        if _TEMPLATE.search(written) or not written.isprintable():
+            return UNKNOWN
+        path, _, fragment = written.partition("#")
+        path, fragment = unquote(path.partition("?")[0]), unquote(fragment)
+        if "\0" in path or "\ufffd" in path:
+            return UNKNOWN
+        if not path:
+            return self._page(page.path, fragment)
+        if path.startswith("/"):
+            return self._absolute(path.lstrip("/"), fragment)
+        return self._relative(page, path, fragment, link)
+
+    def _page(self, path: str, fragment: str) -> Target:
+        return Target("page", path, fragment)
+
+    def _at(self, file: str, fragment: str) -> Target | None:
+        """The page or file at a normal path from the root; None for nothing and for folders."""
+        inside = _inside(file, self.files.docs)
+        if inside is not None and inside in self.pages:
+            return self._page(inside, fragment)
+        return FILE if self.files.kind(file) == "file" else None
+
+    def _at_address(self, address: str, fragment: str) -> Target | None:
+        path = self.addresses.get(self._canonical(address))
+        return None if path is None else self._page(path, fragment)
+
+    def _asset(self, path: str) -> Target | None:
+        return next((FILE for folder in self.rules.assets if self.files.kind(join(folder, path)) is not None), None)
+
+    def _as_page_file(self, file: str, fragment: str) -> Target | None:
+        """The page whose file is at ``file`` but for its ending, or that is the index of the folder ``file``."""
+        if file not in self._page_files:
+            bare = file.removesuffix(".html").rstrip("/")
+            names = [f"{bare}{inside}{ending}" for ending in PAGE_ENDINGS for inside in ("", *_INDEX_FILES)]
+            found = (self._at(posixpath.normpath(name), "") for name in names)
+            self._page_files[file] = next((target for target in found if target is not None), None)
+        target = self._page_files[file]
+        return target._replace(fragment=fragment) if target is not None and target.kind == "page" else target
+
+    def _absolute(self, path: str, fragment: str) -> Target:
+        """A link that begins with ``/``; ``path`` without it."""
+        rules = self.rules
+        within_base = bool(rules.base) and f"{path}/".startswith(rules.base + "/")
+        inside = path[len(rules.base) :].lstrip("/") if within_base else path
+        for candidate in dict.fromkeys((inside, path)):
+            file = posixpath.normpath(join(rules.content, candidate))
+            target = self._at_address(candidate, fragment) or self._asset(candidate) or self._at(file, fragment)
+            if target is None and rules.generator in ("vitepress", "docusaurus", "hugo"):
+                target = self._as_page_file(file, fragment)
+            if target is not None:
+                return target
+        if rules.generates or rules.generator in _ADDRESSES_UNKNOWN:
+            return UNKNOWN
+        file = posixpath.normpath(join(rules.content, inside))
+        reason = f"the site has no page or file /{path}"
+        if rules.generator == "github":
+            is_gone = path.endswith(PAGE_ENDINGS) and self.files.is_repository and self.files.kind(file) is None
+            reason = f"there is no {self.shown(file)} in the repository"
+            return Target("missing", "", fragment, reason, file) if is_gone else UNKNOWN
+        if rules.strict_absolute or within_base:
+            return Target("missing", "", fragment, reason, file)
+        return UNKNOWN
+
+    def _relative(self, page: LintPage, path: str, fragment: str, link: Link) -> Target:
+        rules = self.rules
+        own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
+        file = posixpath.normpath(join(own, path))
+        if path.startswith("@site/"):
+            site = posixpath.dirname(rules.assets[0]) if rules.generator == "docusaurus" and rules.assets else None
+            kind = None if site is None else self.files.kind(posixpath.normpath(join(site, path[6:])))
+            return FILE if kind or site is None else Target("missing", "", fragment, f"there is no {path}")
+        if path.startswith(("@", "~")):
+            return UNKNOWN  # an alias of a bundler
+        names_page = path.lower().endswith(PAGE_ENDINGS)
+        starts = () if path.startswith("./") or path.startswith("../") else self.rules.starts
+        files = [file, *(posixpath.normpath(join(start, path)) for start in starts)]
+        at = None if path.endswith("/") else [self._at(each, fragment) for each in files]
+        target = next(filter(None, at or ()), None)
+        if target is not None:
+            if target.kind == "file" and self._is_outside(file) and rules.generator in ("mkdocs", "vitepress"):
+                return self._outside(file, fragment, link)
+            return target
+        if not names_page and (target := self._by_address(page, path, file, fragment)):
+            return target
+        if file.startswith("../") or file == "..":
+            return UNKNOWN  # out of the repository
+        if rules.redirects and _inside(file, self.files.docs) in rules.redirects:
+            return Target("missing", "", fragment, f"there is no {self.shown(file)}", file)
+        if rules.generates or self.files.kind(file) == "folder":
+            return UNKNOWN
+        if names_page:
+            return Target("missing", "", fragment, f"there is no file {self.shown(file)}", file)
+        if rules.generator == "unknown" or self._is_unknowable(page, path, file):
+            return UNKNOWN
+        if link.kind in ("image", "html image") or (posixpath.splitext(path)[1] and not path.endswith("/")):
+            return Target("missing", "", fragment, f"there is no file {self.shown(file)}", file)
+        if rules.generator in _ADDRESSES_UNKNOWN:
+            return UNKNOWN
+        return Target("missing", "", fragment, f"there is no page or file {self.shown(file)}", file)
+
+    def _is_outside(self, file: str) -> bool:
+        return _inside(file, self.rules.content) is None and _inside(file, self.files.docs) is None
+
+    def _outside(self, file: str, fragment: str, link: Link) -> Target:
+        if link.kind in ("html link", "html image") or self.rules.generates:
+            return UNKNOWN
+        reason = f"{self.shown(file)} is outside of the documentation folder, so the site does not have it"
+        return Target("missing", "", fragment, reason)
+
+    def _by_address(self, page: LintPage, path: str, file: str, fragment: str) -> Target | None:
+        """The target of a link without a page's ending: by addresses, as in a browser, or by file names."""
+        if self.rules.generator != "github" and (address := self.address(page.path)) is not None:
+            forms = {address, address.rstrip("/"), address.rstrip("/") + "/"}
+            for form in sorted(forms):
+                joined = unquote(urljoin(_BASE + form, path)).removeprefix(_BASE).partition("#")[0]
+                if target := self._at_address(joined, fragment):
+                    return target
+                if self.rules.generator in ("mkdocs", "hugo", "vitepress"):
+                    content = posixpath.normpath(join(self.rules.content, joined))
+                    if target := self._at(content, fragment) or self._asset(joined):
+                        return target
+        if self.rules.generator in ("docusaurus", "vitepress", "hugo", "unknown"):
+            return self._as_page_file(file, fragment)
+        if self.rules.wiki:
+            return self._as_page_file(file, fragment)
+        return None
+
+    def _is_unknowable(self, page: LintPage, path: str, file: str) -> bool:
+        """Whether a relative link may lead to a page that only the generator makes."""
+        if self.rules.generator == "github":  # a link without ending to a page: another tool makes the site
+            return self._as_page_file(file, "") is not None
+        if self.rules.generator == "vitepress":
+            folder = posixpath.dirname(posixpath.normpath(join(posixpath.dirname(page.path), path)))
+            names = self.files.names(posixpath.normpath(join(self.files.docs, folder))) or {}
+            return any(name.startswith("[") for name in names)  # a dynamic route
+        return False
+
+    def _hugo_reference(self, page: LintPage, written: str) -> Target:
+        """``ref`` and ``relref``: a page by its path from its own folder, from the content, or by its name."""
+        path, _, fragment = unquote(written).partition("#")
+        if not path:
+            return self._page(page.path, fragment)
+        own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
+        starts = [self.rules.content] if path.startswith("/") else [own, self.rules.content]
+        for start in starts:
+            file = posixpath.normpath(join(start, path.lstrip("/")))
+            if target := self._at(file, fragment) or self._as_page_file(file, fragment):
+                return target
+        if target := self._at_address(path, fragment):
+            return target
+        name = posixpath.basename(path.rstrip("/"))
+        pages = self.named(name) or self.named(f"{name}.md") or [p for p in self.pages if p.split("/")[-2:-1] == [name]]
+        if pages:
+            return self._page(pages[0], fragment) if len(pages) == 1 else UNKNOWN
+        if self.rules.generates:
+            return UNKNOWN
+        return Target("missing", "", fragment, f"no page of the content is named {path}")
+
+    def _wiki(self, page: LintPage, written: str) -> Target:
+        """``[[Page]]`` and ``[[Page#Heading]]``: a page by its path or its name, blanks as ``-`` or ``_`` too."""
+        name, _, fragment = written.partition("#")
+        name = name.strip().rstrip("\\")
+        if not name:
+            return self._page(page.path, fragment)
+        own = posixpath.dirname(page.path)
+        for spelled in (name, name.replace(" ", "-"), name.replace(" ", "_")):
+            for start in (own, ""):
+                file = posixpath.normpath(join(self.files.docs, join(start, spelled.lstrip("/"))))
+                if target := self._at(file, fragment) or self._as_page_file(file, fragment):
+                    return target
+            base = posixpath.basename(spelled)
+            if pages := [path for ending in ("", *PAGE_ENDINGS) for path in self.named(base + ending)]:
+                return self._page(pages[0], fragment) if len(pages) == 1 else UNKNOWN
+        if posixpath.splitext(name)[1] and not name.lower().endswith(PAGE_ENDINGS):
+            return UNKNOWN  # an attachment, which may be in any folder
+        if self.rules.generates:
+            return UNKNOWN
+        return Target("missing", "", fragment, f"no page is named {name!r}")
+
+
+def is_inside(target: str) -> bool:
+    """Whether a link may lead to a page or file of the documentation, as far as its text tells."""
+    return 0 < len(target) <= MAX_TARGET_CHARS and not _SCHEME.match(target)
+
+
+def _inside(file: str, folder: str) -> str | None:
+    """A path from the root as one from a folder; None for what is elsewhere."""
+    if not folder:
+        return file
+    return file[len(folder) + 1 :] if file.startswith(f"{folder}/") else None
+
+
+def join(folder: str, path: str) -> str:
+    """A path in a folder; ``""`` for the root."""
+    return f"{folder}/{path}" if folder else path
+
+
+def _aliases(page: LintPage) -> Iterator[str]:
+    """The additional addresses of a page, from its front matter."""
+    for key in ALIAS_KEYS:
+        value = page.metadata.get(key)
+        for alias in value if isinstance(value, list) else [value]:
+            if isinstance(alias, str) and alias.startswith("/"):
+                yield alias

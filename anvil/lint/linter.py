@@ -1,0 +1,199 @@
+"""Lint a documentation folder: apply the rules to its pages, with their index, the site's configuration and git."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from anvil.documents.document_source import DocumentSource
+from anvil.documents.file_tree import FileTree
+from anvil.errors import ConfigError, GitError
+from anvil.git.repository import Repository
+from anvil.index_file.reader import Reader
+from anvil.index_file.rows import StoredDocument
+from anvil.lint import generator_settings, rules, suppressions
+from anvil.lint.link_targets import PAGE_ENDINGS, Site
+from anvil.lint.linted_page import LintPage, PageHeading
+from anvil.lint.rules import Documentation, SimilarPair
+from anvil.lint.values import LintReport, RuleName
+from anvil.search import content_health
+from anvil.settings.schema import Config
+from anvil.system import installation
+from anvil.text import front_matter, includes, markdown_parser, references
+from anvil.text.lines import LINE_END
+from anvil.values import SEPARATOR, Document
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.sites.site_folder import SiteFolder
+
+MAX_PAIRS = 200
+"""Pairs of near duplicates in a report."""
+MAX_NAMED_PAGES = 5
+"""Pages that could not be read and are named; the others are counted."""
+MAX_FILES_AROUND = 50
+"""Markdown files above the documentation folder whose links are read."""
+NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run '{build}'."
+STALE = "near-duplicate left out {pages} that the index does not have as they are now. Run '{build}'."
+OTHER_TOOL = (
+    "No page links to {orphans:,} of {pages}, so a tool that is not known here makes the site. If none does, set "
+    "'rule = \"github\"' in the table [site] of anvil.toml."
+)
+LINK_RULES = frozenset({"broken-link", "broken-anchor", "orphan-page"})
+
+
+def lint(
+    source: DocumentSource,
+    files: FileTree,
+    config: Config,
+    reader: Reader | None = None,
+    repository: Repository | None = None,
+    names: Sequence[str] | None = None,
+    built: SiteFolder | None = None,
+) -> LintReport:
+    """Examine the pages of ``source`` by all rules, or those of ``names``; needs no model.
+
+    ``files``: the files around them. ``reader``: their index, if there is one; the headings and vectors of pages that
+    did not change come from it. ``repository`` gives the new paths of moved pages. ``built``: the site of the pages, in
+    which links are looked up.
+    """
+    chosen = None if names is None else [_rule(name) for name in names]
+    indexed = {} if reader is None else reader.blob_ids()
+    scan = source.scan(indexed)
+    entries, skipped = scan.entries, list(scan.skipped)
+    stored = {} if reader is None else {document.file_path: document for document in reader.documents()}
+    is_of_site = reader is not None and reader.excluded_hashes() is not None
+    fresh = {path for path, identity in entries.items() if indexed.get(path) == identity}
+    pages: dict[str, LintPage] = {}
+    for path in entries:
+        document = source.text(path)
+        if isinstance(document, Document):
+            row = stored.get(path) if path in fresh and reader is not None else None
+            pages[path] = _page(document, None if is_of_site else row, reader)
+            if row is not None and is_of_site and reader is not None:
+                pages[path].stored_anchors = frozenset(s.anchor for s in reader.sections(row.id) if s.anchor)
+        else:
+            skipped.append(document)
+    site = Site(pages, generator_settings.site_rules(files, config.site), files)
+    notes = [f"{page.path} was not examined: {page.reason}." for page in skipped[:MAX_NAMED_PAGES]]
+    if len(skipped) > MAX_NAMED_PAGES:
+        notes.append(f"{counted(len(skipped) - MAX_NAMED_PAGES, 'further page', 'were')} not examined.")
+    wants_similar = config.lint.levels.near_duplicate != "off" and (chosen is None or "near-duplicate" in chosen)
+    similar = _similar(reader, fresh, len(pages), notes) if wants_similar else ()
+
+    def moved(paths: Sequence[str]) -> Mapping[str, str]:
+        try:
+            return {} if repository is None else repository.successors(paths)
+        except GitError:
+            return {}
+
+    looked_up = None
+    if built is not None:
+        from anvil.documents import site_links  # it imports the HTML parser
+
+        looked_up = site_links.built_site(built)
+        notes += built.notes
+    documentation = Documentation(site, config.lint, similar, _linked_around(site), moved, looked_up)
+    if config.site.rule != "github" and _needs_links(chosen) and documentation.is_of_another_tool:
+        pages_examined = counted(len(documentation.examined), "page")
+        notes.append(OTHER_TOOL.format(orphans=documentation.unlinked, pages=pages_examined))
+        documentation = replace(documentation, site=Site(pages, generator_settings.unknown(files), files))
+    return rules.run(documentation, chosen, notes)
+
+
+def _needs_links(chosen: Sequence[RuleName] | None) -> bool:
+    return chosen is None or not LINK_RULES.isdisjoint(chosen)
+
+
+def _rule(name: str) -> RuleName:
+    rule_name = next((rule for rule in suppressions.RULES if rule == name), None)
+    if rule_name is None:
+        raise ConfigError(f"There is no rule {name!r}. {suppressions.closest(name)}")
+    return rule_name
+
+
+def _page(document: Document, row: StoredDocument | None, reader: Reader | None) -> LintPage:
+    """A document with its headings: those of the index (``row``), else of the parser."""
+    sections = () if row is None or reader is None or document.inserted else reader.sections(row.id)
+    metadata: Mapping[str, object]
+    if row is not None and sections and sections[0].start_line:
+        first_line, metadata = sections[0].start_line, row.metadata
+        text = _from_line(document.text, first_line)
+    else:
+        page = markdown_parser.parse(document.text)
+        sections, metadata, first_line, text = page.sections, page.metadata, page.first_line, page.text
+    content = references.read(text)
+    headings = [
+        PageHeading(content.not_blank(section.start_line - first_line + 1), section.heading_level, section.title)
+        for section in sections
+        if section.heading_level and section.start_line
+    ]
+    return LintPage(
+        document.path,
+        content,
+        headings,
+        metadata,
+        first_line,
+        document.inserted,
+        tuple(file for file, blob in (includes.files(document.fingerprint) or {}).items() if blob),
+        document.missing,
+    )
+
+
+def _from_line(text: str, line: int) -> str:
+    if line <= 1:
+        return text
+    for number, end in enumerate(LINE_END.finditer(text), 2):
+        if number == line:
+            return text[end.end() :]
+    return ""
+
+
+def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str]) -> tuple[SimilarPair, ...]:
+    """Pairs of near duplicates among the pages that did not change since they were indexed."""
+    pairs = None if reader is None else content_health.near_duplicates(reader, MAX_PAIRS)
+    build = installation.line([*installation.typed(), "build"])
+    if pairs is None:
+        notes.append(NO_INDEX.format(build=build))
+        return ()
+    if len(fresh) < pages:
+        notes.append(STALE.format(pages=counted(pages - len(fresh), "page"), build=build))
+    return tuple(
+        SimilarPair(_place(pair.first), _place(pair.second), pair.similarity)
+        for pair in pairs
+        if pair.first.file_path in fresh and pair.second.file_path in fresh and _is_worth_reporting(pair)
+    )
+
+
+def _is_worth_reporting(pair: content_health.Pair) -> bool:
+    """Whether both chunks have text in addition to their headings, and not only similar headings."""
+    sizes = (spot.chars - len(spot.heading_path.rpartition(SEPARATOR)[2]) for spot in (pair.first, pair.second))
+    return min(sizes) >= rules.MIN_DUPLICATE_CHARS
+
+
+def _place(spot: content_health.Spot) -> tuple[str, int, str]:
+    return spot.file_path, spot.line or 1, spot.heading_path
+
+
+def _linked_around(site: Site) -> frozenset[str]:
+    """The pages that Markdown files in the folders above the documentation link to, such as a README."""
+    linked: set[str] = set()
+    for path, text in _files_around(site.files):
+        page = LintPage(posixpath.relpath(path, site.files.docs or "."), references.read(text), ())
+        targets = (site.resolve(page, link) for link in page.references.links)
+        linked.update(target.page for target in targets if target.kind == "page")
+    return frozenset(linked)
+
+
+def _files_around(files: FileTree) -> Iterator[tuple[str, str]]:
+    left = MAX_FILES_AROUND
+    for folder in files.ancestors()[1:]:
+        for name, is_folder in sorted((files.names(folder) or {}).items()):
+            if left and not is_folder and name.lower().endswith(PAGE_ENDINGS):
+                left -= 1
+                path = posixpath.join(folder, name)
+                text = files.read(path)
+                if text is not None:
+                    yield path, text[front_matter.split(text)[1] :]

@@ -1,0 +1,490 @@
+"""The rules: each examines all pages of a documentation folder and yields issues."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from anvil.formats import globs
+from anvil.lint import suppressions
+from anvil.lint.built import BuiltSite, Lookup
+from anvil.lint.link_targets import PAGE_ENDINGS, Site, Target
+from anvil.lint.linted_page import LintPage
+from anvil.lint.values import LintFinding, LintReport, RuleName
+from anvil.settings.schema import LintOptions
+from anvil.text.headings import UNTITLED
+from anvil.text.references import Link
+from anvil.text.slugs import slug
+from anvil.wording import counted
+
+MIN_DUPLICATE_CHARS = 100
+"""Characters of a section's text, without white space, from which equal text is reported: "See above." may repeat."""
+MAX_PLACES = 3
+"""Places of equal text in a message."""
+MIN_ORPHANS = 10
+"""Orphans from which a third of all pages means that another tool makes the site."""
+MAX_CLOSE_ANCHORS = 2000
+"""Anchors among which the closest one is searched."""
+_BLANK = re.compile(r"[\s\-*_=]*")
+"""Nothing, thematic breaks, or the line under a heading."""
+_MAY_BE_EMPTY = re.compile(r":::|\{[{%]|<[A-Z]|^\W*unreleased\W*$", re.I)
+"""A heading that a plugin or component fills, or that a changelog has for its next entries."""
+_TEMPLATE_KEYS = frozenset({"template", "layout", "hero", "pageLayout"})
+"""Keys in the front matter of pages that a template fills."""
+_REDIRECT_KEYS = frozenset({"redirect", "redirect_to", "redirect_url", "redirectTo"})
+"""Keys in the front matter of pages that only lead to others."""
+_GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
+
+
+class Issue(NamedTuple):
+    """A problem: the page, a line of its file, and a message. ``whole``: it is about the page as a whole. ``seen``: the
+    built site shows it."""
+
+    path: str
+    line: int
+    message: str
+    whole: bool = False
+    seen: bool = False
+
+
+class SimilarPair(NamedTuple):
+    """Two sections of different pages, as (path, line of the file, heading), and the cosine of their vectors."""
+
+    first: tuple[str, int, str]
+    second: tuple[str, int, str]
+    similarity: float
+
+
+class Use(NamedTuple):
+    """A link of a page, its line in the page's file, and its target."""
+
+    page: LintPage
+    line: int
+    link: Link
+    target: Target
+
+
+@dataclass
+class Documentation:
+    """The input of the rules. ``site``: the pages and their links. ``similar``: sections with similar vectors.
+
+    ``linked``: pages that files outside of the documentation link to. ``moved``: paths from the root that no longer
+    exist -> their new paths by git's history. ``built``: the site that the generator made of the pages.
+    """
+
+    site: Site
+    options: LintOptions
+    similar: Sequence[SimilarPair] = ()
+    linked: frozenset[str] = frozenset()
+    moved: Callable[[Sequence[str]], Mapping[str, str]] = lambda paths: {}
+    built: BuiltSite | None = None
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """The links in the pages' own files, without those in included files."""
+        uses = []
+        for page in self.site.pages.values():
+            for link in page.references.links:
+                line = page.source_line(link.line)
+                if line is not None and link.target:
+                    uses.append(Use(page, line, link, self.site.resolve(page, link)))
+        return tuple(uses)
+
+    def look_up(self, use: Use) -> Lookup | None:
+        """What the built site has for a link; None where there is none, or where only the source tells."""
+        is_looked_up = self.built is not None and use.target.kind != "external"
+        return self.built.look_up(use.page.path, use.link) if self.built and is_looked_up else None
+
+    @cached_property
+    def incoming(self) -> frozenset[str]:
+        """The pages that another page links to, or a file outside of the documentation."""
+        return self.linked | {
+            use.target.page for use in self.uses if use.target.kind == "page" and use.target.page != use.page.path
+        }
+
+    @cached_property
+    def examined(self) -> frozenset[str]:
+        """The pages that have findings: without those that ``lint.ignore`` names and those that the site leaves out."""
+        ignored = [globs.compile(pattern, ignore_case=True) for pattern in self.options.ignore]
+        return frozenset(
+            path
+            for path in self.site.pages
+            if not any(glob.matches(path) for glob in ignored) and not self.site.is_excluded(path)
+        )
+
+    @cached_property
+    def silences(self) -> dict[str, list[suppressions.Silence]]:
+        """Page -> what its comments silence."""
+        return {path: suppressions.silences(page) for path, page in self.site.pages.items()}
+
+    def is_silent(self, rule: RuleName, issue: Issue) -> bool:
+        """Whether a comment in the page silences an issue of a rule."""
+        silences = self.silences[issue.path]
+        return any(silence.rule == rule and (issue.whole or issue.line in silence) for silence in silences)
+
+    @cached_property
+    def orphans(self) -> tuple[Issue, ...]:
+        """The pages that no page links to and no navigation shows."""
+        return tuple(_orphans(self))
+
+    @property
+    def unlinked(self) -> int:
+        """How many orphans a report would have."""
+        return sum(issue.path in self.examined and not self.is_silent("orphan-page", issue) for issue in self.orphans)
+
+    @property
+    def is_of_another_tool(self) -> bool:
+        """Whether so many pages are orphans that a tool which is not known here must show them in a navigation."""
+        count = self.unlinked if self.site.rules.generator == "github" and self.built is None else 0
+        return count >= MIN_ORPHANS and 3 * count > len(self.examined)
+
+
+Rule = Callable[[Documentation], Iterator[Issue]]
+
+
+def run(documentation: Documentation, names: Sequence[RuleName] | None = None, notes: Sequence[str] = ()) -> LintReport:
+    """Apply every rule that is not off, or only ``names``, without the issues that comments in the pages and
+    ``lint.ignore`` silence."""
+    options, site = documentation.options, documentation.site
+    findings: set[LintFinding] = set()
+    suppressed = 0
+    for name, rule in RULES.items():
+        level = getattr(options.levels, name.replace("-", "_"))
+        if level == "off" or name in site.rules.silent or (names is not None and name not in names):
+            continue
+        for issue in rule(documentation):
+            if issue.path not in documentation.examined:
+                continue
+            if documentation.is_silent(name, issue):
+                suppressed += 1
+                continue
+            message = " ".join(issue.message.splitlines())  # a link may name a line end as %0A
+            is_certain = issue.seen or name not in site.rules.doubtful
+            findings.add(LintFinding(name, level if is_certain else "note", issue.path, issue.line, message))
+    ordered = sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule, finding.message))
+    return LintReport(tuple(ordered), len(site.pages), suppressed, site.rules.generator, site.files.docs, tuple(notes))
+
+
+# --- links ---------------------------------------------------------------------------------------------------------
+
+
+def broken_link(documentation: Documentation) -> Iterator[Issue]:
+    """Links and images whose page or file does not exist."""
+    site = documentation.site
+    missing: list[tuple[Use, str]] = []
+    for use in documentation.uses:
+        lookup = documentation.look_up(use)
+        if lookup is not None and lookup.verdict == "no address":
+            missing.append((use, lookup.reason))
+        elif lookup is None and use.target.kind == "missing" and not _is_built(use.target.file, site):
+            missing.append((use, ""))
+    moved = documentation.moved(sorted({use.target.file for use, _ in missing if use.target.file}))
+    for use, seen in missing:
+        kind = "image" if use.link.kind in ("image", "html image") else "link"
+        reason, hint = seen or use.target.reason, _where_now(use, site, moved)
+        message = f"Broken {kind} {_code(use.link.target)}: {reason}.{hint}"
+        yield Issue(use.page.path, use.line, message, seen=bool(seen))
+
+
+def _is_built(file: str, site: Site) -> bool:
+    """Whether git ignores a path inside the repository: the build may make the file."""
+    return bool(file) and not file.startswith("../") and site.files.is_ignored(file)
+
+
+def _where_now(use: Use, site: Site, moved: Mapping[str, str]) -> str:
+    """A hint where the missing page or file is: by redirects, history, upper and lower case, or its name."""
+    file = use.target.file
+    if not file:
+        return ""
+    inside = site.shown(file)
+    if inside in site.rules.redirects:
+        return f" It moved to {site.rules.redirects[inside]}."
+    if file in moved:
+        return f" It moved to {site.shown(moved[file])}." if moved[file] else " It was removed."
+    if spelled := site.files.other_case(file):
+        return f" There is {site.shown(spelled)}: capital letters differ, which works on macOS and Windows only."
+    name = posixpath.basename(file)
+    named = site.named(name) if name.lower().endswith(PAGE_ENDINGS) else site.named(f"{name}.md")
+    if len(named) == 1 and posixpath.splitext(name)[0].lower() not in ("index", "readme", "_index"):
+        return f" Did you mean {named[0]}?"
+    return ""
+
+
+def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
+    """Links to an anchor that their page does not have."""
+    site = documentation.site
+    styles = site.rules.slugs
+    pages_by_anchor: dict[str, list[str]] = {}
+    anchors_by_page: dict[str, frozenset[str] | None] = {}
+    for use in documentation.uses:
+        target, fragment = use.target, use.target.fragment
+        if lookup := documentation.look_up(use):
+            if lookup.verdict == "no anchor":
+                written = use.link.target.partition("#")[2]
+                yield Issue(use.page.path, use.line, f"{_code('#' + written)}: {lookup.reason}.", seen=True)
+            continue
+        if target.kind != "page" or not fragment or _GENERATED_ANCHOR.match(fragment):
+            continue
+        if target.page not in anchors_by_page:
+            anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
+        anchors = anchors_by_page[target.page]
+        if anchors is None or fragment in anchors:
+            continue
+        if site.rules.generator in ("github", "unknown") and fragment.lower() in anchors:
+            continue
+        if site.rules.generator == "unknown" and fragment.lower().endswith(tuple(f"-{anchor}" for anchor in anchors)):
+            continue  # SvelteKit's own site puts the headings above in front
+        if use.link.kind == "wiki" and any(slug(fragment, style) in anchors for style in styles):
+            continue
+        if not pages_by_anchor:
+            for page in site.pages.values():
+                for anchor in page.anchors(styles[0]):
+                    pages_by_anchor.setdefault(anchor, []).append(page.path)
+        where = "this page" if target.page == use.page.path else target.page
+        hint = _closest_anchor(fragment, anchors, pages_by_anchor.get(fragment, []))
+        yield Issue(use.page.path, use.line, f"{where} has no anchor {_code('#' + fragment)}.{hint}")
+
+
+def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
+    """The anchors of a page in the styles of the site; None if only a build of the site knows them."""
+    if page.missing_includes or _is_dynamic(site, page):
+        return None
+    return frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
+
+
+def _closest_anchor(fragment: str, anchors: frozenset[str], pages: Sequence[str]) -> str:
+    if len(pages) == 1:
+        return f" {pages[0]} has it."
+    if fragment.lower() in anchors:
+        return f" There is {_code('#' + fragment.lower())}: capital letters differ."
+    near = difflib.get_close_matches(fragment[:200], sorted(anchors)[:MAX_CLOSE_ANCHORS], n=1, cutoff=0.7)
+    return f" Did you mean {_code('#' + near[0])}?" if near else ""
+
+
+def broken_include(documentation: Documentation) -> Iterator[Issue]:
+    """Lines that include a file which does not exist."""
+    site = documentation.site
+    folders = site.rules.snippets
+    if folders is None:
+        return
+    for page in site.pages.values():
+        for line, path, candidates in page.missing_includes:
+            further = [posixpath.normpath(posixpath.join(folder, path)) for folder in folders]
+            if not any(site.files.kind(file) or _is_built(file, site) for file in (*candidates, *further)):
+                yield Issue(page.path, line, f"The included file {_code(path)} does not exist.")
+
+
+def undefined_reference(documentation: Documentation) -> Iterator[Issue]:
+    """Reference links whose label the page does not define."""
+    for page in documentation.site.pages.values():
+        if not page.references.undefined or _is_dynamic(documentation.site, page):
+            continue
+        for at, label in page.references.undefined:
+            if documentation.site.rules.generator == "mkdocs" and _is_after_a_paragraph(page, label):
+                continue
+            if documentation.built is not None and not documentation.built.shows_label(page.path, label):
+                continue
+            yield from _at(page, at, f"The link label {_code(f'[{label}]')} is not defined in this page.")
+
+
+def _is_after_a_paragraph(page: LintPage, label: str) -> bool:
+    """Whether a line is the definition of a label but for the paragraph before it, which only Python-Markdown ends."""
+    return re.search(rf"^[ \t>]*\[{re.escape(label)}\]:[ \t]*\S", page.references.prose, re.M | re.I) is not None
+
+
+def _is_dynamic(site: Site, page: LintPage) -> bool:
+    return site.rules.dynamic is not None and site.rules.dynamic.search(page.references.text) is not None
+
+
+def orphan_page(documentation: Documentation) -> Iterator[Issue]:
+    """Pages that no page links to and no navigation shows."""
+    yield from documentation.orphans
+
+
+def _orphans(documentation: Documentation) -> Iterator[Issue]:
+    site = documentation.site
+    if documentation.built is None and site.rules.nav is None and site.rules.generator != "github":
+        return
+    included = {file for page in site.pages.values() for file in page.included}
+    for path, page in site.pages.items():
+        name = posixpath.splitext(posixpath.basename(path))[0].lower()
+        if name in ("index", "readme", "_index", "summary", "404", "home", "_sidebar", "_footer") or name[:1] in "_.":
+            continue
+        if any(page.metadata.get(key) is True for key in ("draft", "unlisted", "orphan", "hidden")):
+            continue
+        if page.metadata.keys() & _REDIRECT_KEYS or str(page.metadata.get("template")).startswith("redirect"):
+            continue
+        if documentation.built is not None:
+            if documentation.built.has(path) and path not in documentation.built.linked:
+                yield Issue(path, 1, "No other page of the site links to this page.", whole=True, seen=True)
+            continue
+        if path in documentation.incoming or posixpath.join(site.files.docs, path) in included:
+            continue
+        if site.rules.nav is not None and site.rules.nav(page, site.address(path)):
+            continue
+        shown = "" if site.rules.nav is None else ", and the navigation does not show it"
+        yield Issue(path, 1, f"No page links to this page{shown}.", whole=True)
+
+
+# --- sections ------------------------------------------------------------------------------------------------------
+
+
+def near_duplicate(documentation: Documentation) -> Iterator[Issue]:
+    """Sections of different pages that say the same, or whose vectors are near."""
+    site = documentation.site
+    for pair in documentation.similar:
+        first, second = pair.first[0], pair.second[0]
+        if _are_editions(first, second) or site.is_excluded(second) or _files(site, first) & _files(site, second):
+            continue
+        if _is_dynamic(site, site.pages[first]) and _is_dynamic(site, site.pages[second]):
+            continue  # the texts may differ after the build
+        (path, start, heading), (other, other_start, other_heading) = pair.first, pair.second
+        about = f"{_code(heading)} says nearly the same as {_code(other_heading)} at {other}:{other_start}"
+        yield Issue(path, start, f"{about} (similarity {pair.similarity:.2f}).")
+    bodies: dict[bytes, list[tuple[LintPage, int, str]]] = {}
+    for page in documentation.site.pages.values():
+        for index, (at, _, title) in enumerate(page.headings):
+            body = " ".join(page.references.lines(at + 1, page.end(index)).split())
+            if len(body) >= MIN_DUPLICATE_CHARS and page.source_line(at) is not None:
+                digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).digest()
+                bodies.setdefault(digest, []).append((page, at, title))
+    for (page, at, title), *places in bodies.values():
+        others = [
+            f"{_code(other_title)} at {other.path}:{other.source_line(line)}"
+            for other, line, other_title in places
+            if other is not page and not _are_editions(page.path, other.path)
+        ]
+        if others:
+            more = f" and {counted(len(others) - MAX_PLACES, 'more section')}" if len(others) > MAX_PLACES else ""
+            named = ", ".join(others[:MAX_PLACES])
+            yield Issue(page.path, page.source_line(at) or 1, f"{_code(title)} says the same as {named}{more}.")
+
+
+def _files(site: Site, path: str) -> set[str]:
+    """The files that the text of a page comes from: text that two pages include is one text."""
+    return {posixpath.join(site.files.docs, path), *site.pages[path].included}
+
+
+def _are_editions(first: str, second: str) -> bool:
+    """Whether two paths are one page in two languages or versions: equal but for their first folders."""
+    left, right = first.split("/"), second.split("/")
+    shorter, longer = sorted((left, right), key=len)
+    return longer[1:] == shorter or (len(left) > 1 and left[1:] == right[1:] and len(left[0]) <= 12 >= len(right[0]))
+
+
+def repeated_heading(documentation: Documentation) -> Iterator[Issue]:
+    """Headings that a page has more than once, so that their anchors have numbers."""
+    style = documentation.site.rules.slugs[0]
+    for page in documentation.site.pages.values():
+        titles: dict[str, list[tuple[int, str]]] = {}
+        for at, _, title in page.headings:
+            if title != UNTITLED and not page.own_id(at):
+                titles.setdefault(slug(title, style), []).append((at, title))
+        for anchor, places in titles.items():
+            if anchor and len(places) > 1:
+                (first, _), (second, title) = places[:2]
+                first_line = page.source_line(first)
+                joint = "_" if style == "mkdocs" else "-"
+                above = f" (the first is at line {first_line})" if first_line is not None else ""
+                yield from _at(
+                    page,
+                    second,
+                    f"{counted(len(places), 'heading')} of this page have the anchor of {_code(title)}{above}. "
+                    f"This one gets {_code(f'#{anchor}{joint}1')}, which changes with headings above it.",
+                )
+
+
+def empty_section(documentation: Documentation) -> Iterator[Issue]:
+    """Headings without text under them, before the next heading of the same level or a higher one."""
+    for page in documentation.site.pages.values():
+        if page.path in documentation.site.rules.filled or page.metadata.keys() & _TEMPLATE_KEYS:
+            continue
+        for index, heading in enumerate(page.headings):
+            if index + 1 < len(page.headings) and page.headings[index + 1].level > heading.level:
+                continue
+            body = page.references.lines(heading.line + 1, page.end(index))
+            if _BLANK.fullmatch(body) and not _MAY_BE_EMPTY.search(page.references.line_text(heading.line)):
+                title = "" if heading.title == UNTITLED else heading.title
+                yield from _at(page, heading.line, f"The section {_code(title)} is empty.")
+
+
+def long_page(documentation: Documentation) -> Iterator[Issue]:
+    """Pages of more characters than can be read at once."""
+    limit = documentation.options.max_page_chars
+    for page in documentation.site.pages.values():
+        size = len(page.references.text)
+        if size > limit:
+            message = f"The page has {size:,} characters; the limit is {limit:,}. Split it."
+            yield Issue(page.path, 1, message, whole=True)
+
+
+# --- Markdown ------------------------------------------------------------------------------------------------------
+
+
+def unclosed_fence(documentation: Documentation) -> Iterator[Issue]:
+    """Fenced code that is not closed."""
+    for page in documentation.site.pages.values():
+        for fence in page.references.fences:
+            if not fence.closed:
+                message = "The code that begins here is not closed: the rest of the page is code."
+                yield from _at(page, fence.line, message)
+
+
+def fence_without_language(documentation: Documentation) -> Iterator[Issue]:
+    """Fenced code without a language."""
+    for page in documentation.site.pages.values():
+        for fence in page.references.fences:
+            if not fence.info:
+                yield from _at(page, fence.line, "The code has no language. Use 'text' where none fits.")
+
+
+def image_without_alt(documentation: Documentation) -> Iterator[Issue]:
+    """Images without alternative text; ``alt=""`` in HTML says that there is nothing to say."""
+    for page in documentation.site.pages.values():
+        for link in page.references.links:
+            is_bare = link.kind == "image" and not (link.text or "").strip()
+            if is_bare or (link.kind == "html image" and link.text is None):
+                name = f" {_code(link.target)}" if link.target else ""
+                yield from _at(page, link.line, f"The image{name} has no alternative text.")
+
+
+def unknown_suppression(documentation: Documentation) -> Iterator[Issue]:
+    """Comments to the linter that name no rule, or nothing that can be done."""
+    for page in documentation.site.pages.values():
+        for at, message in suppressions.unknown(page):
+            yield from _at(page, at, message)
+
+
+def _at(page: LintPage, line: int, message: str) -> Iterator[Issue]:
+    """An issue at a line of a page's text; none in an included file."""
+    source = page.source_line(line)
+    if source is not None:
+        yield Issue(page.path, source, message)
+
+
+def _code(text: str, longest: int = 120) -> str:
+    return f"'{text if len(text) <= longest else text[:longest] + '…'}'"
+
+
+RULES: dict[RuleName, Rule] = {
+    "broken-link": broken_link,
+    "broken-anchor": broken_anchor,
+    "broken-include": broken_include,
+    "undefined-reference": undefined_reference,
+    "unclosed-fence": unclosed_fence,
+    "orphan-page": orphan_page,
+    "near-duplicate": near_duplicate,
+    "repeated-heading": repeated_heading,
+    "empty-section": empty_section,
+    "long-page": long_page,
+    "image-without-alt": image_without_alt,
+    "fence-without-language": fence_without_language,
+    "unknown-suppression": unknown_suppression,
+}
+"""Name -> rule, in the order of the documentation."""

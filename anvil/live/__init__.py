@@ -1,0 +1,1 @@
+"""An index that is refreshed from its documents before each query."""

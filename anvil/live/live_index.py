@@ -1,0 +1,482 @@
+"""Thread-safe queries against an index that is refreshed from its source first.
+
+A program with a single query does all the work in the call. In a server, threads do the long work: the first build, the
+vectors of a large change, and loading the model. Answers name the work that is not done yet.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from anvil.documents import staleness
+from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound, OlderIndex
+from anvil.live import index_status
+from anvil.live.index_saver import IndexSaver
+from anvil.live.initial_build import InitialBuild
+from anvil.live.location import CLOSED
+from anvil.live.vector_worker import VectorWorker
+from anvil.requests import BuildRequest, SearchRequest
+from anvil.system.cancellation import still_wanted
+from anvil.values import Changes, Progress, silent
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from anvil.documents.document_source import DocumentSource
+    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.live.location import IndexLocation
+    from anvil.live.working_copy import WorkingCopy
+    from anvil.results import Freshness
+    from anvil.search.searcher import Explained, Question
+    from anvil.text.chunker import Chunking
+
+MAX_AWAITED_VECTORS = 64
+"""Missing vectors that a search waits for; more are made after the answer."""
+VECTOR_WAIT_S = 2.0
+"""How long a search waits for them: a slow or remote model must not delay the text."""
+MAX_CANDIDATES = 16
+"""Chunks that are embedded before the answer when more vectors are missing: the best by words."""
+PAGES_PER_STEP = 16
+"""Pages read into a first, partial index while the lock is held."""
+FIRST_READING_S = 5.0
+"""How long pages are read before the first answer from a partial index: enough for some thousand pages."""
+BUILD_RETRY_S = 30.0
+"""Pause after a failed first build."""
+
+logger = logging.getLogger(__name__)
+
+
+class Corpus(Protocol):
+    """The documents of a live index, a model, and the place of the index."""
+
+    location: IndexLocation
+
+    @property
+    def chunking(self) -> Chunking:
+        """How documents are cut."""
+
+    @property
+    def site(self) -> str | None:
+        """See :func:`anvil.build.indexer.settings`."""
+
+    @property
+    def source(self) -> DocumentSource | None:
+        """The documents that answers are compared with; None when there is only an index."""
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        """The model that embeds documents and queries."""
+
+    @property
+    def watched(self) -> tuple[Path, bool] | None:
+        """The folder to watch for changes, and whether its subfolders count; None: there is none."""
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the index file is for this machine only, so that a server may bring it up to date."""
+
+    def ensure_usable(self) -> None:
+        """Raise :class:`AnvilError` when the documents no longer exist."""
+
+    def may_build(self, error: ArtifactError) -> bool:
+        """Whether an index may be built after opening the present one raised ``error``."""
+
+    def build(self, request: BuildRequest) -> object:
+        """Build the index."""
+
+
+class LiveIndex:
+    """One working copy of an index, kept in line with its corpus.
+
+    ``lock`` guards the copy; in a server no model runs while it is held. ``background``: for servers, see the module.
+    ``watch``: refresh on file events too. ``progress``: of a refresh. ``first_reading_s``: how long a server
+    reads pages before its first answer when there is no index. ``build_first``: without ``background``, whether an
+    index that is missing is built before the answer, also when that takes long.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        background: bool,
+        watch: bool = False,
+        progress: Progress = silent,
+        first_reading_s: float | None = None,
+        build_first: bool = True,
+        lock: threading.RLock | None = None,
+    ) -> None:
+        self.lock = lock or threading.RLock()
+        self.closed = False
+        self._corpus = corpus
+        self._background = background
+        self._build_first = build_first
+        self._progress = progress
+        self._first_reading_s = FIRST_READING_S if first_reading_s is None else first_reading_s
+        self._copy: WorkingCopy | None = None
+        self._compared_at = 0.0
+        self._all_read = False
+        self._semantic = False
+        self._build_progress: Progress = silent
+        self._changes: list[Changes] = []
+        self._listeners: list[Callable[[Changes], None]] = []
+        self._initial_build: InitialBuild | None = None
+        self._build_retry_at = 0.0
+        self._vector_worker = VectorWorker(self.lock, self._open_copy, lambda: self._building)
+        self._saver = IndexSaver(self._save)
+        self._starter: threading.Thread | None = None
+        self._watcher = None
+        if background and watch and (watched := corpus.watched) is not None:
+            from anvil.documents.watcher import Watcher
+
+            folder, deep = watched
+            self._watcher = Watcher(folder, self.refresh, deep=deep)
+        corpus.location.on_replaced = self.refresh
+
+    # --- queries -------------------------------------------------------------------------------------------
+
+    def search(self, request: SearchRequest) -> Explained:
+        """The answer to a search, with its freshness. Raises :class:`AnvilError`."""
+        started_at = time.perf_counter()
+        question = self.embed_query(request)
+        with self.query(request) as copy:
+            found = copy.searcher.search(request, question)
+            return found.explained(self.freshness(copy, found.notes), started_at)
+
+    @contextmanager
+    def query(
+        self, search: SearchRequest | None = None, page: str | None = None, *, by_meaning: bool = False
+    ) -> Iterator[WorkingCopy]:
+        """The working copy, compared with the documents after this call began, and locked inside the ``with`` block.
+
+        ``search``: the request of a search, which waits for a few missing vectors; ``by_meaning``: several searches
+        follow, which need them too. ``page``: a path that is to be current even while the other pages are read for the
+        first time. Raises :class:`AnvilError`.
+        """
+        asked_at = time.monotonic()
+        if self._background:
+            self.start()
+        self.ensure_available(wait=not self._background)
+        from anvil.index_file import verify
+
+        try:
+            with self.lock:
+                still_wanted()
+                copy = self._refreshed(asked_at)
+                if page is not None and self._reading:
+                    indexed_before = copy.indexed
+                    copy.read_page(page)
+                    self._changes.append(staleness.compare(indexed_before, copy.indexed))
+                if by_meaning or (search is not None and search.mode != "keyword"):
+                    self._await_vectors(copy, search)
+                with verify.answering(copy.where):
+                    if by_meaning or search is not None:
+                        self._semantic = copy.searcher.semantic
+                    yield copy
+        except NotFound as error:
+            if self._reading:
+                assert self._initial_build is not None
+                raise NotFound(f"{error} {self._initial_build.note}") from error
+            raise
+        finally:
+            self._notify_listeners()
+
+    def embed_query(self, request: SearchRequest) -> Question | None:
+        """The query embedded, ahead of :meth:`query` and without the lock; None where that is not needed yet."""
+        if self.closed or not self._semantic or request.mode == "keyword":
+            return None
+        still_wanted()
+        from anvil.search.searcher import embed_query
+
+        return embed_query(request.query, self._corpus.provider)
+
+    def freshness(self, copy: WorkingCopy, search_notes: Sequence[str] = ()) -> Freshness:
+        """How the answer of a search compares with the documents. Inside :meth:`query`."""
+        if self._saver.is_due and copy.has_another_model and (obstacle := copy.searcher.obstacle) in search_notes:
+            meta, now = copy.reader.meta(), copy.provider.model
+            before = f"with {meta['embedding_model']}" if meta["embedding_dimensions"] != "0" else "without vectors"
+            soon = (
+                f"Semantic search is off: the index was built {before}, and the current model is {now}. It is embedded "
+                "again when no page has changed for a minute; until then, search is by words."
+            )
+            search_notes = [soon if note == obstacle else note for note in search_notes]
+        return index_status.freshness(copy, [*self._corpus.location.notes(), *self.notes(copy), *search_notes])
+
+    def notes(self, copy: WorkingCopy) -> list[str]:
+        """Sentences on work that is not done yet, with reasons. Inside :meth:`query`."""
+        notes = [copy.refused] if copy.refused else []
+        notes += _shard_notes(copy)
+        build = self._initial_build
+        if build is not None and build.note and (build.running or copy.provisional):
+            notes.append(build.note)
+        elif copy.pending and (failure := self._vector_worker.failure or copy.failure):
+            notes.append(f"{counted(copy.pending, 'vector', 'could')} not be made: {failure} It is tried again.")
+        elif copy.provisional and copy.pending and not self._background:
+            why = "Its vectors are not made yet" if copy.refused else "There is no index yet"
+            notes.append(f"{why}: only the best matches by words were compared by meaning.")
+        elif copy.pending and self._background:
+            missing = counted(copy.pending, "vector", "are")
+            notes.append(f"{missing} still being made; the text and search by words are complete.")
+        return notes
+
+    def missing_pages(self, copy: WorkingCopy) -> list[str]:
+        """Sentences on pages that are not in the index, with reasons. Inside :meth:`query`."""
+        build = self._initial_build
+        is_reading = build is not None and build.reading
+        return [*_shard_notes(copy), *([build.note] if build is not None and build.note and is_reading else [])]
+
+    def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
+        """Call ``callback`` with the pages that changed, after each refresh that found any. Returns the function
+        that ends this.
+
+        The thread that refreshed calls it, without the lock.
+        """
+        self._listeners.append(callback)
+
+        def stop() -> None:
+            if callback in self._listeners:
+                self._listeners.remove(callback)
+
+        return stop
+
+    def _await_vectors(self, copy: WorkingCopy, search: SearchRequest | None) -> None:
+        """Wait for missing vectors: all when they are few, else those of the search's candidates by words."""
+        if not copy.pending:
+            return
+        if not self._background:
+            if copy.provisional and (candidates := copy.best_pending(search, MAX_CANDIDATES)):
+                self._vector_worker.embed_now(copy, candidates)
+            return
+        if not self._building and copy.pending <= MAX_AWAITED_VECTORS:
+            self._vector_worker.wait(VECTOR_WAIT_S)
+        elif candidates := copy.best_pending(search, MAX_CANDIDATES):
+            self._vector_worker.embed_first(candidates, VECTOR_WAIT_S)
+        self._ensure_usable()  # the lock was released meanwhile
+
+    # --- what a query needs ----------------------------------------------------------------------------------
+
+    def ensure_open(self) -> None:
+        """Raise :class:`ConfigError` after :meth:`close`."""
+        if self.closed:
+            raise ConfigError(CLOSED)
+
+    def ensure_available(self, wait: bool) -> None:
+        """Fetch an index from elsewhere that is not here yet. ``wait``: however long it takes. Holds no lock."""
+        if not self.closed:
+            if self._background:
+                self._corpus.location.start()
+            self._corpus.location.ensure_fetched(wait)
+
+    def _ensure_usable(self) -> None:
+        self.ensure_open()
+        self._corpus.ensure_usable()
+
+    def refresh(self) -> None:
+        """Read changes before the next query: a file changed, or the index was replaced."""
+        try:
+            with self.lock:
+                if not self.closed and self._copy is not None and self._copy.opened:
+                    self._refreshed(time.monotonic())
+        except AnvilError as error:
+            logger.debug("Nothing was refreshed ahead of the next question: %s", error)
+        finally:
+            self._notify_listeners()
+
+    def _refreshed(self, asked_at: float) -> WorkingCopy:
+        """The working copy, compared with the documents after ``asked_at`` (monotonic). The lock is held."""
+        self._ensure_usable()
+        corpus = self._corpus
+        if self._copy is None:
+            self._copy = corpus.location.working_copy(
+                corpus.source, corpus.provider, self._progress, defer_vectors=self._background
+            )
+        copy = self._copy
+        if not self._background:
+            copy.defer_vectors = copy.provisional
+            try:
+                self._compare(copy)
+            except ArtifactError as error:
+                if not corpus.may_build(error):
+                    raise
+                if isinstance(error, OlderIndex):  # 'anvil build' replaces it; a question does not
+                    self._read_ahead(copy)
+                    copy.refused = f"{error} This answer is from the documents."
+                elif self._build_first or not self._read_ahead(copy):
+                    corpus.build(BuildRequest())
+                    self._compare(copy)
+            return copy
+        if self._reading:
+            return copy  # the pages read so far
+        if self._compared_at < asked_at:  # else another thread compared while this one waited for the lock
+            began_at = time.monotonic()
+            try:
+                self._compare(copy)
+            except ArtifactError as error:
+                if not corpus.may_build(error):
+                    raise
+                if isinstance(error, OlderIndex):
+                    logger.warning("%s It is replaced.", error.problem)
+                self._begin_empty(copy, read_until=began_at + self._first_reading_s)
+            self._compared_at = began_at
+        if copy.provisional and not self._building and time.monotonic() >= self._build_retry_at:
+            self._start_build()
+        return copy
+
+    def _compare(self, copy: WorkingCopy) -> None:
+        indexed_before, opened_before = copy.indexed, copy.opened
+        copy.refresh()
+        if copy.indexed is not indexed_before:
+            if opened_before:
+                self._changes.append(staleness.compare(indexed_before, copy.indexed))
+            if self._background and copy.pending:
+                self._vector_worker.wake()
+            if self._background and (copy.beyond_artifact or copy.has_another_model) and self._corpus.is_private:
+                self._saver.wake()
+
+    def _begin_empty(self, copy: WorkingCopy, read_until: float) -> None:
+        copy.begin_empty(self._corpus.chunking, self._corpus.site)
+        self._all_read = False
+        while time.monotonic() < read_until and not self._all_read:
+            done, total = copy.read_some(PAGES_PER_STEP)
+            self._all_read = done >= total
+
+    def _read_ahead(self, copy: WorkingCopy) -> bool:
+        """Read all pages into the copy, to answer from it before there is an index; False when a build is quick."""
+        copy.defer_vectors = True
+        copy.begin_empty(self._corpus.chunking, self._corpus.site)
+        copy.refresh()
+        copy.stale = Changes()  # there was no index that pages could differ from
+        copy.defer_vectors = copy.pending > MAX_AWAITED_VECTORS
+        return copy.defer_vectors
+
+    def _notify_listeners(self) -> None:
+        with self.lock:
+            all_changes, self._changes = [changes for changes in self._changes if changes], []
+        for changes in all_changes:
+            for listener in tuple(self._listeners):
+                try:
+                    listener(changes)
+                except Exception:  # a listener's fault must not lose the answer
+                    logger.exception("A listener to changed pages failed")
+
+    # --- threads of a server ---------------------------------------------------------------------------------
+
+    def start(self, progress: Progress | None = None) -> None:
+        """Open or build the index and load the model, in a thread; returns at once. A second call does nothing more.
+
+        ``progress``: of the download and of the first build.
+        """
+        self._corpus.location.start(progress)
+        with self.lock:
+            if progress is not None:
+                self._build_progress = progress
+            if self.closed or self._starter is not None:
+                return
+            self._starter = threading.Thread(target=self._warm, name="anvil-start", daemon=True)
+            self._starter.start()
+            if self._watcher is not None:
+                self._watcher.start()
+
+    def _warm(self) -> None:
+        from anvil.search import searcher  # noqa: F401 - the first query or edit would wait for this import
+
+        try:
+            self.ensure_available(wait=True)
+            with self.lock:
+                copy = self._refreshed(time.monotonic())
+                self._semantic = copy.searcher.semantic
+            self.embed_query(SearchRequest("warm"))
+            with self.lock:
+                if self._semantic and not self.closed:
+                    copy.searcher.warm()
+        except AnvilError as error:  # each query raises it again
+            logger.debug("Nothing was opened ahead of the first question: %s", error)
+        finally:
+            self._notify_listeners()
+
+    @property
+    def _building(self) -> bool:
+        return self._initial_build is not None and self._initial_build.running
+
+    @property
+    def _reading(self) -> bool:
+        """Whether a first build is still reading pages, so that some are not in the index yet."""
+        return self._initial_build is not None and self._initial_build.reading
+
+    def _start_build(self) -> None:
+        self._build_retry_at = time.monotonic() + BUILD_RETRY_S
+        self._initial_build = InitialBuild(
+            read_pages=self._read_pages,
+            build=self._build,
+            ended=self._build_ended,
+            progress=lambda *step: self._build_progress(*step),
+            reading=not self._all_read,
+        )
+        self._initial_build.start()
+
+    def _build(self, progress: Progress, lock_timeout_s: float) -> None:
+        self.ensure_open()
+        self._corpus.build(BuildRequest(progress=progress, lock_timeout_s=lock_timeout_s))
+
+    def _read_pages(self) -> tuple[int, int]:
+        """Read some more pages into the working copy. Returns (pages read, all pages)."""
+        try:
+            with self.lock:
+                assert self._copy is not None
+                if self.closed:
+                    return 0, 0
+                indexed_before = self._copy.indexed
+                done, total = self._copy.read_some(PAGES_PER_STEP)
+                self._changes.append(staleness.compare(indexed_before, self._copy.indexed))
+                return done, total
+        finally:
+            self._notify_listeners()
+
+    def _build_ended(self) -> None:
+        """Open the index that was built. Where there is none, the pages that were read get their vectors."""
+        with self.lock:
+            self._compared_at = 0.0
+            if self._copy is not None and not self.closed:
+                self._vector_worker.wake()
+        self.refresh()
+
+    def _save(self) -> None:
+        """Build the index file from the documents as they are, and open it. :meth:`close` cancels that."""
+        self._build(lambda *_: self.ensure_open(), 0.0)
+        self.refresh()
+
+    def _open_copy(self) -> WorkingCopy | None:
+        return None if self._copy is None or not self._copy.opened else self._copy
+
+    @property
+    def provisional(self) -> bool:
+        """Whether the last answer came from documents that have no index file, so that one should be built."""
+        return self._copy is not None and self._copy.provisional and not self._copy.refused
+
+    def close(self) -> None:
+        """Stop the threads, then close the files. A second call does nothing."""
+        self._corpus.location.stop()
+        with self.lock:
+            if self.closed:
+                return
+            self.closed = True
+        for worker in (self._watcher, self._initial_build, self._saver, self._vector_worker):
+            if worker is not None:
+                worker.close()
+        if self._starter is not None and self._starter is not threading.current_thread():
+            self._starter.join(60)
+        with self.lock:
+            if self._copy is not None:
+                self._copy.close()
+
+
+def _shard_notes(copy: WorkingCopy) -> list[str]:
+    shard = (copy.artifact_meta or {}).get("shard")
+    return (
+        [f"{copy.index} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'."] if shard else []
+    )

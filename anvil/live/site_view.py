@@ -1,0 +1,120 @@
+"""A documentation folder as its site shows it, and its comparison with an index that was built with the site.
+
+The pages of a site differ from the files in its folder: plugins make pages without a file, exclude files, and change
+text. :func:`view_of` is the folder as documents for a server whose index was built with the site.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from anvil.documents import staleness
+from anvil.documents.document_source import DocumentSource, SourceWrapper
+from anvil.index_file import verify
+from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.rows import StoredDocument
+from anvil.values import Changes, Document, Scan, Skipped
+
+SITE_KEYS = ("aliases", "edit_url", "language", "version")
+"""Metadata that a site adds and a page's file does not change."""
+
+
+def view_of(tree: DocumentSource, index: IndexReader) -> DocumentSource:
+    """``tree`` as seen by the site with which ``index`` was built; ``tree`` itself for an index without a site.
+
+    Files that the site excludes are not in it. A changed page is read from its file, keeps its address on the site, and
+    has ``rendered: false`` in its metadata.
+    """
+    excluded_hashes = index.excluded_hashes()
+    return tree if excluded_hashes is None else SiteView(tree, excluded_hashes, index)
+
+
+def is_of_site(index: Path) -> bool:
+    """Whether the index file was built with a site. Raises :class:`ArtifactError` when it cannot be used."""
+    with verify.open_checked(index) as reader:
+        return reader.excluded_hashes() is not None
+
+
+def is_of_plugin(index: Path) -> bool:
+    """Whether MkDocs' plugin built the index: it alone knows where a page is in the navigation. Raises
+    :class:`ArtifactError` when the index cannot be used."""
+    with verify.open_checked(index) as reader:
+        return reader.excluded_hashes() is not None and any(page.nav_path is not None for page in reader.documents())
+
+
+def differences(index: Path, tree: DocumentSource) -> Changes:
+    """How the documents of ``tree`` differ from the index file, without files that its site excludes.
+
+    Raises :class:`ArtifactError` when the index cannot be used, or is a shard.
+    """
+    with verify.open_checked(index) as reader:
+        verify.refuse_part(reader, index)
+        return compared(reader, tree)
+
+
+def compared(index: IndexReader, tree: DocumentSource) -> Changes:
+    """How the documents of ``tree`` differ from an index that is open."""
+    if tree.excluded_hashes is not None:  # it is a site itself: what the generator made counts too
+        made = index.identities()
+        return staleness.compare(made, tree.scan(made).entries)
+    indexed = index.blob_ids()
+    return staleness.compare(indexed, view_of(tree, index).scan(indexed).entries)
+
+
+class SiteView(SourceWrapper):
+    """See :func:`view_of`."""
+
+    excluded_hashes: frozenset[str] = frozenset()
+
+    def __init__(self, tree: DocumentSource, excluded_hashes: frozenset[str], index: IndexReader) -> None:
+        super().__init__(tree)
+        self.excluded_hashes = excluded_hashes
+        self._index = index
+        self._seen: Scan | None = None
+        self._shown = Scan({})
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        """The tree's scan without excluded files. It is the same object as long as the tree's scan is."""
+        seen = super().scan(indexed)
+        if seen is not self._seen:
+            from anvil.sites.site_source import hash_path  # few indexes are of a site
+
+            entries = {path: blob for path, blob in seen.entries.items() if hash_path(path) not in self.excluded_hashes}
+            entries |= self._of_other_formats(seen.entries)
+            self._seen, self._shown = seen, Scan(entries, seen.skipped)
+        return self._shown
+
+    def _of_other_formats(self, entries: Mapping[str, str]) -> dict[str, str]:
+        """Sources in formats of which the tree lists no file. They are not compared, so they stay as they are."""
+        from anvil.sites import source_files
+
+        other_formats = {posixpath.splitext(pattern)[1] for pattern in source_files.GLOBS}
+        listed = {posixpath.splitext(path)[1] for path in entries}
+        indexed = self._index.blob_ids().items()
+        return {
+            path: blob
+            for path, blob in indexed
+            if posixpath.splitext(path)[1] in other_formats - listed and path not in entries
+        }
+
+    def read(self, path: str) -> Document | Skipped:
+        document = super().read(path)
+        if isinstance(document, Skipped):
+            return document
+        page = self._index.document(path)
+        if page is None:
+            return replace(document, metadata={"rendered": False})
+        title = None if page.title == _own_title(page, self._index) else page.title  # the site's own stays
+        metadata = {key: page.metadata[key] for key in SITE_KEYS if key in page.metadata}
+        return replace(
+            document, title=title, url=page.url, nav_path=page.nav_path, metadata={**metadata, "rendered": False}
+        )
+
+
+def _own_title(page: StoredDocument, index: IndexReader) -> str | None:
+    """The title that a page's file gives it: that of the front matter, else its first h1."""
+    h1 = (section.title for section in index.sections(page.id) if section.heading_level == 1)
+    return page.metadata.get("title") or next(h1, None)

@@ -1,0 +1,193 @@
+"""A thread that makes the missing vectors of a working copy, a few chunks at a time.
+
+The lock is held to take a few chunks and to save their vectors. The model runs without it, so an answer does not wait.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from anvil.errors import AnvilError
+
+if TYPE_CHECKING:
+    from anvil.index_file.rows import ChunkText
+    from anvil.live.working_copy import ChunkVectors, WorkingCopy
+
+CHUNKS_PER_STEP = 16
+"""Chunks embedded between two checks whether to stop."""
+RETRY_S = 30.0
+"""Pause after a failure, before the chunks are embedded again."""
+
+logger = logging.getLogger(__name__)
+
+
+class VectorWorker:
+    """Makes the missing vectors of a working copy, from :meth:`wake` on until there are none.
+
+    ``lock`` guards the working copy that ``copy`` returns (None: none is open). While ``build_running`` returns True,
+    a build makes the vectors, and only chunks of :meth:`embed_first` are embedded here.
+    """
+
+    def __init__(
+        self, lock: threading.RLock, copy: Callable[[], WorkingCopy | None], build_running: Callable[[], bool]
+    ) -> None:
+        self._changed = threading.Condition(lock)
+        self._copy = copy
+        self._build_running = build_running
+        self._first: list[ChunkText] = []
+        self._embedding_first = False
+        self._closed = False
+        self._pause_until = 0.0
+        self._last_row = -1
+        self._pending_at_start = 0
+        self._thread: threading.Thread | None = None
+        self.failure: str | None = None
+        """Why the last vectors could not be made; None without a failure."""
+
+    def wake(self) -> None:
+        """Look for missing vectors: the text has changed. The lock is held."""
+        self._pause_until, self._last_row = 0.0, -1
+        self._start()
+
+    def embed_first(self, chunks: Sequence[ChunkText], timeout_s: float) -> None:
+        """Embed these chunks before all others, and wait for that up to ``timeout_s``. The lock is held, and released
+        meanwhile."""
+        self._first = list(chunks)
+        self._start()
+        self._changed.wait_for(lambda: self._closed or not (self._first or self._embedding_first), timeout_s)
+
+    def embed_now(self, copy: WorkingCopy, chunks: list[ChunkText]) -> None:
+        """Embed these chunks in this thread. The lock is held all the while."""
+        vectors, self.failure = self._embed(copy, chunks)
+        copy.save_vectors(vectors)
+
+    def _start(self) -> None:
+        if self._thread is None and not self._closed:
+            self._thread = threading.Thread(target=self._run, name="anvil-vectors", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait for the missing vectors, up to ``timeout_s``. The lock is held, and released meanwhile."""
+
+        def is_idle() -> bool:
+            copy = self._copy()
+            return not self._working() or copy is None or not copy.pending
+
+        self._changed.wait_for(is_idle, timeout_s)
+
+    def _working(self) -> bool:
+        return not self._closed and self._pause_until == 0.0 and self._thread is not None and self._thread.is_alive()
+
+    def close(self) -> None:
+        """Stop after the chunks that are being embedded. The lock must not be held."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(60)
+
+    # --- the thread ----------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        goes_on = True
+        while goes_on:
+            try:
+                goes_on = self._step()
+            except AnvilError as error:
+                self._failed(str(error))
+            except Exception as error:  # a model's library, or a damaged index; the thread must outlive it
+                logger.exception("Vectors could not be made")
+                self._failed(f"{type(error).__name__}: {error}.")
+
+    def _step(self) -> bool:
+        """Make the next few vectors; False when it is time to stop."""
+        work = self._take()
+        if work is None:
+            return False
+        copy, rows = work
+        embedded, failure = self._embed(copy, rows)
+        with self._changed:
+            if self._copy() is copy:
+                copy.save_vectors(embedded)
+            if not embedded and failure is not None:
+                self._failed(failure)
+            else:
+                self.failure = failure or self.failure
+                self._embedding_first = False
+                self._changed.notify_all()
+        return True
+
+    def _failed(self, failure: str) -> None:
+        """Nothing succeeded: the next chunks would fail too, so they are tried after a pause."""
+        with self._changed:
+            self.failure = failure
+            self._embedding_first = False
+            self._pause_until = time.monotonic() + RETRY_S
+            self._changed.notify_all()
+
+    def _take(self) -> tuple[WorkingCopy, list[ChunkText]] | None:
+        """The next few chunks without vectors, waiting until there are some; None when it is time to stop."""
+        with self._changed:
+            while not self._closed:
+                copy = self._copy()
+                if copy is not None and self._first:
+                    rows, self._first, self._embedding_first = self._first, [], True
+                    return copy, rows
+                if self._pause_until <= time.monotonic():
+                    self._pause_until = 0.0
+                if copy is not None and not self._build_running() and not self._pause_until:
+                    rows = self._next_rows(copy)
+                    if rows:
+                        return copy, rows
+                self._changed.wait(max(self._pause_until - time.monotonic(), 0.01) if self._pause_until else None)
+        return None
+
+    def _next_rows(self, copy: WorkingCopy) -> list[ChunkText]:
+        """The next chunks; none when no vector is missing, or when a round over all of them made none."""
+        for _ in range(2):
+            if self._last_row == -1:
+                self._pending_at_start = copy.pending
+            rows = copy.pending_chunks(self._last_row, CHUNKS_PER_STEP)
+            if rows:
+                self._last_row = rows[-1][0]
+                return rows
+            self._last_row = -1
+            if not copy.pending:
+                self.failure = None
+                return []
+            if copy.pending >= self._pending_at_start:
+                break
+        self._pause_until = time.monotonic() + RETRY_S
+        self._changed.notify_all()
+        return []
+
+    def _embed(self, copy: WorkingCopy, rows: list[ChunkText]) -> tuple[list[ChunkVectors], str | None]:
+        """The windows and vectors of each chunk, and the reason of a failure."""
+        from anvil.build.indexer import cut
+        from anvil.index_file.row_ids import window_key
+        from anvil.index_file.writer import quantized
+        from anvil.live.working_copy import ChunkVectors
+
+        windows_of_rows = cut(rows, copy.provider)
+        texts = {window_key(window.text): window.text for windows in windows_of_rows for window in windows}
+        with self._changed:
+            vectors = copy.artifact_vectors(list(texts)) if self._copy() is copy else {}
+        missing = [key for key in texts if key not in vectors]
+        failure = None
+        if missing:
+            result = copy.provider.embed([texts[key] for key in missing])
+            for number, (key, vector) in enumerate(zip(missing, quantized(result.vectors), strict=True)):
+                if number in result.failed:
+                    failure = result.failed[number]
+                else:
+                    vectors[key] = vector
+        return [
+            ChunkVectors(row, windows, [vectors.get(window_key(window.text)) for window in windows])
+            for row, windows in zip(rows, windows_of_rows, strict=True)
+            if any(window_key(window.text) in vectors for window in windows)
+        ], failure

@@ -1,0 +1,350 @@
+"""The candidates of an index in Milvus. They get the same scores as the candidates of a file.
+
+Milvus' BM25 and its vector index return more rows than needed. Their words, vectors and the means of their pages are
+fetched. Then candidates are chosen, and exact scores computed, as for a file. Of all pages, only the list and the links
+are in memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anvil.formats import globs
+from anvil.index_file import connection, row_ids
+from anvil.index_file.rows import SearchedText
+from anvil.index_file.tokenizer import Stemmer
+from anvil.milvus import schema
+from anvil.milvus.generation_reader import Words
+from anvil.milvus.overlay import LayeredReader
+from anvil.search import scoring
+from anvil.search.page_kinds import is_record
+from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache
+from anvil.search.vector_index import VectorIndex
+from anvil.text import query as lexicon
+from anvil.text.page_links import PageLinks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+MAX_WORD_MATCHES = 100
+"""Chunks that Milvus returns for the words; the best of them are candidates."""
+MAX_PHRASE_CANDIDATES = 200
+"""Chunks in which a phrase is searched, best first by its words."""
+MAX_NEAR_WINDOWS = 200
+"""Windows that Milvus returns for a question's vector."""
+MAX_NEAR_PAGES, MAX_WINDOWS_IN_PAGES = 20, 100
+"""Pages that Milvus returns by their mean vectors, and windows in them."""
+EXACT_FACTOR = 2
+"""Chunks that are compared exactly, for each candidate."""
+MAX_COUNTED_PAGES = 500
+"""With more masked pages, word frequencies are those of the export and not of the present text."""
+MAX_CACHED_MEANS = 4096
+"""Pages whose mean vector is cached."""
+
+
+class MilvusIndex:
+    """One generation in Milvus and the pages that changed since. A selection is a mask over the list of pages."""
+
+    has_vectors: bool
+
+    def __init__(self, reader: LayeredReader) -> None:
+        self.reader = reader
+        self.stem = Stemmer(connection.open_scratch(":memory:"))
+        self.average_length = reader.average_length()
+        self.has_vectors = reader.counts()["vectors"] > 0
+        self._texts = TextCache(reader.searched_text)
+        listed = reader.listed()
+        self._paths = [path for path, _, _ in listed]
+        self._ids = np.array([id_ for _, id_, _ in listed], np.int64)
+        self._sizes = np.array([size for _, _, size in listed], np.int64)
+        self._rank = {int(id_): rank for rank, id_ in enumerate(self._ids)}
+        self._frequencies: dict[str, int] = {}
+        self._centroids: dict[int, NDArray[np.float32]] = {}
+        self._holders: dict[str, _Holders] = {}
+        self._sample: VectorIndex | None = None
+        self._above: tuple[list[int], VectorIndex] | None = None
+        self._masked: Counter[str] = Counter()
+        self._without_masked()
+
+    @cached_property
+    def _links(self) -> PageLinks:
+        return self.reader.links()
+
+    @property
+    def links(self) -> PageLinks | None:
+        return self._links or None
+
+    @property
+    def records(self) -> Collection[int]:
+        return self._records
+
+    @cached_property
+    def _records(self) -> Collection[int]:
+        return frozenset(id_ for id_, path in zip(self._ids.tolist(), self._paths, strict=True) if is_record(path))
+
+    def warm(self) -> None:
+        """Read what the first query would wait for; vectors stay on the server."""
+        bool(self.links)
+
+    def forget_vectors(self) -> None:
+        """Read the vectors of the overlay again: they changed."""
+        self._above = None
+
+    # --- filters ---------------------------------------------------------------------------------------------
+
+    def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
+        """The pages whose path is in ``file_filter`` and is one of ``paths``; None where neither is given."""
+        if not file_filter and paths is None:
+            return None
+        is_selected = globs.selects(file_filter or "")
+        allowed = None if paths is None else frozenset(paths)
+        return np.array([is_selected(path) and (allowed is None or path in allowed) for path in self._paths], bool)
+
+    def count(self, selection: NDArray[np.bool_] | None = None) -> int:
+        return int(self._sizes.sum() if selection is None else self._sizes[selection].sum())
+
+    def _within(self, selection: NDArray[np.bool_] | None) -> str | None:
+        """The filter for the export; None when no exported page is selected."""
+        masked = self.reader.masked
+        if selection is None:
+            return schema.within(None, masked)
+        chosen = {id_ for id_ in self._ids[selection].tolist() if not self.reader.is_above(id_)}
+        if not chosen:
+            return None
+        if 2 * len(chosen) <= len(self.reader.below.paths):
+            return schema.within(chosen, ())
+        return schema.within(None, self.reader.below.paths.keys() - chosen)
+
+    def _over(self, selection: NDArray[np.bool_] | None) -> list[int]:
+        """The selected documents of the overlay."""
+        if self.reader.above is None:
+            return []
+        ids = self._ids if selection is None else self._ids[selection]
+        return [id_ for id_ in ids.tolist() if self.reader.is_above(id_)]
+
+    def rows_in(self, selection: NDArray[np.bool_] | None) -> list[int]:
+        return self.reader.rows_of((self._ids if selection is None else self._ids[selection]).tolist())
+
+    def in_order(self, rows: Collection[int]) -> list[int]:
+        chunks = self.reader.chunks(rows)
+        return sorted(rows, key=lambda row: (self._rank[chunks[row].document_id], chunks[row].ordinal))
+
+    def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
+        return self._texts.get(rows)
+
+    # --- words -----------------------------------------------------------------------------------------------
+
+    def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
+        self.reader.below.frequencies(words)  # one request for all
+        return {token: self._frequency(word) for token, word in words.items()}
+
+    def _frequency(self, word: str) -> int:
+        """The number of chunks with a word: in the export without masked pages, and in the overlay."""
+        if word not in self._frequencies:
+            counts = self.reader.below.frequencies(self.stem(word))
+            below = min((count - self._masked[token] for token, count in counts.items()), default=0)
+            above = self.reader.above.frequency(lexicon.literal(word)) if self.reader.above is not None else 0
+            self._frequencies[word] = below + above
+        return self._frequencies[word]
+
+    def _without_masked(self) -> None:
+        """Subtract masked pages from the word frequencies, and add the overlay to the mean length."""
+        reader, masked = self.reader, self.reader.masked
+        if reader.above is None or len(masked) > MAX_COUNTED_PAGES:
+            return
+        words = reader.below.words(reader.below.rows_of(masked))
+        self._masked = Counter(token for chunk in words.values() for token in set(" ".join(chunk.columns).split()))
+        chunks = reader.above.counts()["chunks"]
+        total = reader.below.average_length() * reader.below.counts()["chunks"] - sum(w.length for w in words.values())
+        self.average_length = (total + reader.above.average_length() * chunks) / max(self.count(), 1)
+
+    def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
+        self._holders = {phrase: self._phrase_holders(phrase) for phrase in phrases}
+        return self._holders
+
+    def _phrase_holders(self, text: str) -> _Holders:
+        named = self.reader.below.matching(
+            self._tokens([text]), MAX_PHRASE_CANDIDATES, schema.within(None, self.reader.masked)
+        )
+        if self.reader.above is not None:
+            named += self.reader.above.holding(lexicon.literal(text), MAX_PHRASE_CANDIDATES)
+        return _Holders(self._words, self.stem(text), named)
+
+    def _tokens(self, texts: Iterable[str]) -> list[str]:
+        return list(dict.fromkeys(token for text in texts for token in self.stem(text)))
+
+    def matching(self, words: Sequence[str], count: int, selection: NDArray[np.bool_] | None) -> list[int]:
+        within, over = self._within(selection), self._over(selection)
+        named = [] if within is None else self.reader.below.matching(self._tokens(words), MAX_WORD_MATCHES, within)
+        if over and self.reader.above is not None:
+            named += self.reader.above.matching(lexicon.any_of(words), scoring.FIELD_WEIGHTS, MAX_WORD_MATCHES, over)
+        scores = self._keyword_scores(named, words)
+        return sorted(named, key=lambda row: (-scores[row], row))[:count]
+
+    def _keyword_scores(self, rows: Sequence[int], words: Sequence[str]) -> dict[int, float]:
+        """BM25 as the keyword index of a file computes it, so that both choose the same candidates."""
+        terms = [(tokens, self._idf(word)) for word in dict.fromkeys(words) if (tokens := self.stem(word))]
+        scores = {}
+        for row, (columns, length) in self._words(rows).items():
+            norm = scoring.K1 * (1 - scoring.B + scoring.B * length / max(self.average_length, 1.0))
+            counts = [Counter(column.split()) for column in columns]
+            score = 0.0
+            for tokens, idf in terms:
+                frequency = 0.0
+                for weight, column, count in zip(scoring.FIELD_WEIGHTS, columns, counts, strict=True):
+                    occurrences = count[tokens[0]] if len(tokens) == 1 else column.count(f" {' '.join(tokens)} ")
+                    frequency += weight * occurrences
+                if frequency:
+                    score += idf * frequency * (scoring.K1 + 1) / (frequency + norm)
+            scores[row] = score
+        return scores
+
+    def _idf(self, word: str) -> float:
+        count = len(self._holders[word]) if word in self._holders else self._frequency(word)
+        return max(float(np.log((self.count() - count + 0.5) / (count + 0.5))), 1e-6)
+
+    def _words(self, rows: Collection[int]) -> dict[int, Words]:
+        below = [row for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS)]
+        words = self.reader.below.words(below)
+        if self.reader.above is not None and len(below) < len(rows):
+            for row, text in self.reader.above.searched_text(set(rows) - set(below)).items():
+                columns = (text.title, text.heading_path, text.content, text.terms)
+                words[row] = Words(tuple(f" {' '.join(self.stem(column))} " for column in columns), text.length)
+        return words
+
+    # --- vectors -------------------------------------------------------------------------------------------
+
+    def with_nearest(
+        self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: NDArray[np.bool_] | None
+    ) -> Nearness:
+        near = self._exact(vector, {*named, *self._named_near(vector, selection, count)}, pages=True)
+        peak = max(near.values(), default=0.0)
+        if selection is not None:
+            peak = max([peak, *self._exact(vector, self._named_near(vector, None, count), pages=True).values()])
+        rows = self.in_order({*named, *_best(near, count)})
+        similarities = np.array([near[row] for row in rows], np.float64)
+        return Nearness(rows, similarities, self._page_cosines(vector, rows), self._mean(vector), peak)
+
+    def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[Near]:
+        cosines = self._exact(vector, self._named_near(vector, selection, count, pages=False), pages=False)
+        best = _best({row: cosine for row, cosine in cosines.items() if cosine > -1}, count)
+        rows = self.in_order(best)
+        pages = self._page_cosines(vector, rows).tolist()
+        return [Near(row, cosines[row], page) for row, page in zip(rows, pages, strict=True)]
+
+    def _named_near(
+        self, vector: NDArray[np.float32], selection: NDArray[np.bool_] | None, count: int, pages: bool = True
+    ) -> set[int]:
+        """Chunks that are nearest, by themselves or, with ``pages``, with their page: a few more than ``count``."""
+        below, within = self.reader.below, self._within(selection)
+        cosines: dict[int, float] = {}
+        if within is not None:
+            windows = below.nearest(vector, MAX_NEAR_WINDOWS, within)
+            if pages:
+                chosen = [document for document, _ in below.nearest_pages(vector, MAX_NEAR_PAGES, within)]
+                windows += below.nearest(vector, MAX_WINDOWS_IN_PAGES, schema.within(chosen, ())) if chosen else []
+            for row, cosine in windows:
+                cosines[row] = max(cosine, cosines.get(row, -1.0))
+        if pages:
+            means = self._means({row >> row_ids.CHUNK_BITS for row in cosines})
+            page_cosines = {document: scoring.PAGE_WEIGHT * float(mean @ vector) for document, mean in means.items()}
+            cosines = {
+                row: cosine + page_cosines.get(row >> row_ids.CHUNK_BITS, 0.0) for row, cosine in cosines.items()
+            }
+        over = set(self._over(selection))
+        if over:
+            rows, table = self._table_above()
+            values = (table.similarity_with_page if pages else table.similarity)(vector)
+            pairs = zip(rows, values.tolist(), strict=True)
+            cosines |= {row: value for row, value in pairs if row >> row_ids.CHUNK_BITS in over}
+        return set(sorted(cosines, key=lambda row: (-cosines[row], row))[: EXACT_FACTOR * count])
+
+    def _exact(self, vector: NDArray[np.float32], rows: Collection[int], pages: bool) -> dict[int, float]:
+        """Row -> its rounded similarity, equal to that from a table of all vectors."""
+        below = sorted(row for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS))
+        similarities: dict[int, float] = {}
+        if below:
+            owners, vectors = self.reader.below.vectors(below)
+            documents = np.array(below, np.int64) >> row_ids.CHUNK_BITS
+            means = self._means(set(documents.tolist())) if pages else {}
+            table = VectorIndex(vectors, np.searchsorted(below, owners), documents, centroids=means)
+            values = (table.similarity_with_page if pages else table.similarity)(vector)
+            similarities = dict(zip(below, values.astype(np.float64).round(SCORE_DIGITS).tolist(), strict=True))
+        if len(below) < len(rows):
+            above, table = self._table_above()
+            values = (table.similarity_with_page if pages else table.similarity)(vector)
+            rounded = values.astype(np.float64).round(SCORE_DIGITS).tolist()
+            similarities |= {row: value for row, value in zip(above, rounded, strict=True) if row in rows}
+        return similarities
+
+    def _page_cosines(self, vector: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float64]:
+        """The cosine of each row's page, by its mean vector, rounded (n,)."""
+        below = {row >> row_ids.CHUNK_BITS for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS)}
+        cosines = {document: float(mean @ vector) for document, mean in self._means(below).items()}
+        if any(row >> row_ids.CHUNK_BITS not in below for row in rows):
+            above, table = self._table_above()
+            pages = table.page_similarity(vector).tolist()
+            cosines |= {row >> row_ids.CHUNK_BITS: page for row, page in zip(above, pages, strict=True)}
+        return np.array([round(cosines.get(row >> row_ids.CHUNK_BITS, 0.0), SCORE_DIGITS) for row in rows], np.float64)
+
+    def _mean(self, vector: NDArray[np.float32]) -> float:
+        """The mean similarity of all exported chunks."""
+        about = self.reader.below.about
+        above = 0.0
+        if about.sample:
+            if self._sample is None:
+                owners, vectors = self.reader.below.vectors(about.sample)
+                rows = np.array(about.sample, np.int64)
+                self._sample = VectorIndex(vectors, np.searchsorted(rows, owners), rows)
+            above = float(self._sample.similarity(vector).mean(dtype=np.float64) - self._sample.middle(0.0) @ vector)
+        return float(np.dot(about.mean, vector)) + about.several * above - about.lacking
+
+    def _means(self, documents: set[int]) -> Mapping[int, NDArray[np.float32]]:
+        if len(self._centroids) > MAX_CACHED_MEANS:
+            self._centroids.clear()
+        self._centroids.update(self.reader.below.centroids(documents - self._centroids.keys()))
+        return {document: self._centroids[document] for document in documents if document in self._centroids}
+
+    def _table_above(self) -> tuple[list[int], VectorIndex]:
+        """The rows of the overlay, and an index of their vectors."""
+        if self._above is None:
+            assert self.reader.above is not None
+            rows = sorted(row for row, _ in self.reader.above.places())
+            owners, vectors = self.reader.above.matrix()
+            documents = np.array(rows, np.int64) >> row_ids.CHUNK_BITS
+            self._above = rows, VectorIndex(vectors, np.searchsorted(rows, owners), documents)
+        return self._above
+
+
+class _Holders:
+    """The chunks that hold a phrase: looked up for ``named`` at once, for others on request."""
+
+    def __init__(
+        self, words: Callable[[Collection[int]], dict[int, Words]], tokens: Sequence[str], named: Collection[int]
+    ) -> None:
+        self._words, self._phrase = words, f" {' '.join(tokens)} "
+        self._rows = self._holding(named)
+
+    def _holding(self, rows: Collection[int]) -> set[int]:
+        words = self._words(rows)
+        return {row for row, chunk in words.items() if any(self._phrase in column for column in chunk.columns)}
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._rows or (isinstance(row, int) and row in self._holding([row]))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def _best(scores: Mapping[int, float], count: int) -> set[int]:
+    """The best rows, and all that tie with the last of them."""
+    if len(scores) <= count:
+        return set(scores)
+    lowest = sorted(scores.values(), reverse=True)[count - 1]
+    return {row for row, score in scores.items() if score >= lowest}

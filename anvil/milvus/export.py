@@ -1,0 +1,248 @@
+"""Export an index to Milvus: a checked file becomes a new generation of collections, then queries move to it.
+
+The former generation answers until then. When the same file is in Milvus already and complete, nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, astuple, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from anvil.index_file import row_ids, verify
+from anvil.index_file.reader import Reader
+from anvil.index_file.rows import SearchedText, StoredChunk, StoredDocument
+from anvil.index_file.tokenizer import Stemmer
+from anvil.milvus import generation_reader as reading
+from anvil.milvus import generation_writer, schema
+from anvil.milvus.generation_writer import Generation
+from anvil.milvus.milvus_client import Client
+from anvil.search.vector_index import VectorIndex
+from anvil.text.page_links import links_of
+from anvil.text.query import path_words
+from anvil.values import Progress, silent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BUCKET_TOKENS = 400
+"""Tokens in a bucket of the vocabulary, about."""
+SAMPLE_CHUNKS = 512
+"""Chunks with several windows in a reader's sample. It estimates how far the best window is above the mean."""
+GRACE_S = 2.0
+"""Seconds for which the former generation stays, for queries that read it."""
+BATCH_CHUNKS = 200
+"""Chunks read from the file at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The report of an export. ``generation``: the start of the names of its collections."""
+
+    outcome: Literal["exported", "unchanged"]
+    target: str
+    generation: str
+    digest: str
+    pages: int
+    chunks: int
+    vectors: int
+    seconds: float
+
+
+def export(index: Path, client: Client, progress: Progress = silent, grace: float = GRACE_S) -> Exported:
+    """Write the index file into Milvus and point the client's collection at it.
+
+    Raises :class:`ArtifactError` for a file that is refused, and for a name in Milvus that belongs to something else;
+    :class:`FetchError` when Milvus fails. Then the former generation answers as before.
+    """
+    began = time.monotonic()
+    with verify.open_checked(index) as reader:
+        verify.refuse_part(reader, index)
+        meta, counts = reader.meta(), reader.counts()
+        name = schema.generation(client.address.collection, meta["digest"], meta["checksum"])
+        is_exported = generation_writer.pointed(client) == name
+        if is_exported and not reading.whole(client, name):
+            generation_writer.unpoint(client)  # a server drops no collection that an alias points at
+            is_exported = False
+        if not is_exported:
+            generation_writer.without_others(client, None)  # the rest of an interrupted export
+            _Export(reader, Generation(client, name, int(meta["embedding_dimensions"])), progress).run()
+            reading.MilvusReader(client, name)
+            if generation_writer.point(client, name) is not None:
+                time.sleep(grace)
+        generation_writer.without_others(client, name)
+    return Exported(
+        "unchanged" if is_exported else "exported",
+        client.shown,
+        name,
+        meta["digest"],
+        counts["documents"],
+        counts["chunks"],
+        counts["vectors"],
+        round(time.monotonic() - began, 3),
+    )
+
+
+class _Export:
+    """The export of one file to one generation."""
+
+    def __init__(self, reader: Reader, target: Generation, progress: Progress) -> None:
+        self._reader, self._target, self._progress = reader, target, progress
+        self._meta, self._counts = reader.meta(), reader.counts()
+        self._stem = Stemmer(reader.connection)
+        self._rows: NDArray[np.int64] = np.empty(0, np.int64)
+
+    def run(self) -> None:
+        windows, table = self._vectors()
+        self._pages(windows)
+        self._links()
+        self._vocabulary(table)
+        self._target.finish()
+
+    def _pages(self, windows: dict[int, int]) -> None:
+        """Write chunks, records and the list of pages. ``windows``: chunk row -> its number of windows."""
+        catalogue: list[list[object]] = []
+        done, total = 0, self._counts["chunks"]
+        sizes, blobs = self._reader.page_sizes(), self._reader.blob_ids()
+        for document in self._reader.documents():
+            rows = self._reader.chunk_rows(document.id)
+            for first in range(0, len(rows), BATCH_CHUNKS):
+                batch = rows[first : first + BATCH_CHUNKS]
+                texts, chunks = self._reader.searched_text(batch), self._reader.chunks(batch)
+                hidden = self._reader.hidden(batch)
+                for row in batch:
+                    self._chunk(document, chunks[row], texts[row], hidden[row], windows.get(row, 0))
+                done += len(batch)
+                self._progress("exporting chunks", done, total)
+            self._record(document, rows)
+            blob = blobs.get(document.file_path, "")
+            catalogue.append(
+                [document.file_path, document.id, blob, document.last_modified, *sizes.get(document.id, (0, 0))]
+            )
+        self._target.put_text(schema.CATALOGUE, 0, json.dumps(catalogue, ensure_ascii=False, separators=(",", ":")))
+
+    def _chunk(
+        self, document: StoredDocument, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int
+    ) -> None:
+        derived = text.terms[: len(text.terms) - len(path_words(document.file_path))]
+        words = schema.COLUMN_SEPARATOR.join(
+            " ".join(self._stem(column)) for column in (text.title, text.heading_path, text.content, derived)
+        )
+        texts = text.content, hidden, text.terms
+        long = any(len(column.encode("utf-8", "replace")) > schema.MAX_TEXT_BYTES for column in texts)
+        if long:
+            self._target.put_text(schema.TEXT, chunk.row, json.dumps(texts, ensure_ascii=False))
+        place = chunk.metadata
+        self._target.put(
+            "chunks",
+            {
+                "id": chunk.row,
+                "document": document.id,
+                "ordinal": chunk.ordinal,
+                "heading_level": place.heading_level,
+                "start": chunk.start,
+                "start_line": place.start_line or 0,
+                "end_line": place.end_line or 0,
+                "char_count": place.char_count,
+                "length": text.length,
+                "windows": windows,
+                "long": int(long),
+                "path": document.file_path,
+                "title": text.title,
+                "heading_path": text.heading_path,
+                "url": place.url or "",
+                "last_modified": document.last_modified,
+                "content": "" if long else text.content,
+                "hidden": "" if long else hidden,
+                "terms": "" if long else text.terms,
+                "words": _fitting(words),
+            },
+        )
+
+    def _record(self, document: StoredDocument, rows: list[int]) -> None:
+        first = row_ids.chunk_range(document.id)[0]
+        record = {
+            "document": list(astuple(document))[1:],
+            "slots": [row - first for row in rows],
+            "headings": self._reader.top_headings([document.id]).get(document.id, ()),
+        }
+        self._target.put_text(schema.PAGE, document.id, json.dumps(record, ensure_ascii=False))
+        sections = self._reader.sections(document.id)
+        self._target.put_text(schema.SECTIONS, document.id, json.dumps(sections, ensure_ascii=False))
+
+    def _links(self) -> None:
+        """Write the links in all pages, unresolved: a page of an overlay can change where they lead."""
+        pages = self._reader.addresses()
+        links = links_of(pages, self._reader.page_texts())
+        rows = [[page.id, page.url, links.get(page.id, ())] for page in pages]
+        self._target.put_text(schema.LINKS, 0, json.dumps(rows, separators=(",", ":")))
+
+    def _vectors(self) -> tuple[dict[int, int], VectorIndex | None]:
+        """Write windows and pages' means. Returns chunk row -> its number of windows."""
+        if not self._counts["vectors"]:
+            return {}, None
+        ids, vectors = self._reader.window_vectors()
+        order = np.argsort(ids)
+        ids, vectors = ids[order], vectors[order]
+        rows = ids >> row_ids.WINDOW_BITS
+        starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+        last = ids[np.r_[starts[1:] - 1, len(ids) - 1]]
+        windows = dict(zip(rows[starts].tolist(), ((last & (1 << row_ids.WINDOW_BITS) - 1) + 1).tolist(), strict=True))
+        for number, (id_, vector) in enumerate(zip(ids.tolist(), vectors, strict=True), 1):
+            self._target.put(
+                "windows",
+                {
+                    "id": id_,
+                    "document": id_ >> row_ids.WINDOW_BITS + row_ids.CHUNK_BITS,
+                    "vector": vector.astype(np.float32),
+                },
+            )
+            if number % BATCH_CHUNKS == 0:
+                self._progress("exporting vectors", number, len(ids))
+        self._rows = np.sort(np.fromiter((row for row, _ in self._reader.places()), np.int64))
+        table = VectorIndex(vectors, np.searchsorted(self._rows, rows), self._rows >> row_ids.CHUNK_BITS)
+        for document, mean in zip(*table.centroids, strict=True):
+            if mean.any():
+                self._target.put("pages", {"id": int(document), "document": int(document), "vector": mean})
+        return windows, table
+
+    def _vocabulary(self, table: VectorIndex | None) -> None:
+        """Write the buckets of the vocabulary, and the record about the index."""
+        frequencies = list(self._reader.vocabulary())
+        buckets: list[dict[str, int]] = [{} for _ in range(max(len(frequencies) // BUCKET_TOKENS, 1))]
+        for token, frequency in frequencies:
+            buckets[schema.bucket(token, len(buckets))][token] = frequency
+        for number, bucket in enumerate(buckets):
+            self._target.put_text(schema.WORDS, number, json.dumps(bucket, ensure_ascii=False, separators=(",", ":")))
+        about = reading.About(
+            self._meta,
+            self._counts,
+            self._target.rows(),
+            self._reader.average_length(),
+            len(buckets),
+            *(((), 0.0, (), 0.0) if table is None else self._mean(table)),
+        )
+        self._target.put_text(schema.ABOUT, 0, json.dumps({"layout": schema.LAYOUT, **asdict(about)}))
+
+    def _mean(self, table: VectorIndex) -> tuple[tuple[float, ...], float, tuple[int, ...], float]:
+        """The data for the mean cosine of a query to all chunks; see :class:`anvil.milvus.generation_reader.About`."""
+        rows, several = self._rows, table.several()
+        sample = several[np.linspace(0, len(several) - 1, min(SAMPLE_CHUNKS, len(several))).astype(np.int64)]
+        return (
+            tuple(table.middle().tolist()),
+            len(several) / len(rows),
+            tuple(rows[sample].tolist()),
+            1 - table.holding / len(rows),
+        )
+
+
+def _fitting(words: str) -> str:
+    """The words, cut to the size of a field. They only select candidates."""
+    if len(words) <= schema.MAX_TEXT_BYTES // 4:
+        return words
+    cut = words.encode("utf-8", "replace")[: schema.MAX_TEXT_BYTES].decode("utf-8", "ignore")
+    return cut if len(cut) == len(words) else cut.rpartition(" ")[0]

@@ -1,0 +1,198 @@
+"""An exported index and, above it, the pages that changed since the export, as one reader.
+
+A page that changed or was removed is masked: its rows on the server are not used. Changed and new pages are in a small
+index in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import attrgetter
+
+from anvil.index_file import connection, row_ids
+from anvil.index_file.reader import Reader
+from anvil.index_file.rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
+from anvil.index_file.writer import Writer
+from anvil.milvus.generation_reader import BATCH_PAGES, MilvusReader
+from anvil.text.page_links import PageLinks, links_of
+from anvil.values import PageChunk, Section
+
+
+class _OverlayReader(Reader):
+    """Queries against the pages of an overlay."""
+
+    def __init__(self, overlay: Writer, below: MilvusReader) -> None:
+        super().__init__(overlay.connection)
+        self._below = below
+
+    def times(self) -> dict[str, tuple[str, str]]:
+        return {**self._below.times(), **super().times()}
+
+
+class Overlay(Writer):
+    """The pages that changed since the export. A page has its id of the server; a new page has an unused id."""
+
+    def __init__(self, below: MilvusReader) -> None:
+        super().__init__(connection.open_scratch(":memory:"))
+        self.reader = _OverlayReader(self, below)
+        self._below = below
+
+    def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
+        exported = self._below.pages.get(path)
+        return exported.id if exported else super().new_id(library, path, self._below.paths)
+
+
+@dataclass(frozen=True)
+class LayeredReader:
+    """An :class:`anvil.index_file.reader_protocol.IndexReader` over the export below and the overlay above."""
+
+    below: MilvusReader
+    above: Reader | None = None
+    masked: frozenset[int] = frozenset()
+    """Ids of the documents below that are not used."""
+    _listed: list[tuple[str, int, int]] = field(default_factory=list)
+
+    def close(self) -> None:
+        if self.above is not None:
+            self.above.close()
+
+    def listed(self) -> list[tuple[str, int, int]]:
+        """(path, document id, chunks) of all pages, by path."""
+        if not self._listed:
+            rows = [(path, e.id, e.chunks) for path, e in self.below.pages.items() if e.id not in self.masked]
+            if self.above is not None:
+                sizes = self.above.page_sizes()
+                rows += [(d.file_path, d.id, sizes.get(d.id, (0, 0))[0]) for d in self.above.documents()]
+            self._listed.extend(sorted(rows))
+        return self._listed
+
+    def is_above(self, document: int) -> bool:
+        """Whether a document is in the overlay."""
+        return self.above is not None and (document in self.masked or document not in self.below.paths)
+
+    def _of_both(self, documents: Iterable[int], shift: int = 0) -> tuple[list[int], list[int]]:
+        """Document ids, or row ids with a document id above ``shift`` bits, as those below and those above."""
+        below: list[int] = []
+        above: list[int] = []
+        for id_ in map(int, documents):
+            (above if self.is_above(id_ >> shift) else below).append(id_)
+        return below, above
+
+    # --- the whole index -------------------------------------------------------------------------------------
+
+    def meta(self) -> dict[str, str]:
+        """The manifest of the export."""
+        return self.below.meta()
+
+    def counts(self) -> dict[str, int]:
+        """Documents and chunks of both, the other counts of the export."""
+        listed = self.listed()
+        return {**self.below.counts(), "documents": len(listed), "chunks": sum(chunks for _, _, chunks in listed)}
+
+    def excluded_hashes(self) -> frozenset[str] | None:
+        return self.below.excluded_hashes()
+
+    def average_length(self) -> float:
+        """Mean number of words per chunk, of the export: a few pages do not change it much."""
+        return self.below.average_length()
+
+    def links(self) -> PageLinks:
+        """The links between the pages of both, as if they were in one file."""
+        found = {page: links for page, links in self.below.links().items() if page.id not in self.masked}
+        links = {page.id: links for page, links in found.items()}
+        pages = list(found)
+        if self.above is not None:
+            new = self.above.addresses()
+            links |= links_of(new, self.above.page_texts())
+            pages += new
+        return PageLinks(sorted(pages, key=attrgetter("path")), links)
+
+    # --- documents -------------------------------------------------------------------------------------------
+
+    def blob_ids(self) -> dict[str, str]:
+        blobs = {path: e.blob_id for path, e in self.below.pages.items() if e.blob_id and e.id not in self.masked}
+        if self.above is None:
+            return blobs
+        return dict(sorted({**blobs, **self.above.blob_ids()}.items()))
+
+    def identities(self) -> dict[str, str]:
+        identities = {path: e.blob_id for path, e in self.below.pages.items() if e.id not in self.masked}
+        return identities if self.above is None else dict(sorted({**identities, **self.above.identities()}.items()))
+
+    def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
+        if self.above is None:
+            yield from self.below.documents(prefix)
+            return
+        new = list(self.above.documents(prefix))
+        for exported in self.below.documents(prefix):
+            if exported.id not in self.masked:
+                while new and new[0].file_path < exported.file_path:
+                    yield new.pop(0)
+                yield exported
+        yield from new
+
+    def document(self, file_path: str) -> StoredDocument | None:
+        document = self.above.document(file_path) if self.above is not None else None
+        if document is None and (page := self.below.pages.get(file_path)) and page.id not in self.masked:
+            document = self.below.document(file_path)
+        return document
+
+    def _of(self, document: int) -> MilvusReader | Reader:
+        return self.above if self.above is not None and self.is_above(document) else self.below
+
+    def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
+        return self._of(document_id).page_chunks(document_id)
+
+    def chunks_of_pages(self, documents: Iterable[int]) -> Iterator[tuple[PageChunk, ...]]:
+        remaining = iter(documents)
+        while batch := list(islice(remaining, BATCH_PAGES)):
+            below, above = self._of_both(batch)
+            chunks = dict(zip(below, self.below.chunks_of_pages(below), strict=True))
+            if self.above is not None:
+                chunks |= zip(above, self.above.chunks_of_pages(above), strict=True)
+            yield from (chunks[id_] for id_ in batch)
+
+    def sections(self, document_id: int) -> tuple[Section, ...]:
+        return self._of(document_id).sections(document_id)
+
+    def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
+        requested = list(spans)
+        below = [span for span in requested if not self.is_above(span[0])]
+        places = dict(zip(below, self.below.sections_in(below), strict=True))
+        if self.above is not None and len(below) < len(requested):
+            above = [span for span in requested if self.is_above(span[0])]
+            places |= zip(above, self.above.sections_in(above), strict=True)
+        return [places[span] for span in requested]
+
+    def page_sizes(self) -> dict[int, tuple[int, int]]:
+        return {**self.below.page_sizes(), **(self.above.page_sizes() if self.above is not None else {})}
+
+    def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        below, above = self._of_both(documents)
+        headings = self.below.top_headings(below)
+        return headings if self.above is None else {**headings, **self.above.top_headings(above)}
+
+    # --- search ----------------------------------------------------------------------------------------------
+
+    def rows_of(self, documents: Iterable[int]) -> list[int]:
+        """The chunk rows of some documents."""
+        below, above = self._of_both(documents)
+        rows = self.below.rows_of(below)
+        for document in above:
+            rows += self.above.chunk_rows(document) if self.above is not None else []
+        return rows
+
+    def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
+        below, above = self._of_both(rows, row_ids.CHUNK_BITS)
+        texts = self.below.searched_text(below)
+        return texts if self.above is None else {**texts, **self.above.searched_text(above)}
+
+    def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
+        return self._of(row >> row_ids.CHUNK_BITS).windows_of(row)
+
+    def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
+        below, above = self._of_both(rows, row_ids.CHUNK_BITS)
+        chunks = self.below.chunks(below)
+        return chunks if self.above is None else {**chunks, **self.above.chunks(above)}

@@ -1,1 +1,0 @@
-"""Dataclasses that travel between floors."""

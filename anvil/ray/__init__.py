@@ -1,0 +1,1 @@
+"""A build's embedding on a Ray cluster."""

@@ -1,0 +1,121 @@
+"""The program of the child process that is connected to a Ray cluster, and the only module that imports ray.
+
+Ray changes its process: it sets signal handlers, logs, starts threads, and exits without an error when the cluster
+dies. So it has its own process. The driver asks its parent for each batch of texts, and answers with vectors in order.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+from anvil.ray.worker import work
+from anvil.system.child_process import take_over_pipes, write_message
+
+BATCHES_PER_CPU = 4
+"""Batches that run or wait for each processor, so that none is idle while the oldest batch is not finished."""
+MAX_RETRIES = 3
+"""How often a batch is given to another worker after its worker was lost."""
+MAX_CONNECTION_ATTEMPTS = 3
+"""The head forks a process with gRPC threads for each connection. Sometimes that process dies before it runs, and the
+error comes after half a minute."""
+CLUSTER_SIZE_INTERVAL_S = 5.0
+"""How often the number of processors is read again: nodes come and go."""
+
+
+def main() -> None:
+    """Serve one build."""
+    messages, answers = take_over_pipes()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # runs ray.shutdown()
+    request = next(messages)
+    try:
+        with _connected(request.pop("address")) as ray:
+            _serve(ray, request, messages, answers)
+            write_message(answers, {"done": True})
+    except _Refused as refused:
+        write_message(answers, {"refused": str(refused)})
+    except Exception as error:  # Ray raises its own errors, those of gRPC and the system, and bare Exception
+        write_message(answers, {"error": _brief(error)})
+
+
+class _Refused(Exception):
+    """A worker has another version or model; ``str`` is the reason, as a part of a sentence."""
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    import ray
+
+    if address == "ray://local":
+        ray.init(address="local", include_dashboard=False, log_to_driver=False)
+    else:
+        target = address if address != "ray://auto" else os.environ.get("RAY_ADDRESS") or "auto"
+        for attempts_left in range(MAX_CONNECTION_ATTEMPTS, 0, -1):
+            try:
+                ray.init(address=target, log_to_driver=False)
+                break
+            except ConnectionAbortedError:
+                if attempts_left == 1:
+                    raise
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _serve(ray: Any, request: dict[str, Any], messages: Iterator[dict[str, Any]], answers: BinaryIO) -> None:
+    remote = ray.remote(num_cpus=1, max_retries=MAX_RETRIES)(work)
+    capacity = _Capacity(ray)
+    pending: deque[Any] = deque()
+    more = True
+    while more or pending:
+        while more and len(pending) < capacity.batches():
+            write_message(answers, {"want": True})
+            texts = next(messages, {}).get("texts")
+            more = bool(texts)
+            if texts:
+                pending.append(remote.remote(request, texts))
+        if pending:
+            result = _result(ray, pending.popleft(), request["version"])
+            vectors = result.pop("vectors")
+            write_message(answers, result, vectors)
+
+
+def _result(ray: Any, reference: Any, version: str) -> dict[str, Any]:
+    try:
+        result: dict[str, Any] = ray.get(reference)
+    except ray.exceptions.RayTaskError as error:  # it ran, or should have, and raised
+        raise _Refused(f"Anvil {version} does not run there: {_last_line(error)}") from None
+    if "refused" in result:
+        raise _Refused(result["refused"])
+    return result
+
+
+class _Capacity:
+    """How many batches the cluster can have at a time."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray, self._next_check, self._batches = ray, 0.0, BATCHES_PER_CPU
+
+    def batches(self) -> int:
+        """The number, by the cluster's processors a few seconds ago."""
+        if time.monotonic() >= self._next_check:
+            self._batches = BATCHES_PER_CPU * max(int(self._ray.cluster_resources().get("CPU", 0)), 1)
+            self._next_check = time.monotonic() + CLUSTER_SIZE_INTERVAL_S
+        return self._batches
+
+
+def _brief(error: BaseException) -> str:
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message[:400]}" if message else type(error).__name__
+
+
+def _last_line(error: BaseException) -> str:
+    """The worker's own error, which is the last line of the traceback."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1][:300]

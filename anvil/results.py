@@ -1,0 +1,176 @@
+"""Dataclasses for what the API returns, the CLI prints as JSON and the server sends: the fields of the tool contracts.
+
+All are immutable. A build and a check do not import them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from anvil.values import OPAQUE, OPTIONAL, SEVERAL, ChunkMetadata, PageChunk
+
+Mode = Literal["hybrid", "semantic", "keyword"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A section of the page of a result: its breadcrumb, anchor and lines, None where it stands in no file."""
+
+    heading_path: str
+    anchor: str
+    start_line: int | None
+    end_line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One search result; ``score`` is a cosine in semantic mode, else within 0..1.
+
+    ``content`` is a chunk, or the matching lines of one. ``metadata`` names the section in it that matched: breadcrumb,
+    level, URL, and lines and characters; of a long section, those of the part that is this chunk. ``truncated``:
+    ``content`` is cut, or does not hold that section whole. ``title``: the page's.
+    ``confidence``: the probability that this answers the query, 0..1, independent of the other results; None if
+    unknown. ``also``: further sections of the page that match; None without any. ``collection`` and ``version``: where
+    it comes from; None unless there are several collections.
+    """
+
+    content: str
+    score: float
+    metadata: ChunkMetadata
+    truncated: bool = False
+    title: str = ""
+    confidence: float | None = None
+    also: tuple[Place, ...] | None = field(default=None, metadata=SEVERAL)
+    collection: str | None = field(default=None, metadata=SEVERAL)
+    version: str | None = field(default=None, metadata=SEVERAL)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Results: the best section of each page, best first, then further sections of these pages. ``total_chunks``:
+    number of chunks that pass the filter."""
+
+    results: tuple[Hit, ...]
+    total_chunks: int
+    query_ms: float
+    freshness: Freshness = field(metadata=OPAQUE)
+
+    @property
+    def confidence(self) -> float | None:
+        """The highest confidence of the results; None where none has one."""
+        return max((hit.confidence for hit in self.results if hit.confidence is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A heading of a page; ``char_count`` is that of its own text, up to the next heading."""
+
+    heading_path: str
+    heading_level: int
+    anchor: str
+    start_line: int | None
+    char_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole page. The contents of its chunks, joined, are its text. ``collection`` and ``version`` as in a hit."""
+
+    file_path: str
+    title: str
+    last_modified: str
+    total_chars: int
+    chunks: tuple[PageChunk, ...]
+    sections: tuple[PageSection, ...] = field(default=(), metadata=OPAQUE)
+    collection: str | None = field(default=None, metadata=SEVERAL)
+    version: str | None = field(default=None, metadata=SEVERAL)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionText:
+    """The text under one heading, with or without subsections. ``title``: the page's. ``collection`` and ``version`` as
+    in a hit."""
+
+    content: str
+    metadata: ChunkMetadata = field(metadata=OPAQUE)
+    title: str = ""
+    collection: str | None = field(default=None, metadata=SEVERAL)
+    version: str | None = field(default=None, metadata=SEVERAL)
+
+
+@dataclass(frozen=True, slots=True)
+class PageSummary:
+    """An entry of the page list. ``headings``: texts of h1 and h2, or their breadcrumbs where several have one text.
+    ``collection`` and ``version`` as in a hit."""
+
+    file_path: str
+    title: str
+    headings: tuple[str, ...]
+    chunk_count: int
+    total_chars: int
+    last_modified: str
+    url: str | None = None
+    collection: str | None = field(default=None, metadata=SEVERAL)
+    version: str | None = field(default=None, metadata=SEVERAL)
+
+
+@dataclass(frozen=True, slots=True)
+class PageList:
+    """Pages sorted by ``file_path``. ``total_pages`` counts those that are not here, too. ``notes``: sentences on pages
+    that are not listed yet; None when all are. ``next_offset``: the ``offset`` that gives the next pages; None when
+    these are the last."""
+
+    pages: tuple[PageSummary, ...]
+    total_pages: int
+    notes: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+    next_offset: int | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class GrepMatch:
+    """A line that matches: its 1-based number in the source file, None where that is not known, and the breadcrumb of
+    its section.
+
+    ``text``: the line, cut around the match where it is very long. ``before`` and ``after``: the lines around it; None
+    unless they were asked for. ``collection`` and ``version`` as in a hit.
+    """
+
+    file_path: str
+    line: int | None
+    text: str
+    heading_path: str
+    before: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+    after: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+    collection: str | None = field(default=None, metadata=SEVERAL)
+    version: str | None = field(default=None, metadata=SEVERAL)
+
+
+@dataclass(frozen=True, slots=True)
+class GrepResult:
+    """Matching lines by path and line. ``total_matches`` and ``total_pages`` count those that are not here, too.
+
+    ``next_offset``: the ``offset`` that gives the next matches; None when these are the last. ``notes``: sentences on
+    pages that were not searched; None when all were.
+    """
+
+    matches: tuple[GrepMatch, ...]
+    total_matches: int
+    total_pages: int
+    next_offset: int | None = None
+    notes: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How fresh a result is: what the index was compared with, and which pages were updated.
+
+    ``checked``: the tree that the index was compared with (``working tree``), or None. ``commit``: the commit that the
+    index was built from. ``notes``: sentences for the reader, such as why semantic search is off.
+    """
+
+    checked: str | None
+    commit: str | None
+    refreshed: tuple[str, ...] = ()
+    pending_vectors: int = 0
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Search: query, candidates, ranking, sections, snippets, pages by name, and lines by pattern."""

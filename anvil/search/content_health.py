@@ -1,0 +1,232 @@
+"""The health of indexed documents: sizes, and findings such as duplicates and long sections, as values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from anvil.index_file.reader import Reader
+from anvil.index_file.rows import StoredChunk
+from anvil.search.pages import page_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    ChunkVectors = tuple[NDArray[np.int64], NDArray[np.int8], Mapping[int, StoredChunk]]
+
+MIN_DUPLICATE_CHARS = 100
+"""A shorter text may be repeated: "See above." is not a finding."""
+MIN_DUPLICATE_COSINE = 0.95
+"""The cosine from which two chunks are near duplicates. Title and breadcrumb are part of the embedded text."""
+MAX_COMPARED_CHUNKS = 10_000
+"""Chunks of an index that is searched for near duplicates: the number of pairs grows with the square."""
+MAX_PAIRS = 20
+"""Near duplicates in a report."""
+MAX_EXTREMES = 10
+"""Largest pages, and smallest pages, in a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A section or chunk: its page, breadcrumb, 1-based line in the source file (None without one), characters, and the
+    page's title."""
+
+    file_path: str
+    heading_path: str
+    line: int | None
+    chars: int
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSize:
+    """A page: its path and title, its characters, and how many chunks they make."""
+
+    file_path: str
+    title: str
+    chars: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two chunks of different pages whose mean vectors have the cosine ``similarity``."""
+
+    first: Spot
+    second: Spot
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The number of chunks with at most ``up_to`` characters, and more than the bar before."""
+
+    up_to: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContentHealth:
+    """Sizes of an index, and pages and sections that need work.
+
+    ``limit`` is ``max_chunk_size``; ``long_sections`` have more characters of their own, longest first. ``duplicates``:
+    groups of sections with the same text under their headings, longest first. ``near_duplicates`` is None if they were
+    not searched: without vectors, or with more than ``MAX_COMPARED_CHUNKS`` chunks. ``without_headings`` and
+    ``empty_pages`` are paths. ``largest_pages`` and ``smallest_pages``: at most ``MAX_EXTREMES`` each, without empty
+    pages, and no page is in both.
+    """
+
+    pages: int
+    sections: int
+    chunks: int
+    windows: int
+    characters: int
+    pending_vectors: int
+    limit: int
+    long_sections: tuple[Spot, ...]
+    duplicates: tuple[tuple[Spot, ...], ...]
+    near_duplicates: tuple[Pair, ...] | None
+    without_headings: tuple[str, ...]
+    empty_pages: tuple[str, ...]
+    chunk_sizes: tuple[Bar, ...]
+    largest_pages: tuple[PageSize, ...] = ()
+    smallest_pages: tuple[PageSize, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedReport:
+    """Health without near duplicates, and the data for their search. The index can be closed."""
+
+    health: ContentHealth
+    vectors: ChunkVectors | None = field(repr=False)
+
+    def finish(self) -> ContentHealth:
+        """Add the near duplicates, whose search takes the longest."""
+        pairs = None if self.vectors is None else _near_duplicates(*self.vectors)
+        return replace(self.health, near_duplicates=pairs)
+
+
+def examine(reader: Reader) -> ContentHealth:
+    """The whole report of an index."""
+    return read_index(reader).finish()
+
+
+def read_index(reader: Reader) -> UnfinishedReport:
+    """Read the text of an index, and its vectors if near duplicates will be searched."""
+    meta, counts = reader.meta(), reader.counts()
+    limit = int(json.loads(meta["chunking"])["max_chunk_size"])
+    long_sections: list[Spot] = []
+    bodies: dict[bytes, list[Spot]] = {}
+    without_headings: list[str] = []
+    empty: list[str] = []
+    pages: list[PageSize] = []
+    for document in reader.documents():
+        sections = reader.sections(document.id)
+        chunks = reader.page_chunks(document.id)
+        text = page_text(chunks)
+        if not text.strip():
+            empty.append(document.file_path)
+        else:
+            pages.append(PageSize(document.file_path, document.title, len(text), len(chunks)))
+            if not any(section.heading_level for section in sections):
+                without_headings.append(document.file_path)
+        for section in sections:
+            own = text[section.start : section.end]
+            spot = Spot(document.file_path, section.heading_path, section.start_line, len(own), document.title)
+            if len(own) > limit:
+                long_sections.append(spot)
+            body = _body(own, section.heading_level)
+            if len(body) >= MIN_DUPLICATE_CHARS:
+                bodies.setdefault(_hash(body), []).append(spot)
+    twice = [tuple(spots) for spots in bodies.values() if len(spots) > 1]
+    pages.sort(key=lambda page: (-page.chars, page.file_path))
+    few = min(MAX_EXTREMES, len(pages) // 2)
+    health = ContentHealth(
+        pages=counts["documents"],
+        sections=counts["sections"],
+        chunks=counts["chunks"],
+        windows=counts["windows"],
+        characters=reader.characters(),
+        pending_vectors=reader.lacking_vectors(),
+        limit=limit,
+        long_sections=tuple(sorted(long_sections, key=_longest_first)),
+        duplicates=tuple(sorted(twice, key=lambda spots: _longest_first(spots[0]))),
+        near_duplicates=None,
+        without_headings=tuple(without_headings),
+        empty_pages=tuple(empty),
+        chunk_sizes=tuple(_bars(reader.chunk_sizes(), limit)),
+        largest_pages=tuple(pages[: min(MAX_EXTREMES, len(pages) - few)]),
+        smallest_pages=tuple(reversed(pages[len(pages) - few :])),
+    )
+    return UnfinishedReport(health, _compared_vectors(reader))
+
+
+def near_duplicates(reader: Reader, limit: int = MAX_PAIRS) -> tuple[Pair, ...] | None:
+    """The ``limit`` nearest pairs of chunks of different pages, by their vectors, without those of equal text; None
+    where there are no vectors, or more than ``MAX_COMPARED_CHUNKS`` chunks."""
+    vectors = _compared_vectors(reader)
+    return None if vectors is None else _near_duplicates(*vectors, limit)
+
+
+def _compared_vectors(reader: Reader) -> ChunkVectors | None:
+    """What :func:`near_duplicates` compares."""
+    counts = reader.counts()
+    if not counts["vectors"] or counts["chunks"] > MAX_COMPARED_CHUNKS:
+        return None
+    owners, rows = reader.matrix()
+    return owners, rows, reader.chunks(set(owners.tolist()))
+
+
+def _longest_first(spot: Spot) -> tuple[int, str, int]:
+    return -spot.chars, spot.file_path, spot.line or 0
+
+
+def _body(text: str, level: int) -> str:
+    """The text under a heading, with white space collapsed."""
+    return " ".join((text.partition("\n")[2] if level else text).split())
+
+
+def _hash(body: str) -> bytes:
+    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).digest()
+
+
+def _near_duplicates(
+    owners: NDArray[np.int64], rows: NDArray[np.int8], chunks: Mapping[int, StoredChunk], limit: int = MAX_PAIRS
+) -> tuple[Pair, ...]:
+    from anvil.search.vector_index import nearest_pairs
+
+    texts: dict[bytes, int] = {}  # chunks with equal text are duplicates, not near duplicates
+    text = {
+        row: texts.setdefault(_hash(_body(chunk.content, chunk.metadata.heading_level)), len(texts))
+        for row, chunk in chunks.items()
+    }
+    page = {row: chunk.document_id for row, chunk in chunks.items()}  # sections of one page are often similar
+    spots = {
+        row: Spot(
+            chunk.metadata.file_path,
+            chunk.metadata.heading_path,
+            chunk.metadata.start_line,
+            len(chunk.content),
+            chunk.title,
+        )
+        for row, chunk in chunks.items()
+    }
+    pairs = []
+    for a, b, similarity in nearest_pairs(rows, owners, (text, page), MIN_DUPLICATE_COSINE, limit):
+        first, second = sorted((spots[a], spots[b]), key=lambda spot: (spot.file_path, spot.line or 0))
+        pairs.append(Pair(first, second, round(similarity, 3)))
+    return tuple(sorted(pairs, key=lambda pair: (-pair.similarity, pair.first.file_path, pair.first.line or 0)))
+
+
+def _bars(sizes: Sequence[int], limit: int) -> Iterator[Bar]:
+    bounds = [limit // 24, limit // 12, limit // 6, limit // 3, limit * 2 // 3, limit]
+    if sizes and max(sizes) > limit:
+        bounds.append(max(sizes))
+    below = -1
+    for bound in bounds:
+        yield Bar(bound, sum(below < size <= bound for size in sizes))
+        below = bound

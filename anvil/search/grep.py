@@ -1,0 +1,184 @@
+"""Lines of the pages that contain an exact text or match a regular expression."""
+
+from __future__ import annotations
+
+import bisect
+import posixpath
+import time
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from anvil.documents.file_selection import is_unicode
+from anvil.formats import globs
+from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.rows import StoredDocument, is_parallel
+from anvil.requests import GrepRequest
+from anvil.results import GrepMatch, GrepResult
+from anvil.search import line_matcher, pages
+from anvil.search.line_matcher import LineMatcher
+from anvil.system.cancellation import still_wanted
+from anvil.values import Section
+from anvil.wording import counted
+
+MAX_LINE_CHARS = 500
+"""Characters of a line in a bounded answer. A longer line is cut around its first match."""
+CHARS_BEFORE_MATCH = 100
+TIME_LIMIT_S = 5.0
+"""After this time the other pages are not searched: for very large indexes, and for slow expressions."""
+CUT = "…"
+
+
+def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_root: Path | None = None) -> GrepResult:
+    """The matching lines of the requested pages, by path and line.
+
+    Matches are counted in all these pages, also after the limit. Raises :class:`NotFound` when no page is in the path.
+    ``matcher``: of the request's pattern.
+    """
+    stop_at = time.monotonic() + TIME_LIMIT_S
+    collected = _Collected(request, stop_at)
+    documents = _documents(reader, request.path, docs_root)
+    chunks_of_pages = reader.chunks_of_pages(document.id for document in documents)
+    notes: tuple[str, ...] | None = None
+    for number, (document, chunks) in enumerate(zip(documents, chunks_of_pages, strict=True)):
+        text = pages.page_text(chunks)
+        page: _PageLines | None = None
+        for line in _matching_lines(matcher, line_matcher.with_line_feeds(text), stop_at):
+            if page is None:
+                page = _PageLines(document, text, reader)
+                collected.total_pages += 1
+            collected.add(page, line, matcher)
+        if time.monotonic() > stop_at and number + 1 < len(documents):
+            left = counted(len(documents) - number - 1, "page")
+            notes = (
+                f"Stopped after {TIME_LIMIT_S:.0f} seconds in {document.file_path}; {left} after it not searched. "
+                "Give a folder as path, or a simpler pattern.",
+            )
+            break
+    return collected.result(notes)
+
+
+def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) -> Sequence[StoredDocument]:
+    if path is None:
+        return list(reader.documents())
+    if len(path) <= pages.MAX_PATH_CHARS and is_unicode(path):
+        folder = posixpath.normpath(path.strip("/") or ".")
+        if documents := list(reader.documents("" if folder == "." else folder)):
+            return documents
+        glob = globs.compile(path)
+        if documents := [document for document in reader.documents() if glob.matches(document.file_path)]:
+            return documents
+    return [pages.find_document(reader, path, docs_root)]  # an absolute path; else the error names the closest pages
+
+
+def _matching_lines(matcher: LineMatcher, text: str, stop_at: float) -> Iterator[int]:
+    """0-based numbers of matching lines, until the time is up."""
+    last = -1
+    for first, part in matcher.parts(text):
+        still_wanted()
+        if time.monotonic() > stop_at:
+            return
+        for line in matcher.lines(part):
+            if first + line != last:  # a long line is matched in pieces
+                last = first + line
+                yield last
+
+
+class _PageLines:
+    """A page's lines and their places."""
+
+    def __init__(self, document: StoredDocument, text: str, reader: IndexReader) -> None:
+        self.document, self._text, self._reader = document, text, reader
+        self.lines = line_matcher.with_line_feeds(text).split("\n")
+
+    @cached_property
+    def _sections(self) -> Sequence[Section]:
+        """Read for the first line that is shown: most matches of a common word are only counted."""
+        return self._reader.sections(self.document.id)
+
+    @cached_property
+    def _first_lines(self) -> Sequence[int]:
+        first_lines = []
+        first = start = 0
+        for section in self._sections:
+            first += line_matcher.with_line_feeds(self._text[start : section.start]).count("\n")
+            start = section.start
+            first_lines.append(first)
+        return first_lines
+
+    def place(self, number: int) -> tuple[str, int | None]:
+        """The breadcrumb and the source line of a 0-based line; None where a site has other lines than the source. Of
+        text from an included file: the line before it."""
+        section = self._sections[bisect.bisect_right(self._first_lines, number) - 1]
+        first, last = section.start_line, section.end_line
+        is_made = self.document.metadata.get("rendered") is True
+        if first is None or last is None:
+            return section.heading_path, None
+        if is_made and not is_parallel(self._text[section.start : section.end], first, last):
+            return section.heading_path, first if first == last else None
+        return section.heading_path, min(first + number - self._first_lines[section.ordinal], last)
+
+
+class _Collected:
+    """The matches so far, within limits, and the numbers of all."""
+
+    def __init__(self, request: GrepRequest, stop_at: float) -> None:
+        self._request, self._stop_at = request, stop_at
+        self._matches: list[GrepMatch] = []
+        self._chars = 0
+        self._is_full = False
+        self._total = self.total_pages = 0
+
+    def add(self, page: _PageLines, number: int, matcher: LineMatcher) -> None:
+        """Count a match, and keep it unless a limit is reached."""
+        self._total += 1
+        if self._total <= self._request.offset or self._is_full:
+            return
+        match = self._match(page, number, matcher)
+        self._chars += sum(map(len, (match.text, *(match.before or ()), *(match.after or ()))))
+        over = self._request.max_chars is not None and self._chars > self._request.max_chars and self._matches
+        self._is_full = bool(over) or len(self._matches) == self._request.max_matches
+        if not self._is_full:
+            self._matches.append(match)
+
+    def result(self, notes: tuple[str, ...] | None) -> GrepResult:
+        """The answer."""
+        return GrepResult(
+            matches=tuple(self._matches),
+            total_matches=self._total,
+            total_pages=self.total_pages,
+            next_offset=self._request.offset + len(self._matches) if self._is_full else None,
+            notes=notes,
+        )
+
+    def _match(self, page: _PageLines, number: int, matcher: LineMatcher) -> GrepMatch:
+        heading_path, source_line = page.place(number)
+        context = self._request.context
+        return GrepMatch(
+            file_path=page.document.file_path,
+            line=source_line,
+            text=self._shown(page.lines[number], matcher),
+            heading_path=heading_path,
+            before=tuple(map(self._shown, page.lines[max(0, number - context) : number])) if context else None,
+            after=tuple(map(self._shown, page.lines[number + 1 : number + 1 + context])) if context else None,
+        )
+
+    def _shown(self, line: str, matcher: LineMatcher | None = None) -> str:
+        """A line, cut in a bounded answer: around its first match, or at its end."""
+        if self._request.max_chars is None or len(line) <= MAX_LINE_CHARS:
+            return line
+        start = 0 if matcher is None else max(0, self._first_match(line, matcher) - CHARS_BEFORE_MATCH)
+        end = start + MAX_LINE_CHARS
+        return (CUT if start else "") + line[start:end] + (CUT if end < len(line) else "")
+
+    def _first_match(self, line: str, matcher: LineMatcher) -> int:
+        """Where a long line matches first; 0 when the time is up."""
+        start = 0
+        for _, part in matcher.parts(line):
+            still_wanted()
+            if time.monotonic() > self._stop_at:
+                break
+            for first, _ in matcher.spans(part):
+                return start + first
+            start += len(part)
+        return 0

@@ -1,0 +1,232 @@
+"""Validation of values from clients: metadata of a document, and filters over documents.
+
+The results are safe to store and to compare in SQL. Other values raise an error that names the valid ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from anvil.errors import ConfigError
+from anvil.formats import iso_time
+from anvil.formats.canonical_json import canonical
+
+TIMES = ("last_modified", "created_at")
+NUMBERS = ("page", "chunk_index")
+FIELDS = ("file_type", "page", "chunk_index", "last_modified", "created_at", "source", "title", "library", "doc_id")
+"""Fields of a filter, in addition to ``metadata.KEY``."""
+OPERATORS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+"""Operator of a range -> operator in SQL."""
+MAX_METADATA_BYTES = 16_384
+MAX_DEPTH = 64
+"""Nested levels of metadata. Other programs have limits too."""
+MAX_NAME_CHARACTERS = 200
+MAX_SOURCE_CHARACTERS = 4096
+MAX_INTEGER = 2**63 - 1
+"""SQLite compares whole numbers up to this exactly."""
+_KEY = "metadata."
+
+
+class Condition(NamedTuple):
+    """``name operator value``, with ``=`` or an SQL operator of ``OPERATORS``."""
+
+    name: str
+    operator: str
+    value: str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Conditions that must all be true.
+
+    ``fields``: on columns of documents; times are compared as text. ``labels``: on metadata, by key; the value is JSON
+    with ``=``, and a number or text in a range. ``passages``: on the page and chunk_index of passages.
+    """
+
+    fields: tuple[Condition, ...] = ()
+    labels: tuple[Condition, ...] = ()
+    passages: tuple[Condition, ...] = ()
+
+    @property
+    def of_documents(self) -> bool:
+        """Whether a condition is on documents."""
+        return bool(self.fields or self.labels)
+
+
+def document_filter(conditions: Mapping[str, Any] | None, library: str | None = None) -> Filter:
+    """The filter from a client's conditions, for one library or all (None). Raises :class:`ConfigError`."""
+    fields = [] if library is None else [Condition("library", "=", library_name(library))]
+    labels: list[Condition] = []
+    passages: list[Condition] = []
+    for name, value in (conditions or {}).items():
+        if name.startswith(_KEY) and len(name) > len(_KEY):
+            labels += _of_metadata(name, value)
+        elif name not in FIELDS:
+            raise ConfigError(f"Unknown filter field {_shown(name)!r}. Use {', '.join(FIELDS)} or metadata.KEY.")
+        elif name in NUMBERS:
+            passages += _of_number(name, value)
+        elif name in TIMES:
+            fields += _of_time(name, value)
+        elif isinstance(value, Mapping):
+            ranged = ", ".join((*NUMBERS, *TIMES))
+            raise ConfigError(f"filter.{name} takes a value, not a range. Ranges are for {ranged} and metadata.KEY.")
+        elif not isinstance(value, str):
+            raise ConfigError(f"filter.{name} must be a string.")
+        else:
+            fields.append(Condition(name, "=", _valid_unicode(value)))
+    return Filter(tuple(fields), tuple(labels), tuple(passages))
+
+
+def _of_metadata(name: str, value: Any) -> Iterator[Condition]:
+    key = _valid_unicode(name[len(_KEY) :])
+    if isinstance(value, (str, int)):
+        yield Condition(key, "=", _as_json(value))
+        return
+    for operator, bound in _range(name, value, "a string, a whole number, true or false"):
+        if isinstance(bound, str):
+            yield Condition(key, operator, _valid_unicode(bound))
+        else:
+            yield Condition(key, operator, _number(name, bound, "a string or a whole number"))
+
+
+def _of_number(name: str, value: Any) -> Iterator[Condition]:
+    if isinstance(value, int):
+        yield Condition(name, "=", _number(name, value))
+    else:
+        for operator, bound in _range(name, value, "a whole number"):
+            yield Condition(name, operator, _number(name, bound))
+
+
+def _of_time(name: str, value: Any) -> Iterator[Condition]:
+    if isinstance(value, str):
+        first, beyond = _span(name, value)
+        yield Condition(name, ">=", first)
+        yield Condition(name, "<", beyond)
+        return
+    for operator, bound in _range(name, value, "an ISO 8601 time such as 2026-01-31"):
+        first, beyond = _span(name, bound)
+        yield Condition(name, "<" if operator[0] == "<" else ">=", first if operator in ("<", ">=") else beyond)
+
+
+def _range(name: str, value: Any, else_: str) -> Iterator[tuple[str, Any]]:
+    """(SQL operator, bound) of each operator in a range. ``else_``: the valid plain values, for the message."""
+    if not isinstance(value, Mapping) or not value:
+        expected = f'{else_}, or a range such as {{"gte": ..., "lt": ...}}'
+        raise ConfigError(f"filter.{_shown(name)} must be {expected}.")
+    for operator, bound in value.items():
+        if operator not in OPERATORS:
+            operators = ", ".join(OPERATORS)
+            raise ConfigError(f"Unknown operator {_shown(str(operator))!r} in filter.{_shown(name)}. Use {operators}.")
+        yield OPERATORS[operator], bound
+
+
+def _span(name: str, value: Any) -> tuple[str, str]:
+    try:
+        return iso_time.span(value if isinstance(value, str) else "")
+    except ValueError as error:
+        reason = f" ({error})" if isinstance(value, str) else ""
+        raise ConfigError(
+            f"filter.{name} must be an ISO 8601 time such as 2026-01-31 or 2026-01-31T09:30:00Z{reason}."
+        ) from None
+
+
+def _number(name: str, value: Any, expected: str = "a whole number") -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ConfigError(f"filter.{_shown(name)} must be {expected}.")
+    if not -MAX_INTEGER <= value <= MAX_INTEGER:
+        raise ConfigError(f"filter.{_shown(name)} must be a number from {-MAX_INTEGER} to {MAX_INTEGER}.")
+    return value
+
+
+def checked_metadata(value: Any) -> dict[str, Any]:
+    """A document's metadata: a JSON object of at most ``MAX_METADATA_BYTES``. Raises :class:`ConfigError`."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ConfigError("metadata must be a JSON object.")
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode("utf-8"))
+    except (TypeError, ValueError, RecursionError):
+        raise ConfigError("metadata must be a JSON object, of strings, numbers, lists and objects.") from None
+    if size > MAX_METADATA_BYTES:
+        raise ConfigError(f"metadata has {size:,} bytes as JSON; the limit is {MAX_METADATA_BYTES:,}. Send less of it.")
+    if is_deep(value):
+        raise ConfigError(f"metadata has more than {MAX_DEPTH} nested levels. Send fewer levels.")
+    metadata: dict[str, Any] = json.loads(text)
+    return metadata
+
+
+def merged_metadata(old: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """``old`` with the keys of ``given`` set; None removes a key. Raises :class:`ConfigError` when it is too large."""
+    return checked_metadata(
+        {key: value for key, value in {**old, **given}.items() if given.get(key, value) is not None}
+    )
+
+
+def different_keys(old: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """The keys of ``given`` that have another value in ``old``, or are not there, sorted. None is as no key."""
+    return sorted(key for key in given if canonical(old.get(key)) != canonical(given[key]))
+
+
+def is_deep(value: Any) -> bool:
+    """Whether a JSON value has more than ``MAX_DEPTH`` nested levels."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for value in level
+            if isinstance(value, (Mapping, list, tuple))
+            for inner in (value.values() if isinstance(value, Mapping) else value)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def labels_of(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(key, value as JSON) for filters: strings, whole numbers, true and false of the top level."""
+    return [(key, _as_json(value)) for key, value in metadata.items() if isinstance(value, (str, int))]
+
+
+def library_name(name: str) -> str:
+    """A library's name. Raises :class:`ConfigError`."""
+    if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+        raise ConfigError(f"library must be a name of 1 to {MAX_NAME_CHARACTERS} printable characters.")
+    return name
+
+
+def source_name(name: str, parameter: str = "source") -> str:
+    """A document's source: its path, its URL or a name. ``parameter``: its name in errors. Raises
+    :class:`ConfigError`."""
+    if not name.strip():
+        raise ConfigError(f"{parameter} is empty. {_EXAMPLES.get(parameter, _EXAMPLES['source'])}")
+    if len(name) > MAX_SOURCE_CHARACTERS:
+        raise ConfigError(f"{parameter} has {len(name):,} characters; the limit is {MAX_SOURCE_CHARACTERS:,}.")
+    if not name.isprintable():
+        raise ConfigError(f"{parameter} must be printable characters. Rename what it names.")
+    return name
+
+
+_EXAMPLES = {
+    "source": "Give the document a name such as notes/today.md.",
+    "path": "Name a file.",
+    "folder": "Name a folder; '.' is the working folder.",
+    "url": "Give an http or https URL.",
+}
+
+
+def _as_json(value: str | int) -> str:
+    return json.dumps(_valid_unicode(value) if isinstance(value, str) else value, ensure_ascii=False)
+
+
+def _valid_unicode(text: str) -> str:
+    """Replace lone surrogates, which cannot be stored."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _shown(name: str) -> str:
+    return name[:60]

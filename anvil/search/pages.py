@@ -1,0 +1,355 @@
+"""Whole pages, single sections, and the list of pages, by the address a reader uses."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PureWindowsPath
+
+from anvil.documents import editions
+from anvil.documents.file_selection import is_unicode
+from anvil.errors import NotFound
+from anvil.formats import globs
+from anvil.formats.closest_paths import closest_paths
+from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.rows import StoredDocument, edition, is_parallel, section_url
+from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
+from anvil.search import snippets
+from anvil.values import ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
+from anvil.wording import first_of, full_heading
+
+MAX_SHARING = 5
+"""Sections of one anchor that a message names."""
+MAX_PATH_CHARS = 4096
+"""Characters of a path or breadcrumb that is looked up; operating systems have no longer paths."""
+MAX_SHOWN_CHARS = 500
+"""Characters of a name that an error repeats."""
+ENTRY_CHARS, TEXT_CHARS = 130, 3
+"""Characters of an entry of the page list as JSON without its texts, and of the quotes and comma of each text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A page and its sections, whose offsets count characters of its text."""
+
+    page: Page
+    sections: tuple[Section, ...]
+    url: str | None
+
+
+def normalize_path(file_path: str, docs_root: Path | None) -> str:
+    """A page's path as the index spells it: relative to the docs root, POSIX, no leading ``/`` or ``./``.
+
+    An absolute path inside ``docs_root`` becomes relative. Raises :class:`NotFound` for a path outside of the folder.
+    """
+    outside = NotFound(f"{_shown(file_path)} is outside the docs folder. Give a path relative to it, as in list_pages.")
+    if "\0" in file_path:
+        raise NotFound("A page's path cannot hold a NUL character. Use list_pages to discover available pages.")
+    if docs_root is not None and Path(file_path).is_absolute():
+        for root in (docs_root.absolute(), docs_root.resolve()):
+            if Path(file_path).is_relative_to(root):
+                return _inside(Path(file_path).relative_to(root).as_posix(), outside)
+    if PureWindowsPath(file_path).drive:
+        raise outside
+    return _inside(file_path.lstrip("/"), outside)  # a leading slash may mean the docs root
+
+
+def _inside(path: str, outside: NotFound) -> str:
+    plain = posixpath.normpath(path) if path else ""
+    if plain == ".." or plain.startswith("../"):
+        raise outside
+    return "" if plain == "." else plain
+
+
+def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -> StoredDocument:
+    """The page at a path. Raises :class:`NotFound`, naming the closest paths."""
+    if len(file_path) > MAX_PATH_CHARS:
+        raise NotFound(
+            f"No page found at path: {_shown(file_path)}. It has {len(file_path):,} characters, and no path has more "
+            f"than {MAX_PATH_CHARS:,}. Use list_pages to discover available pages."
+        )
+    document = _stored(reader, file_path)  # a listed path first, also if it looks like an absolute one
+    path = file_path if document else normalize_path(file_path, docs_root)
+    document = document or _stored(reader, path)
+    if document is None:
+        near = closest_paths(path, reader.identities())
+        raise NotFound(
+            f"No page found at path: {_shown(file_path)}. Use list_pages to discover available pages."
+            + (f" Closest: {', '.join(near)}." if near else "")
+        )
+    return document
+
+
+def _stored(reader: IndexReader, path: str) -> StoredDocument | None:
+    return reader.document(path) if is_unicode(path) else None
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= MAX_SHOWN_CHARS else name[:MAX_SHOWN_CHARS] + "…"
+
+
+def get_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Page:
+    """A page with its chunks in document order. Raises :class:`NotFound`, naming the closest paths."""
+    return _page(reader, find_document(reader, file_path, docs_root))
+
+
+def has_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> bool:
+    """Whether :func:`get_page` finds a page."""
+    if len(file_path) > MAX_PATH_CHARS:
+        return False
+    if _stored(reader, file_path):
+        return True
+    try:
+        return _stored(reader, normalize_path(file_path, docs_root)) is not None
+    except NotFound:  # outside of the folder
+        return False
+
+
+def outline(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Outline:
+    """A page with its sections. Raises :class:`NotFound`, naming the closest paths."""
+    document = find_document(reader, file_path, docs_root)
+    return Outline(_page(reader, document), reader.sections(document.id), document.url)
+
+
+def _page(reader: IndexReader, document: StoredDocument) -> Page:
+    chunks = reader.page_chunks(document.id)
+    total = sum(chunk.char_count for chunk in chunks)
+    sections = tuple(
+        PageSection(s.heading_path, s.heading_level, s.anchor, s.start_line, s.end - s.start)
+        for s in reader.sections(document.id)
+    )
+    return Page(document.file_path, document.title, document.last_modified, total, chunks, sections)
+
+
+def get_section(
+    reader: IndexReader,
+    file_path: str,
+    heading_path: str,
+    include_children: bool = False,
+    docs_root: Path | None = None,
+) -> SectionText:
+    """The text under one heading, whole, however it was cut into chunks; of a part (``[part 2/3]``), that part.
+
+    ``heading_path`` is a breadcrumb, with or without the page's title in front; where it is none, an anchor, or a
+    heading's text or the end of a breadcrumb that only one section has. ``include_children`` runs on to the next
+    heading of the same or a higher level. Raises :class:`NotFound`, naming the closest breadcrumbs.
+    """
+    document = find_document(reader, file_path, docs_root)
+    sections = reader.sections(document.id)
+    chunks = reader.page_chunks(document.id)
+    bounded = len(heading_path) <= MAX_PATH_CHARS or any(heading_path == s.heading_path for s in sections)
+    address = _address(heading_path, document.title, sections, chunks) if bounded else None
+    if address is None:
+        sharing = [
+            full_heading(document.title, each.heading_path) for each in filter(_is_anchor(heading_path), sections)
+        ]
+        if sharing:
+            raise NotFound(
+                f"{len(sharing)} sections of {document.file_path} have the anchor {_shown(heading_path)}: "
+                f"{first_of(sharing, MAX_SHARING)}. Give one of these as heading_path."
+            )
+        near = [
+            full_heading(document.title, path) for path in closest_headings(heading_path[:MAX_PATH_CHARS], sections)
+        ]
+        raise NotFound(
+            f"No section found at heading: {_shown(heading_path)} in {document.file_path}. "
+            "Use get_page to see available sections." + (f" Closest: {'; '.join(near)}." if near else "")
+        )
+    section, part = address
+    text = page_text(chunks)
+    last = last_of(section, sections) if include_children else section
+    start, end, first_line, last_line = section.start, last.end, section.start_line, last.end_line
+    if part is not None:
+        start = sum(chunk.char_count for chunk in chunks[: part.ordinal])
+        if first_line and is_parallel(text[section.start : section.end], section.start_line, section.end_line):
+            first_line += snippets.lines_before(text[section.start : start], start - section.start)
+            if not include_children:
+                last_line = first_line + snippets.lines_before(part.content, part.char_count - 1)
+        if not include_children:
+            end = start + part.char_count
+    content = text[start:end]
+    place = ChunkMetadata(
+        document.file_path,
+        part.heading_path if part else section.heading_path,
+        section.heading_level,
+        document.last_modified,
+        len(content),
+        first_line,
+        last_line,
+        section_url(document.url, section.anchor),
+        *edition(document.metadata),
+    )
+    return SectionText(content, place, document.title)
+
+
+def _address(
+    address: str, title: str, sections: Sequence[Section], chunks: Sequence[PageChunk] = ()
+) -> tuple[Section, PageChunk | None] | None:
+    """The section that ``address`` means, and its part where it names one of the ``chunks``; None when nothing fits.
+
+    The exact breadcrumb goes before all else.
+    """
+    title = " ".join(title.split())
+    untitled = address.removeprefix(title + SEPARATOR) if title else address
+    if title and (address == title or address.startswith(f"{title} [part ")):
+        untitled = ROOT + address.removeprefix(title)
+    spelled = list(dict.fromkeys((address, untitled)))
+    by_path = {section.heading_path: section for section in sections}
+    for path in spelled:
+        if path in by_path:
+            return by_path[path], None
+        part = _PART.fullmatch(path)
+        if part and part[1] in by_path:
+            chunk = next((chunk for chunk in chunks if chunk.heading_path == path), None)
+            if chunk is not None:
+                return by_path[part[1]], chunk
+    for path in spelled:
+        for fits in (_is_listed(path), _is_anchor(path), _is_titled(path), _is_end(path)):
+            fitting = [section for section in sections if fits(section)]
+            if len(fitting) == 1:
+                return fitting[0], None
+            if fitting:  # ambiguous: the next kind of address would pick one of them
+                break
+    return None
+
+
+def _is_listed(text: str) -> Callable[[Section], bool]:
+    """Whether a section is the h1 or h2 of that text: as in the list of pages, where smaller headings do not count."""
+    return lambda section: section.heading_level in (1, 2) and section.title == text
+
+
+def _is_anchor(anchor: str) -> Callable[[Section], bool]:
+    name = anchor.removeprefix("#")
+    return lambda section: bool(name) and section.anchor == name
+
+
+def _is_titled(text: str) -> Callable[[Section], bool]:
+    return lambda section: section.heading_level > 0 and section.title == text
+
+
+def _is_end(path: str) -> Callable[[Section], bool]:
+    return lambda section: section.heading_path.endswith(SEPARATOR + path)
+
+
+_PART = re.compile(r"(.*) \[part \d+/\d+\]", re.DOTALL)
+
+
+def headings(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> tuple[str, ...]:
+    """The breadcrumbs of a page's sections, in order. Raises :class:`NotFound`, naming the closest paths."""
+    return tuple(section.heading_path for section in reader.sections(find_document(reader, file_path, docs_root).id))
+
+
+def page_text(chunks: tuple[PageChunk, ...]) -> str:
+    """The page's text: its chunks, joined."""
+    return "".join(chunk.content for chunk in chunks)
+
+
+def last_of(section: Section, sections: tuple[Section, ...]) -> Section:
+    """The last of a section's descendants, or itself."""
+    last = section
+    for follower in sections[section.ordinal + 1 :]:
+        if section.heading_level == 0 or follower.heading_level <= section.heading_level:
+            break
+        last = follower
+    return last
+
+
+def closest_headings(heading_path: str, sections: tuple[Section, ...]) -> list[str]:
+    """Up to three breadcrumbs near ``heading_path``; first the only one that ends in exactly its last heading."""
+    paths = [section.heading_path for section in sections]
+    leaf = heading_path.rsplit(SEPARATOR, 1)[-1]
+    exact = [p for p in paths if p == heading_path or p.endswith(SEPARATOR + heading_path)]
+    exact = exact or [s.heading_path for s in sections if s.title == leaf]
+    folded = [p for p in paths if leaf.casefold() in p.rsplit(SEPARATOR, 1)[-1].casefold() and leaf != ROOT]
+    near = difflib.get_close_matches(heading_path, paths, n=3, cutoff=0.4)
+    ranked = [*(exact if len(exact) == 1 else []), *near, *exact, *folded]
+    return list(dict.fromkeys(ranked))[:3]
+
+
+def of_edition(index: IndexReader, version: str | None, language: str | None) -> frozenset[str] | None:
+    """The paths of a site's pages of a version, in a language; None for all pages. ``en`` is ``en-GB`` too."""
+    if version is None and language is None:
+        return None
+    return frozenset(
+        page.file_path
+        for page in index.documents()
+        if (version is None or page.metadata.get("version") == version)
+        and (language is None or editions.speaks(str(page.metadata.get("language") or ""), language))
+    )
+
+
+def none_chosen(
+    indexes: Iterable[IndexReader], file_filter: str | None, version: str | None = None, language: str | None = None
+) -> tuple[str, ...]:
+    """Notes for a search that covered no page: which filter no page fits. Without a filter there are none."""
+    if file_filter:
+        paths = [path for index in indexes for path in index.identities()]
+        if not any(map(globs.selects(file_filter), paths)):
+            near = closest_paths(file_filter, paths)
+            return (f"No page matches {_shown(file_filter)}." + (f" Closest: {', '.join(near)}." if near else ""),)
+    given = {"version": version, "language": language}
+    named = " and ".join(f"the {key} {_shown(value)}" for key, value in given.items() if value is not None)
+    return (f"No page {'in the filter ' if file_filter else ''}has {named}.",) if named else ()
+
+
+def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:
+    """All pages, or those in the folder ``prefix`` (``epics`` and ``epics/`` mean the same), sorted by path."""
+    if prefix is not None and len(prefix) > MAX_PATH_CHARS:
+        return PageList((), 0)
+    folder = posixpath.normpath((prefix or "").strip("/") or ".")
+    folder = "" if folder == "." else folder
+    if not is_unicode(folder):
+        return PageList((), 0)
+    documents = list(reader.documents(folder))
+    sizes, headings = reader.page_sizes(), reader.top_headings([document.id for document in documents])
+    pages = []
+    for document in documents:
+        count, chars = sizes.get(document.id, (0, 0))
+        pages.append(
+            PageSummary(
+                document.file_path,
+                document.title,
+                headings.get(document.id, ()),
+                count,
+                chars,
+                document.last_modified,
+                document.url,
+            )
+        )
+    return PageList(tuple(pages), len(pages))
+
+
+def bounded_list(listed: PageList, limit: int | None, offset: int, max_chars: int | None) -> PageList:
+    """The pages of a list after the first ``offset``: at most ``limit``, of ``max_chars`` characters, but at least
+    one."""
+    start = max(0, offset)
+    shown = listed.pages[start : None if limit is None else start + max(1, limit)]
+    if max_chars is not None:
+        sizes = itertools.accumulate(map(_listed_chars, shown))
+        shown = shown[: max(1, sum(size <= max_chars for size in sizes))]
+    end = start + len(shown)
+    return replace(listed, pages=shown, next_offset=end if shown and end < len(listed.pages) else None)
+
+
+def _listed_chars(page: PageSummary) -> int:
+    """Characters of an entry as JSON."""
+    texts = (page.file_path, page.title, *page.headings, page.url or "", page.collection or "", page.version or "")
+    return ENTRY_CHARS + sum(len(text) + TEXT_CHARS for text in texts)
+
+
+def find_section(address: str, title: str, sections: tuple[Section, ...]) -> Section | None:
+    """The section of a page that ``address`` means: breadcrumb, anchor or heading, as in :func:`get_section`."""
+    match = _address(address, title, sections) if len(address) <= MAX_PATH_CHARS else None
+    return match[0] if match else None
+
+
+def breadcrumb(reader: IndexReader, file_path: str, heading: str, docs_root: Path | None = None) -> str:
+    """The exact breadcrumb of the section that ``heading`` means to :func:`get_section`; ``heading`` itself when
+    nothing fits."""
+    document = find_document(reader, file_path, docs_root)
+    match = _address(heading, document.title, reader.sections(document.id))
+    return match[0].heading_path if match else heading

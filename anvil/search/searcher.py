@@ -1,0 +1,525 @@
+"""Search over one index, or over several: by words, by vectors, or both.
+
+The index chooses candidates by words and by vectors; :mod:`anvil.search.ranking` scores these few. A filter
+applies before candidates are chosen, so it hides no result that passes it. Each index ranks its own results.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from anvil.embedding.factory import explain_mismatch
+from anvil.errors import AnvilError, ConfigError
+from anvil.index_file import row_ids
+from anvil.index_file.reader_protocol import IndexReader
+from anvil.requests import SearchRequest
+from anvil.results import Freshness, Hit, Place, SearchResult
+from anvil.search import (
+    calibration,
+    confidence,
+    pages,
+    ranking,
+    result_length,
+    score_scales,
+    scoring,
+    scripts,
+    section_match,
+)
+from anvil.search.confidence import Evidence
+from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
+from anvil.search.score_scales import Vocabulary
+from anvil.search.scoring import ScoreParts
+from anvil.search.section_match import QueryWeights, SectionChooser, Span
+from anvil.text import query as lexicon
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from anvil.embedding.provider import EmbeddingProvider
+
+UNREAD = "The embedding model reads {} script only: {}. A question in English finds more in English documentation."
+"""With what follows from it, by mode."""
+UNREAD_SO = {"hybrid": "words alone decided", "semantic": "its vectors say little, use the mode hybrid or keyword"}
+
+T = TypeVar("T")
+
+NEAREST = 60
+"""Chunks nearest to a query that a semantic search ranks with their pages."""
+MATCHING = 0.5
+"""Share of the best score from which on a page has a place before the further sections of better pages."""
+MAX_ALSO = 3
+"""Further sections of its page that a result names."""
+MAX_NAMED_PAGES = 8
+"""Pages whose second names are read for a query that is a name."""
+SHORTLIST = 5
+"""Indexes of several that are searched: the most promising ones, and more where they have too few results."""
+
+
+class SearchableIndex(CandidateIndex, Protocol):
+    """A :class:`CandidateIndex` of pages: it knows globs and paths, and its reader gives the texts of results."""
+
+    @property
+    def reader(self) -> IndexReader: ...
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether any chunk has a vector."""
+
+    def select(self, file_filter: str | None, paths: Collection[str] | None) -> Any:
+        """The chunks whose path fits a glob and is one of ``paths``; None where neither is given."""
+
+    def nearest(self, vector: NDArray[np.float32], count: int, selection: Any) -> list[Near]:
+        """The ``count`` selected chunks nearest to ``vector``, in the order of the index, and all that tie with the
+        last of them."""
+
+    def warm(self) -> None:
+        """Read what the first query would wait for."""
+
+    def forget_vectors(self) -> None:
+        """Read the vectors again when they are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hits in descending score, the number of chunks that pass the filter, and notes on the search. For each hit: the
+    row of its chunk, the parts of its score, the span of the section that it names, the evidence for its confidence,
+    and the place of its index among those that were searched."""
+
+    hits: tuple[Hit, ...]
+    total_chunks: int
+    notes: tuple[str, ...]
+    rows: tuple[int, ...]
+    parts: tuple[ScoreParts, ...]
+    spans: tuple[Span, ...]
+    evidence: tuple[Evidence, ...]
+    places: tuple[int, ...]
+
+    def explained(self, freshness: Freshness, started_at: float) -> Explained:
+        """The answer. ``started_at``: as :func:`time.perf_counter`."""
+        query_ms = round((time.perf_counter() - started_at) * 1000, 3)
+        result = SearchResult(self.hits, self.total_chunks, query_ms, freshness)
+        return Explained(result, self.parts, self.spans, self.evidence)
+
+
+class Candidates(NamedTuple):
+    """The candidates for a query, best first, the number of chunks that pass the filter, the weights of the query's
+    words, its vector, and why there is none although vectors could be compared."""
+
+    results: list[Ranked]
+    total: int
+    weights: Weights
+    vector: NDArray[np.float32] | None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """The result of a search. For each hit: the parts of its score, the span of the section that it names, and the
+    evidence for its confidence."""
+
+    result: SearchResult
+    parts: tuple[ScoreParts, ...]
+    spans: tuple[Span, ...]
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query's unit vector (dimensions,), or why it has none. ``unread``: the model does not know the query's script,
+    so the vector says little."""
+
+    vector: NDArray[np.float32] | None
+    error: AnvilError | None = None
+    unread: bool = False
+
+
+def embed_query(query: str, provider: EmbeddingProvider) -> Question:
+    """Embed a query. This uses no index, so it needs no lock."""
+    try:
+        text = lexicon.bounded(query)
+        return Question(provider.embed_query(text), unread=scripts.is_unread(text, provider.scripts))
+    except AnvilError as error:
+        return Question(None, error)
+
+
+def unread_note(provider: EmbeddingProvider, mode: str) -> str:
+    """A sentence on a question in a script that the provider's model does not read."""
+    return UNREAD.format(scripts.names(provider.scripts or ()), UNREAD_SO[mode])
+
+
+def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str | None:
+    """Why there is no semantic search in an index with this manifest, or None."""
+    if meta["embedding_dimensions"] == "0":
+        return "Semantic search is off: the index was built without vectors (embedding provider none)."
+    try:
+        digest = provider.digest
+    except AnvilError as error:
+        return f"Semantic search is off: {error}"
+    if meta["embedding_model_digest"] != digest:
+        return f"Semantic search is off: {explain_mismatch(meta, provider)}"
+    return None
+
+
+class Searcher:
+    """Queries against the present content of an index."""
+
+    def __init__(self, index: SearchableIndex, provider: EmbeddingProvider) -> None:
+        self.index = index
+        self.provider = provider
+        meta = index.reader.meta()
+        self._obstacle = semantic_obstacle(meta, provider)
+        self.fits = calibration.fits_for(meta["embedding_model_digest"])
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why queries cannot be compared with the vectors here: a sentence; None where they can."""
+        return self._obstacle
+
+    @property
+    def semantic(self) -> bool:
+        """Whether queries can be compared with the vectors here."""
+        return self._obstacle is None
+
+    def warm(self) -> None:
+        """Read what the first query would wait for."""
+        self.index.warm()
+
+    def forget_vectors(self) -> None:
+        """Read the vectors again: the same chunks have other ones."""
+        self.index.forget_vectors()
+
+    def search(self, request: SearchRequest, question: Question | None = None) -> Found:
+        """The best chunks of this index. ``question``: the embedded query; None: it is embedded here. Raises
+        :class:`ConfigError` for semantic search where there is none."""
+        found = self.candidates(request, question)
+        results = [_Result(0, ranked.score, ranked) for ranked in found.results]
+        return _answer([self], request, {0: found}, found.total, results)
+
+    def select(self, request: SearchRequest) -> Any:
+        """The chunks that a request is about; None for all."""
+        paths = request.paths
+        if paths is None:
+            paths = pages.of_edition(self.index.reader, request.version, request.language)
+        return self.index.select(request.file_filter, paths)
+
+    def candidates(self, request: SearchRequest, question: Question | None = None) -> Candidates:
+        """The candidates of :meth:`search`, without its limits; in semantic mode ``top_k`` of them."""
+        query, mode = request.query, request.mode
+        if mode == "semantic" and self._obstacle:
+            raise ConfigError(self._obstacle)
+        selection = self.select(request)
+        total = self.index.count(selection)
+        weights = ranking.weights(self.index, query)
+        vector, failure = None, None
+        if mode != "keyword" and not self._obstacle and total:
+            question = question or embed_query(query, self.provider)
+            vector = question.vector
+            if question.error is not None:
+                if mode == "semantic":
+                    raise question.error
+                failure = f"Semantic search is off: {question.error}"
+            elif question.unread:
+                failure = unread_note(self.provider, mode)
+                if mode == "hybrid":
+                    vector = None
+        results: list[Ranked] = []
+        if total and mode == "semantic" and vector is not None:
+            near = self.index.nearest(vector, NEAREST, selection)
+            results = ranking.by_cosine(self.index, weights, near, ENOUGH)
+            if question is not None and question.unread:  # such a cosine is no evidence
+                results = [r._replace(evidence=r.evidence._replace(cosine=None, page=None)) for r in results]
+        elif total:
+            if vector is not None and not self.index.has_vectors:
+                vector = None  # no vector exists yet: all chunks would be equal
+            results = ranking.rank(self.index, weights, vector, selection, CANDIDATES)
+            name = lexicon.qualified_name(query)
+            if name is not None and results:
+                results, is_found = self._named_first(results, name)
+                anchor = name if is_found else self._anchor_of(name, results)
+                if anchor != name:
+                    again = ranking.rank(self.index, ranking.weights(self.index, anchor), vector, selection, CANDIDATES)
+                    again, is_found = self._named_first(again, anchor)
+                    results = again if is_found else results
+        return Candidates(results, total, weights, vector, failure)
+
+    def _named_first(self, results: list[Ranked], name: str) -> tuple[list[Ranked], bool]:
+        """The results, with the section first whose anchor is ``name``, and whether there is one. In the documentation
+        of an API an anchor is the full name of a class or function."""
+        stored = self.index.reader.chunks([result.row for result in results])
+        chunks = [stored[result.row] for result in results]
+        places = self.index.reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
+        named = {
+            chunk.row
+            for chunk, sections in zip(chunks, places, strict=True)
+            if any(section.anchor == name and section.start >= chunk.start for section in sections)
+        }
+        best = max(result.score for result in results)
+        first = [result._replace(score=best) for result in results if result.row in named]
+        return first + [result for result in results if result.row not in named], bool(named)
+
+    def _anchor_of(self, name: str, results: Sequence[Ranked]) -> str:
+        """The anchor of the section that has ``name`` as its second name, in the pages of the best results; else
+        ``name``."""
+        stored = self.index.reader.chunks([result.row for result in results])
+        paths = dict.fromkeys(stored[result.row].metadata.file_path for result in results)
+        for path in list(paths)[:MAX_NAMED_PAGES]:
+            document = self.index.reader.document(path)
+            aliases = document.metadata.get("aliases") if document is not None else None
+            if isinstance(aliases, dict) and isinstance(aliases.get(name), str):
+                return str(aliases[name])
+        return name
+
+    def hits(
+        self, results: Sequence[Ranked], query: str, found: Candidates, likely: Sequence[Ranked] = ()
+    ) -> list[tuple[Hit, Span]]:
+        """Some results of ``found`` with their whole chunks, each with the section that fits best. The first of a page
+        names those sections of the ``likely`` ones that are no results of their own."""
+        reader = self.index.reader
+        others = self._others(results, likely)
+        stored = reader.chunks([result.row for result in results])
+        chunks = [stored[result.row] for result in results]
+        places = reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
+        chooser = self._section_chooser(found.weights) if any(len(sections) > 1 for sections in places) else None
+        name = lexicon.qualified_name(query)
+        if name is not None and not any(section.anchor == name for sections in places for section in sections):
+            name = self._anchor_of(name, results)
+        hits = []
+        for chunk, result, sections in zip(chunks, results, places, strict=True):
+            section = sections[0] if sections else None
+            named = next((section for section in sections if name is not None and section.anchor == name), None)
+            if named is not None:
+                section = named
+            elif chooser is not None and sections:
+                section = chooser.choose(chunk, sections, partial(self._nearest_span, chunk.row, found.vector))
+            page_anchor = sections[0].anchor if sections else ""
+            confidence_ = self.fits.confidence(result.evidence)
+            hit, span = section_match.hit(chunk, result.score, confidence_, section, page_anchor)
+            also = [
+                place for place in others.pop(chunk.document_id, ()) if place.heading_path != hit.metadata.heading_path
+            ]
+            hits.append((replace(hit, also=tuple(also)) if also else hit, span))
+        return hits
+
+    def _others(self, results: Sequence[Ranked], likely: Sequence[Ranked]) -> dict[int, list[Place]]:
+        """Document -> the sections of the next best chunks of a page that are not among the ``results``."""
+        shown, pages = {result.row for result in results}, {page_of(result) for result in results}
+        rows: dict[int, list[int]] = {page: [] for page in pages}
+        for result in likely:
+            page = page_of(result)
+            if result.row in shown or page not in pages or len(rows[page]) >= MAX_ALSO:
+                continue
+            if self.fits.confidence(result.evidence) >= confidence.UNLIKELY:
+                rows[page].append(result.row)
+        stored = self.index.reader.chunks([row for of_page in rows.values() for row in of_page])
+        chunks = [stored[row] for of_page in rows.values() for row in of_page]
+        places: dict[int, list[Place]] = {}
+        found = self.index.reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
+        for chunk, sections in zip(chunks, found, strict=True):
+            for each in sections[:1]:
+                place = Place(each.heading_path, each.anchor, each.start_line, each.end_line)
+                places.setdefault(chunk.document_id, []).append(place)
+        return places
+
+    def _section_chooser(self, weights: Weights) -> SectionChooser:
+        query, tokens = weights.query, weights.tokens
+        rarest = scoring.idf(1, self.index.count())
+        phrases = {phrase: weight * rarest for phrase, weight in query.phrases.items()}
+        return SectionChooser(QueryWeights(tokens, phrases, self.index.average_length), self.index.stem)
+
+    def _nearest_span(self, row: int, vector: NDArray[np.float32] | None) -> tuple[int, int] | None:
+        """The span of the window of a chunk that is nearest to a query; None where it has no vectors."""
+        if vector is None:
+            return None
+        best, highest = None, -2.0
+        for start, end, stored in self.index.reader.windows_of(row):
+            values = np.frombuffer(stored, np.int8).astype(np.float32)
+            cosine = round(float(values @ vector) / max(float(np.linalg.norm(values)), 1e-9), SCORE_DIGITS)
+            if cosine > highest:
+                best, highest = (start, end), cosine
+        return best
+
+
+class _Result(NamedTuple):
+    """A candidate, the place of its index, and its score on the scale of the whole answer."""
+
+    place: int
+    score: float
+    ranked: Ranked
+
+
+def search(searchers: Sequence[Searcher], request: SearchRequest, question: Question | None = None) -> Found:
+    """The best chunks of several indexes, with scores on one scale; see :meth:`Searcher.search`.
+
+    Of equal results, the one of the first index comes first. Indexes with vectors of another model are searched by
+    words.
+    """
+    if request.mode == "semantic" and not any(searcher.semantic for searcher in searchers):
+        raise ConfigError(searchers[0].obstacle or "Semantic search is off.")
+    return _answer(searchers, request, *_of_several(searchers, request, question))
+
+
+def _answer(
+    searchers: Sequence[Searcher],
+    request: SearchRequest,
+    candidates: Mapping[int, Candidates],
+    total: int,
+    results: Sequence[_Result],
+) -> Found:
+    """The results that are shown, of all ``results``, best first. ``candidates``: by the place of their index."""
+    obstacle = None if any(searcher.semantic for searcher in searchers) else searchers[0].obstacle
+    results = [result for result in results if request.threshold <= 0 or result.score >= request.threshold]
+
+    def confidence_of(result: _Result) -> float:
+        return searchers[result.place].fits.confidence(result.ranked.evidence)
+
+    likely = results
+    if request.min_confidence > 0:  # else only the results that are shown need theirs
+        likely = [result for result in results if confidence_of(result) >= request.min_confidence]
+    chosen = best_first(likely, lambda result: (result.place, page_of(result.ranked)), lambda result: result.score)
+    shown = sorted(chosen[: request.top_k], key=likely.index)  # still in descending score
+    notes = [obstacle] if obstacle and request.mode == "hybrid" else []
+    notes += dict.fromkeys(found.failure for found in candidates.values() if found.failure)
+    if warning := confidence.note(map(confidence_of, shown or results), request.min_confidence):
+        notes.append(warning)
+    if not total:
+        readers = [searcher.index.reader for searcher in searchers]
+        notes += pages.none_chosen(readers, request.file_filter, request.version, request.language)
+    hits, spans = result_length.within_budget(
+        _hits(searchers, shown, request.query, candidates, likely), request.query, request.max_chars
+    )
+    return Found(
+        hits,
+        total_chunks=total,
+        notes=tuple(notes),
+        rows=tuple(result.ranked.row for result in shown),
+        parts=tuple(map(_parts, shown)),
+        spans=spans,
+        evidence=tuple(result.ranked.evidence for result in shown),
+        places=tuple(result.place for result in shown),
+    )
+
+
+def _of_several(
+    searchers: Sequence[Searcher], request: SearchRequest, question: Question | None
+) -> tuple[dict[int, Candidates], int, list[_Result]]:
+    """The candidates by the place of their index, the number of chunks that pass the filter, and all candidates, best
+    first. All indexes are asked how promising they are, and only some are searched: a question to 20 collections costs
+    little more than one to five. Scores are on the scale of :mod:`anvil.search.score_scales`."""
+    semantic = [searcher for searcher in searchers if searcher.semantic]
+    if request.mode != "keyword" and semantic and question is None:
+        question = embed_query(request.query, semantic[0].provider)
+    totals = [searcher.index.count(searcher.select(request)) for searcher in searchers]
+    candidates: dict[int, Candidates] = {}
+    if request.mode == "semantic":
+        for place, searcher in enumerate(searchers):
+            if searcher.semantic and totals[place]:
+                candidates[place] = searcher.candidates(request, question)
+        results = [_Result(p, ranked.score, ranked) for p, found in candidates.items() for ranked in found.results]
+    else:
+        shares = _home_shares(searchers, request.query)
+        is_read = question is not None and request.mode == "hybrid" and not question.unread
+        vector = question.vector if question is not None and is_read else None
+        for place in _most_promising(searchers, shares, totals, vector, request):
+            if len(candidates) >= SHORTLIST and sum(len(c.results) for c in candidates.values()) >= request.top_k:
+                break
+            candidates[place] = searchers[place].candidates(request, question)
+        results = _on_one_scale(searchers, candidates, shares)
+    results.sort(key=lambda result: (-result.score, result.place))
+    return candidates, sum(totals), results
+
+
+def _home_shares(searchers: Sequence[Searcher], query: str) -> list[float]:
+    """See :func:`anvil.search.score_scales.home_shares`."""
+    terms = lexicon.parse_query(query, searchers[0].index.stem).terms  # all indexes have one tokenizer
+    words = {token: word for token, (_, word) in terms.items()}
+    vocabularies = [
+        Vocabulary(searcher.index.frequencies(words), searcher.index.count(), searcher.index.average_length)
+        for searcher in searchers
+    ]
+    return score_scales.home_shares({token: weight for token, (weight, _) in terms.items()}, vocabularies)
+
+
+def _most_promising(
+    searchers: Sequence[Searcher],
+    shares: Sequence[float],
+    totals: Sequence[int],
+    vector: NDArray[np.float32] | None,
+    request: SearchRequest,
+) -> list[int]:
+    """The places of the indexes in which the filter leaves anything, the most promising first."""
+    asked = [place for place, total in enumerate(totals) if total]
+    if len(asked) <= SHORTLIST:
+        return asked
+    nearness: dict[int, float] = {}
+    for place in asked:
+        index = searchers[place].index
+        if vector is not None and searchers[place].semantic and index.has_vectors:
+            for near in index.nearest(vector, 1, searchers[place].select(request))[:1]:
+                nearness[place] = near.cosine + near.page
+    unknown = sum(nearness.values()) / max(len(nearness), 1)  # of an index that is searched by words only
+    return sorted(asked, key=lambda place: -score_scales.estimate(shares[place], nearness.get(place, unknown)))
+
+
+def _on_one_scale(
+    searchers: Sequence[Searcher], candidates: Mapping[int, Candidates], shares: Sequence[float]
+) -> list[_Result]:
+    """The candidates of all indexes with comparable scores."""
+    largest = max((shares[place] for place in candidates), default=0.0)
+    results = []
+    for place, found in candidates.items():
+        log_odds = [searchers[place].fits.log_odds(ranked.evidence) for ranked in found.results]
+        own_scores = [ranked.score for ranked in found.results]
+        scores = score_scales.merged_scores(log_odds, own_scores, largest - shares[place])
+        results += [_Result(place, *pair) for pair in zip(scores, found.results, strict=True)]
+    return results
+
+
+def _hits(
+    searchers: Sequence[Searcher],
+    results: Sequence[_Result],
+    query: str,
+    candidates: Mapping[int, Candidates],
+    likely: Sequence[_Result],
+) -> list[tuple[Hit, Span]]:
+    """The results with their texts, in the same order. ``likely``: the results that may be named as further ones."""
+    hits: dict[tuple[int, int], tuple[Hit, Span]] = {}
+    for place in dict.fromkeys(result.place for result in results):
+        own = [result for result in results if result.place == place]
+        further = [result.ranked for result in likely if result.place == place]
+        texts = searchers[place].hits([result.ranked for result in own], query, candidates[place], further)
+        for result, (hit, span) in zip(own, texts, strict=True):
+            own_hit = hit if hit.score == result.score else replace(hit, score=result.score)
+            hits[place, result.ranked.row] = own_hit, span
+    return [hits[result.place, result.ranked.row] for result in results]
+
+
+def _parts(result: _Result) -> ScoreParts:
+    """The parts of a result's score: those in its own index, as shares of the score on the common scale."""
+    ranked = result.ranked
+    words, heading, vectors, links = (round(part, SCORE_DIGITS) for part in ranked.summands)
+    page = round(ranked.score - sum(ranked.summands), SCORE_DIGITS) + 0.0  # no -0.0
+    share = result.score / (ranked.score or 1.0)
+    return ScoreParts(*(round(part * share, SCORE_DIGITS) for part in (words, heading, vectors, links, page)))
+
+
+def best_first(results: Sequence[T], page: Callable[[T], object], score: Callable[[T], float]) -> list[T]:
+    """The best of the ranked results of each page, then the others, both in their order: five results are of five
+    pages, where so many match. The best of a page with less than ``MATCHING`` of the best score is one of the others.
+    """
+    best: dict[object, T] = {}
+    enough = MATCHING * max(map(score, results), default=0.0)
+    for result in results:
+        best.setdefault(page(result), result)
+    first = [result for result in best.values() if score(result) >= enough]
+    return [*first, *(result for result in results if best[page(result)] is not result or score(result) < enough)]
+
+
+def page_of(result: Ranked) -> int:
+    """The document of a result."""
+    return result.row >> row_ids.CHUNK_BITS

@@ -1,0 +1,163 @@
+"""``anvil serve``."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import replace
+
+import click
+
+from anvil.cli import options, output
+from anvil.server.toolset import TOOLSETS, ServeRequest
+
+
+def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """The names of ``--surface``, without repetitions."""
+    surfaces = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+    for name in surfaces:
+        if name not in TOOLSETS:
+            raise click.BadParameter(f"There is no surface {name!r}. Choose from {', '.join(TOOLSETS)}.")
+    return surfaces
+
+
+@click.command("serve", epilog="Example: anvil serve --docs docs")
+@options.given(*options.PROJECT, kind=ServeRequest)
+@options.in_site
+@click.option(
+    "--transport",
+    type=click.Choice(["stdio", "http", "sse"]),
+    default="stdio",
+    show_default=True,
+    help="How clients connect: standard input and output, streamable HTTP, or SSE for older clients.",
+)
+@click.option(
+    "--host", envvar="ANVIL_HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or ANVIL_HOST)."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free port.")
+@click.option(
+    "--token", metavar="TEXT", envvar="ANVIL_TOKEN", help="Bearer token that clients must send (better: ANVIL_TOKEN)."
+)
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    envvar="ANVIL_TOKEN_FILE",
+    help="File that holds the token, such as a mounted secret (or ANVIL_TOKEN_FILE).",
+)
+@click.option(
+    "--oauth-issuer",
+    metavar="URL",
+    envvar="ANVIL_OAUTH_ISSUER",
+    help="Identity provider whose access tokens are accepted, by its issuer (or ANVIL_OAUTH_ISSUER).",
+)
+@click.option(
+    "--oauth-resource",
+    metavar="URL",
+    envvar="ANVIL_OAUTH_RESOURCE",
+    help="With --oauth-issuer: this server's address for clients, for which tokens must be made.",
+)
+@click.option(
+    "--oauth-scope",
+    metavar="NAME",
+    multiple=True,
+    envvar="ANVIL_OAUTH_SCOPES",
+    help="With --oauth-issuer: a scope that tokens must have (repeatable; in ANVIL_OAUTH_SCOPES, separated by spaces).",
+)
+@click.option("--insecure", is_flag=True, help="Allow --host other than loopback without a token.")
+@click.option(
+    "--allowed-host",
+    metavar="NAME",
+    multiple=True,
+    envvar="ANVIL_ALLOWED_HOST",
+    help="Host name by which clients may call the server (repeatable; in ANVIL_ALLOWED_HOST, separated by spaces).",
+)
+@click.option("--no-watch", is_flag=True, help="Do not watch files. Each query still checks them for changes.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["silent", "error", "warn", "info", "debug"]),
+    default="info",
+    show_default=True,
+    help="What is written to stderr. With debug, the time of each tool call too.",
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--surface",
+    callback=names,
+    metavar="NAME[,NAME]",
+    default="docs",
+    show_default=True,
+    help=f"The sets of tools to offer: {', '.join(TOOLSETS)}.",
+)
+@click.option("--root", metavar="FOLDER", help="With context: the repository (default: the configuration's folder).")
+@click.option("--library-index", metavar="FILE", help="With library: its file (default: in the user's data folder).")
+@click.option(
+    "--allow-private-urls", is_flag=True, help="With library: let ingest_url fetch from this machine and its network."
+)
+@click.option("--ui", is_flag=True, help="Over HTTP: also serve the playground at /ui/ (see anvil ui).")
+@options.folder
+def command(
+    given: ServeRequest,
+    host: str,
+    port: int,
+    token: str | None,
+    token_file: str | None,
+    oauth_issuer: str | None,
+    oauth_resource: str | None,
+    oauth_scope: tuple[str, ...],
+    insecure: bool,
+    allowed_host: tuple[str, ...],
+    no_watch: bool,
+    log_level: str,
+    log_format: str,
+    surface: tuple[str, ...],
+    ui: bool,
+) -> None:
+    """Serve the documents to MCP clients. If there is no index, the server builds it while it already answers."""
+    if ui and given.transport == "stdio":
+        raise click.UsageError("--ui needs HTTP. Add --transport http, or run 'anvil ui'.")
+    if ui and "docs" not in surface:
+        raise click.UsageError("--ui needs the docs surface. Add it: --surface docs,...")
+
+    from anvil.server import logs
+    from anvil.server.oauth import OAuthSettings
+    from anvil.server.progress import ProgressReporter
+    from anvil.server.security import Access, read_token
+    from anvil.server.signals import ShutdownDeadline, exit_on_signal
+    from anvil.server.toolset import open_toolset
+
+    logs.configure(log_level, log_format)
+    access = Access(
+        host=host,
+        port=port,
+        token=read_token(token, token_file),
+        insecure=insecure,
+        allowed_hosts=allowed_host,
+        oauth=OAuthSettings.given(oauth_issuer, oauth_resource, oauth_scope),
+    )
+    serve_options = replace(given, watch=not no_watch)
+    reporter = ProgressReporter()
+    with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
+        running = [stack.enter_context(open_toolset(name, serve_options, reporter)) for name in surface]
+        if ui:
+            from anvil.server import playground
+
+            running = [playground.with_playground(toolset) for toolset in running]
+        stack.callback(shutdown.begin)
+        if given.transport == "stdio":
+            from anvil.server import stdio_transport
+            from anvil.server.stdio_pipe import StdioPipe
+
+            if sys.stdin.isatty():
+                output.say("anvil: waiting for an MCP client on stdin. For help, run: anvil --help", err=True)
+            pipe = StdioPipe.take_over_stdio()
+            stdio_transport.serve(running, reporter, pipe, shutdown)
+        else:
+            from anvil.server import http_transport
+
+            for toolset in running:
+                toolset.target.start(reporter)
+            sse = given.transport == "sse"
+            if not ui:
+                http_transport.serve(running, reporter, access, sse)
+                return
+            http_transport.serve(running, reporter, access, sse, playground.log_address)

@@ -1,0 +1,240 @@
+"""The HTTP transports: streamable HTTP without sessions at ``/mcp``, or SSE for older clients at ``/sse``; ``/health``.
+
+The server keeps no state between requests of streamable HTTP. So a load balancer can use any number of servers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import uvicorn
+from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Mount, Route
+
+from anvil._version import __version__
+from anvil.errors import AnvilError, ConfigError
+from anvil.server.http_timeouts import RESERVED_DESCRIPTORS, WaitingConnections, connection_limit
+from anvil.server.lifespan import running_app
+from anvil.server.logs import event
+from anvil.server.mcp_app import App
+from anvil.server.oauth import METADATA_CACHE
+from anvil.server.progress import ProgressReporter
+from anvil.server.security import Access, AccessMiddleware
+from anvil.server.stop_request import StopRequest, stop_on_signal
+from anvil.server.threads import ThreadBridge
+from anvil.server.toolset import RunningToolset, Toolset
+
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+"""Bytes of a request's body."""
+LISTEN_BACKLOG = 128
+"""Connections that wait in the system's queue until they are accepted."""
+SHUTDOWN_GRACE_S = 3
+"""Time for open requests when the server stops."""
+HEALTH_CACHE_S = 1.0
+"""Time for which ``/health`` repeats an answer, so that frequent requests cost little."""
+STATUSES = ("ok", "degraded", "error")
+"""From best to worst."""
+NO_SDK_CHECKS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+
+def serve(
+    served: Sequence[RunningToolset],
+    reporter: ProgressReporter,
+    access: Access,
+    sse: bool = False,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until a signal. ``ready`` is called with ``http://host:port`` when the server accepts requests; it must not
+    block.
+
+    Raises :class:`ConfigError` when the port cannot be used.
+    """
+    with listening(access) as sock:
+        asyncio.run(_serve(served, reporter, access, sock, sse, ready))
+
+
+@contextlib.contextmanager
+def listening(access: Access) -> Iterator[socket.socket]:
+    """The socket, bound."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(
+            access.host or None, access.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind)
+    except OSError as error:
+        raise ConfigError(f"{access.host} is not an address of this machine ({error}). Give another --host.") from None
+    with sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(address)
+        except OSError as error:
+            raise ConfigError(
+                f"{access.host} port {access.port} cannot be used ({error.strerror}). Give another --port or --host."
+            ) from None
+        yield sock
+
+
+async def _serve(
+    served: Sequence[RunningToolset],
+    reporter: ProgressReporter,
+    access: Access,
+    sock: socket.socket,
+    sse: bool,
+    ready: Callable[[str], None] | None,
+) -> None:
+    async with running_app(served, reporter, standing=sse) as app, stop_on_signal() as stop_request:
+        limit = connection_limit()
+        server = _Server(
+            uvicorn.Config(
+                application(app, access, stop_request, sse),
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
+                lifespan="on",
+                ws="none",
+                http=WaitingConnections(limit).protocol(),
+                backlog=LISTEN_BACKLOG if limit > RESERVED_DESCRIPTORS * 4 else LISTEN_BACKLOG // 4,
+            )
+        )
+
+        async def stop() -> None:
+            await stop_request.requested.wait()
+            app.close()
+            server.should_exit = True
+
+        waiting = asyncio.ensure_future(stop())
+        name = f"[{access.host}]" if ":" in access.host else access.host
+        base = f"http://{name}:{sock.getsockname()[1]}"
+
+        def started() -> None:
+            event(
+                logging.INFO,
+                f"Serving on {base}/{'sse' if sse else 'mcp'}",
+                token="required" if access.token or access.oauth else "none",
+            )
+            if ready is not None:
+                ready(base)
+
+        server.started_up = started
+        try:
+            await server.serve([sock])
+        finally:
+            waiting.cancel()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handling, which raises the signal again at its end: the exit code would not be 0."""
+
+    started_up: Callable[[], None]
+    """Called when the server accepts requests."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.started_up()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def application(app: App, access: Access, stop_request: StopRequest, sse: bool = False) -> AccessMiddleware:
+    """The whole ASGI application; standing streams end when ``stop_request`` is asked for."""
+    if sse:
+        streams = _Streams(app, stop_request)
+        routes = [
+            *_own_routes(app, access),
+            Route("/sse", streams),
+            Mount("/messages/", streams.transport.handle_post_message),
+        ]
+        return AccessMiddleware(Starlette(routes=routes), access, public_paths(app, access))
+    return AccessMiddleware(streamable(app, access), access, public_paths(app, access))
+
+
+def public_paths(app: App, access: Access) -> list[str]:
+    """The paths that need no token."""
+    metadata = access.oauth.metadata_paths if access.oauth else ()
+    return ["/health", *metadata, *(path for toolset, _ in app.parts for path in toolset.public_paths)]
+
+
+def _own_routes(app: App, access: Access) -> list[Route]:
+    """``/health``, the metadata for OAuth, and the routes of the toolsets."""
+
+    async def metadata(_: Request) -> JSONResponse:
+        assert access.oauth is not None
+        headers = {"Cache-Control": METADATA_CACHE, "Access-Control-Allow-Origin": "*"}
+        return JSONResponse(access.oauth.metadata(), headers=headers)
+
+    return [
+        *(Route(path, metadata, methods=["GET"]) for path in (access.oauth.metadata_paths if access.oauth else ())),
+        Route("/health", _Health(app.parts).answer, methods=["GET"]),
+        *(route for toolset, bridge in app.parts for route in toolset.routes(bridge)),
+    ]
+
+
+def streamable(app: App, access: Access, more: Sequence[Route] = ()) -> Starlette:
+    """Streamable HTTP at ``/mcp``, the routes of the toolsets, and ``more``. It needs its lifespan."""
+    requests = StreamableHTTPSessionManager(
+        app.server, stateless=True, max_request_body_size=MAX_REQUEST_BYTES, security_settings=NO_SDK_CHECKS
+    )
+    # POST alone: without a session nothing could ever be sent on the stream that GET asks for, and the protocol has 405
+    # for that. The SDK would hold it open, one of the requests that may be under way, until the server is killed.
+    routes = [Route("/mcp", StreamableHTTPASGIApp(requests), methods=["POST"]), *_own_routes(app, access), *more]
+    return Starlette(routes=routes, lifespan=lambda _: requests.run())
+
+
+class _Streams:
+    """The SSE streams of older clients, as an ASGI application."""
+
+    def __init__(self, app: App, stop_request: StopRequest) -> None:
+        self._app, self._stop_request = app, stop_request
+        self.transport = SseServerTransport("/messages/", NO_SDK_CHECKS, MAX_REQUEST_BYTES)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async with self.transport.connect_sse(scope, receive, send) as (read, write):
+            await self._stop_request.run_until(self._app.server.run(read, write, self._app.options()))
+
+
+class _Health:
+    """``GET /health``: the state of the server, and how much it holds."""
+
+    def __init__(self, parts: Sequence[tuple[Toolset, ThreadBridge]]) -> None:
+        self._parts = parts
+        self._known: Mapping[str, Any] = {}
+        self._until = 0.0
+        self._asking = asyncio.Lock()
+
+    async def answer(self, _: Request) -> JSONResponse:
+        """200 with counts, or 503 with the reason.
+
+        A single toolset's answer is returned as it is. Several are each under their name, with the worst status on top.
+        """
+        async with self._asking:
+            if time.monotonic() >= self._until:
+                self._known = await self._examine()
+                self._until = time.monotonic() + HEALTH_CACHE_S
+        return JSONResponse(self._known, 503 if self._known["status"] == "error" else 200)
+
+    async def _examine(self) -> Mapping[str, Any]:
+        answers = {toolset.name: await self._part(toolset, bridge) for toolset, bridge in self._parts}
+        if len(answers) == 1:
+            return next(iter(answers.values()))
+        worst = max((answer["status"] for answer in answers.values()), key=STATUSES.index)
+        return {"status": worst, "version": __version__, **answers}
+
+    async def _part(self, toolset: Toolset, bridge: ThreadBridge) -> Mapping[str, Any]:
+        try:
+            return await bridge.call("health", toolset.health)
+        except AnvilError as error:
+            return {"status": "error", "version": __version__, "error": str(error)}

@@ -1,0 +1,102 @@
+"""The server's log on stderr: one line for each event, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from typing import Any
+
+from anvil.errors import AnvilError
+from anvil.formats.control_characters import json_line, log_line
+
+LEVELS = {"silent": 100, "error": logging.ERROR, "warn": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
+"""Names on the command line -> levels. ``silent`` is above all of them."""
+
+log = logging.getLogger("anvil.server")
+FIELDS = "anvil_fields"
+
+
+def event(level: int, message: str, **fields: Any) -> None:
+    """Log ``message`` with named values, which are fields of their own in JSON lines."""
+    log.log(level, message, extra={FIELDS: fields})
+
+
+@contextmanager
+def timed(tool: str) -> Iterator[None]:
+    """Log how a call ended, and after how long."""
+    started = time.perf_counter()
+    outcome = "answered"
+    try:
+        yield
+    except AnvilError:
+        outcome = "refused"
+        raise
+    except BaseException as error:
+        outcome = "failed" if isinstance(error, Exception) else "cancelled"
+        raise
+    finally:
+        event(logging.DEBUG, f"{tool} {outcome}", tool=tool, ms=round((time.perf_counter() - started) * 1000, 3))
+
+
+def configure(level: str = "info", form: str = "text") -> None:
+    """Write to stderr from now on. Of other libraries, only warnings and errors are shown, and nothing that has a
+    handler of its own, as the log of an ASGI server may have."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    handler.addFilter(_is_relevant)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(max(LEVELS[level], logging.WARNING))
+    logging.getLogger("anvil").setLevel(LEVELS[level])
+    logging.captureWarnings(True)
+
+
+def _is_relevant(record: logging.LogRecord) -> bool:
+    """False for a client that disconnected during its request, and for what another handler writes."""
+    logger = logging.getLogger(record.name)
+    while logger.parent is not None:
+        if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            return False
+        logger = logger.parent
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or kind.__name__ != "ClientDisconnect"
+
+
+class TextLines(logging.Formatter):
+    """``12:00:01 info search_docs (ms=12.3)``, with a traceback for an unexpected exception."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One record as a line."""
+        fields = getattr(record, FIELDS, {})
+        values = " ".join(f"{name}={value}" for name, value in fields.items())
+        time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+        line = f"{time} {level_name(record)} {record.getMessage()}" + (f" ({values})" if values else "")
+        return log_line(line + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""))
+
+
+class JsonLines(logging.Formatter):
+    """A JSON object in each line: time (UTC), level, logger, message, and the named values."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One record as a line."""
+        time = datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
+        entry: dict[str, Any] = {
+            "time": time.replace("+00:00", "Z"),
+            "level": level_name(record),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, FIELDS, {}),
+        }
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json_line(json.dumps(entry, ensure_ascii=False, default=str))
+
+
+def level_name(record: logging.LogRecord) -> str:
+    """The name of the level on the command line."""
+    return "warn" if record.levelno == logging.WARNING else record.levelname.lower()

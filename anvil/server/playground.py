@@ -1,0 +1,195 @@
+"""The playground: a web page over the ``docs`` toolset, and its JSON API.
+
+The page consists of the files in :data:`FILES`. A path of a request never reaches the file system. The files contain no
+documents, so they need no token. Each request of the API needs it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import resources
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from anvil.api import Anvil
+from anvil.errors import AnvilError, ConfigError, NotFound
+from anvil.search import snippets
+from anvil.server.arguments import InvalidArguments, Parameter, validated
+from anvil.server.docs_toolset import TOOLS
+from anvil.server.logs import event
+from anvil.server.schemas import plain, text
+from anvil.server.threads import ThreadBridge
+from anvil.server.toolset import RunningToolset
+
+HOME = "/ui/"
+_SCRIPTS = ("app.js", "dom.js", "search.js", "pages.js", "health.js", "markdown.js")
+FILES = {
+    "": ("index.html", "text/html"),
+    "style.css": ("style.css", "text/css"),
+    "anvil.svg": ("anvil.svg", "image/svg+xml"),
+    **{name: (name, "text/javascript") for name in _SCRIPTS},
+}
+"""Path below ``HOME`` -> the file in ``ui/``, and its media type."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Headers of each response. The documents are untrusted, and other sites must not read them."""
+MAX_QUERY_CHARS = 1000
+"""Characters of a query. The page sends one with each key."""
+
+_OF_TOOL = {tool.name: tool.parameters for tool in TOOLS}
+
+
+def with_playground(served: RunningToolset) -> RunningToolset:
+    """The docs toolset with the playground's routes. Other toolsets are returned as they are."""
+    if served.toolset.name != "docs":
+        return served
+    public_paths = ("/", HOME.rstrip("/"), *(f"{HOME}{name}" for name in FILES))
+    return RunningToolset(dataclasses.replace(served.toolset, routes=routes, public_paths=public_paths), served.target)
+
+
+def log_address(base: str) -> None:
+    """Log where the page is."""
+    event(logging.INFO, f"The playground is at {base}{HOME}")
+
+
+def routes(bridge: ThreadBridge) -> list[Route]:
+    """The routes of the page and of its API. All of them only read."""
+    page_routes = [Route("/", _home, methods=["GET"])]
+    page_routes += [Route(f"{HOME}{name}", _file(*FILES[name]), methods=["GET"]) for name in FILES]
+    for name, (parameters, endpoint) in ENDPOINTS.items():
+        page_routes.append(Route(f"{HOME}api/{name}", _answer(bridge, name, parameters, endpoint), methods=["GET"]))
+    return page_routes
+
+
+# --- endpoints -------------------------------------------------------------------------------------------------
+
+
+def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
+    """A search, of all collections unless one is given. ``text``: the JSON text that an agent gets from search_docs.
+    ``parts``: the parts of each score. ``words``: the words of the results that match the query."""
+    if len(given["query"]) > MAX_QUERY_CHARS:
+        raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
+    explained = opened.explain(**given)
+    hits = explained.result.results
+    stems = snippets.query_stems(given["query"])
+    words = snippets.matched_words("\n".join(hit.content for hit in hits), stems)
+    words |= snippets.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
+    return {"text": text(plain(explained.result)), "parts": plain(explained.parts), "words": sorted(words)}
+
+
+def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
+    """The health of the contents, the status of the index, and ``stale``: how the index differs from the documents.
+    If they could not be compared, ``not_compared`` is the reason."""
+    report = {"health": plain(opened.health()), "status": plain(opened.get_status())}
+    try:
+        return {**report, "stale": plain(opened.check()), "not_compared": None}
+    except AnvilError as error:
+        return {**report, "stale": None, "not_compared": str(error)}
+
+
+def collections(opened: Anvil) -> list[dict[str, str | None]]:
+    """The collections that can be chosen, by label; none where there is a single index."""
+    return [
+        {"label": member.label, "name": member.collection_name, "version": member.version}
+        for member in opened.members
+        if opened.is_several
+    ]
+
+
+def _index_of(opened: Anvil, collection: str | None) -> Anvil:
+    """The index of a collection, by default that of the first."""
+    return opened.alone(opened.members[0] if collection is None else opened.selected(collection)[0])
+
+
+def _status(opened: Anvil, given: dict[str, Any]) -> Any:
+    collection = given.get("collection")
+    return plain(opened.get_status() if collection is None else _index_of(opened, collection).get_status())
+
+
+def _of_one(call: Callable[[Anvil, dict[str, Any]], Any]) -> Endpoint:
+    """An endpoint that answers from the index of one collection."""
+    return lambda opened, given: call(_index_of(opened, given.pop("collection", None)), given)
+
+
+Endpoint = Callable[[Anvil, dict[str, Any]], Any]
+_COLLECTION = Parameter("collection", "A label that collections names.")
+ENDPOINTS: Mapping[str, tuple[tuple[Parameter, ...], Endpoint]] = {
+    "collections": ((), lambda opened, given: collections(opened)),
+    "search": ((*_OF_TOOL["search_docs"], _COLLECTION), search),
+    "pages": ((*_OF_TOOL["list_pages"], _COLLECTION), _of_one(lambda index, given: plain(index.list_pages(**given)))),
+    "page": ((*_OF_TOOL["get_page"], _COLLECTION), _of_one(lambda index, given: plain(index.outline(**given)))),
+    "section": (
+        (*_OF_TOOL["get_section"], _COLLECTION),
+        _of_one(lambda index, given: plain(index.get_section(**given))),
+    ),
+    "status": ((_COLLECTION,), _status),
+    "health": ((_COLLECTION,), _of_one(health)),
+}
+"""Name below ``api/`` -> the parameters, those of a tool and the collection, and the function that answers."""
+
+
+# --- HTTP ------------------------------------------------------------------------------------------------------
+
+
+async def _home(_: Request) -> Response:
+    """Redirect ``/`` to the page."""
+    return RedirectResponse(HOME, 307, HEADERS)
+
+
+def _file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    body = (resources.files("anvil.server") / "ui" / name).read_bytes()
+
+    async def answer(_: Request) -> Response:
+        return Response(body, media_type=kind, headers=HEADERS)
+
+    return answer
+
+
+def _answer(
+    bridge: ThreadBridge, name: str, parameters: tuple[Parameter, ...], endpoint: Endpoint
+) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        try:
+            given = validated(name, parameters, _typed(parameters, request.query_params))
+            value = await bridge.call(f"ui {name}", lambda opened: endpoint(opened, given))
+        except (InvalidArguments, ConfigError) as error:
+            return JSONResponse({"error": str(error)}, 400, HEADERS)
+        except NotFound as error:
+            return JSONResponse({"error": str(error)}, 404, HEADERS)
+        except AnvilError as error:
+            return JSONResponse({"error": str(error)}, 503, HEADERS)
+        return JSONResponse(value, headers=HEADERS)
+
+    return answer
+
+
+def _typed(parameters: tuple[Parameter, ...], query: Mapping[str, str]) -> dict[str, Any]:
+    """The values of a query string, in the types of the parameters. A value of the wrong type stays text, which
+    :func:`validated` refuses. An empty value counts as not given.
+    """
+    kinds = {parameter.name: parameter.kind for parameter in parameters}
+    values: dict[str, Any] = {}
+    for name, value in query.items():
+        kind = kinds.get(name)
+        if kind == "boolean" and value in ("true", "false"):
+            values[name] = value == "true"
+        elif kind == "integer" and value.isascii() and value.removeprefix("-").isdigit() and len(value) < 12:
+            values[name] = int(value)
+        else:
+            values[name] = value or None
+    return values

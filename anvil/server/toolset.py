@@ -1,0 +1,167 @@
+"""A toolset: tools over one object that answers them. Plain data, independent of the protocol.
+
+The modules in :data:`TOOLSETS` each have a :class:`Toolset` named ``TOOLSET``, and a function ``open`` that makes its
+object from the options of the command line. One process can serve several toolsets.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from anvil.requests import OpenRequest
+from anvil.server.arguments import Parameter, validated
+
+if TYPE_CHECKING:
+    from starlette.routing import Route
+
+    from anvil.server.threads import ThreadBridge
+    from anvil.values import Progress
+
+TOOLSETS = {"docs": "anvil.server.docs_toolset", "library": "anvil.library.tools", "context": "anvil.context.tools"}
+"""Name of a toolset -> its module. The first is the default."""
+
+
+class Target(Protocol):
+    """The object that a toolset's tools call, from any thread: an :class:`anvil.Anvil`, a library or a context."""
+
+    def start(self, progress: Progress | None = None) -> None:
+        """Start in the background what the first query needs. Returns at once."""
+
+    def close(self) -> None:
+        """Stop the background work, and close files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeRequest(OpenRequest):
+    """What a server opens: an index, and a repository or library beside it. None: not given."""
+
+    watch: bool = True
+    root: str | None = None
+    library_index: str | None = None
+    allow_private_urls: bool = False
+    transport: str = "stdio"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: its texts, parameters, result type, function and annotations.
+
+    ``result`` is a dataclass ``D``, or ``tuple[D, ...]`` for a tool that returns an array; or a function that returns
+    it, so that it is imported when the tool is described. ``call`` gets the toolset's
+    object and the validated arguments by name; None for the object's method of the tool's name. ``writes``: it changes
+    something. ``destructive``: it may delete or replace. ``idempotent``: repeating the call changes nothing more.
+    ``open_world``: it uses the network.
+    """
+
+    name: str
+    title: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    result: Any
+    call: Callable[[Any, dict[str, Any]], Any] | None = None
+    writes: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = False
+
+    @property
+    def result_type(self) -> Any:
+        """The type of the result."""
+        return self.result() if isinstance(self.result, FunctionType) else self.result
+
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments."""
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {parameter.name: parameter.schema() for parameter in self.parameters},
+        }
+        required = [parameter.name for parameter in self.parameters if parameter.required]
+        if required:
+            schema["required"] = required
+        return schema
+
+    def bind(self, given: Mapping[str, Any]) -> Callable[[Any], Any]:
+        """The call with validated arguments, as a function of the toolset's object.
+
+        Raises :class:`ConfigError` or :class:`anvil.server.arguments.InvalidArguments`.
+        """
+        values = validated(self.name, self.parameters, given)
+        call = self.call or (lambda target, values: getattr(target, self.name)(**values))
+        return lambda target: call(target, values)
+
+
+def no_routes(bridge: ThreadBridge) -> Sequence[Route]:
+    """The routes of a toolset without HTTP routes of its own."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """Tools over one object, with the server's title, instructions, health and HTTP routes.
+
+    ``instructions`` are for the model. ``health`` answers ``GET /health``: it runs in a thread, like a tool. It returns
+    an object with ``status`` ``ok`` or ``degraded``. ``routes`` makes further HTTP routes, which call the target
+    through the bridge. Those in ``public_paths`` need no token. ``has_pages``: the target is an :class:`anvil.Anvil`,
+    whose pages become resources. ``errors_as_values``: an error is ``{"status": "error", "error": message}``, as
+    structured content and as text, instead of the message alone. ``configured``: the tools for an open object, where
+    they depend on its configuration; ``optional``: those that this may add. ``instructions_for``: the instructions
+    for an open object. ``topics``: what the object is about, a
+    sentence that the instructions begin with; ``known_topics``: the same without waiting, or "".
+    """
+
+    name: str
+    title: str
+    instructions: str
+    tools: tuple[Tool, ...]
+    health: Callable[[Any], Mapping[str, Any]]
+    routes: Callable[[ThreadBridge], Sequence[Route]] = no_routes
+    public_paths: tuple[str, ...] = ()
+    has_pages: bool = False
+    errors_as_values: bool = False
+    configured: Callable[[Any], tuple[Tool, ...]] | None = None
+    topics: Callable[[Any], str] | None = None
+    known_topics: Callable[[Any], str] | None = None
+    optional: tuple[Tool, ...] = ()
+    instructions_for: Callable[[Any], str] | None = None
+
+    def about(self, topics: str) -> Toolset:
+        """The toolset with instructions that begin with what its object is about."""
+        return replace(self, instructions=f"{topics} {self.instructions}", topics=None) if topics else self
+
+
+@dataclass(frozen=True, slots=True)
+class RunningToolset:
+    """A toolset and its open object."""
+
+    toolset: Toolset
+    target: Any
+
+    @classmethod
+    def of(cls, toolset: Toolset, target: Any) -> RunningToolset:
+        """A toolset with the tools that the configuration of its object asks for."""
+        if toolset.configured is not None:
+            toolset = replace(toolset, tools=toolset.configured(target))
+        if toolset.instructions_for is not None:
+            toolset = replace(toolset, instructions=toolset.instructions_for(target))
+        if toolset.known_topics is not None:
+            toolset = toolset.about(toolset.known_topics(target))
+        return cls(toolset, target)
+
+
+@contextmanager
+def open_toolset(name: str, options: ServeRequest, progress: Progress) -> Iterator[RunningToolset]:
+    """Open the object of a toolset, and close it with the context. Slow work only begins with :meth:`Target.start`.
+
+    ``progress`` gets the progress of long work. Raises :class:`AnvilError`.
+    """
+    module = importlib.import_module(TOOLSETS[name])
+    target: Target = module.open(options, progress)
+    try:
+        yield RunningToolset.of(module.TOOLSET, target)
+    finally:
+        target.close()

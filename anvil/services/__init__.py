@@ -1,1 +1,0 @@
-"""Use cases over core and backends, which they get as arguments."""

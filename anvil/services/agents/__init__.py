@@ -1,1 +1,0 @@
-"""`anvil agents`: the map of the documentation in the files that agents read"""

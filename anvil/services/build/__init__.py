@@ -1,1 +1,0 @@
-"""Building, merging and pulling an index."""

@@ -1,1 +1,0 @@
-"""The collections of a project: those of its configuration, and those of ``anvil.lock``."""

@@ -1,1 +1,0 @@
-"""`anvil deps`: documentation of a project's dependencies at their locked versions"""

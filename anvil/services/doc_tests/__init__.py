@@ -1,1 +1,0 @@
-"""`anvil test`: a suite asked of an index, compared with another, and written"""

@@ -1,1 +1,0 @@
-"""A document library: ingest, search, change and prune."""

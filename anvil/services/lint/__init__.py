@@ -1,1 +1,0 @@
-"""``anvil lint``: reads the pages, the index and the generator's configuration, and applies the rules."""

@@ -1,1 +1,0 @@
-"""An index that is refreshed from its source before each query."""

@@ -1,1 +1,0 @@
-"""Exporting an index to Milvus, and searching it there."""

@@ -1,1 +1,0 @@
-"""Reports on an index: health of its contents, differences between two, a dump as text."""

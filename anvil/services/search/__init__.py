@@ -1,1 +1,0 @@
-"""Ranked search, and pages and sections by name."""

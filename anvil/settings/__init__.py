@@ -1,0 +1,1 @@
+"""The configuration: its keys, and how files, variables and options are merged into them."""

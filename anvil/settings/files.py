@@ -1,0 +1,262 @@
+"""Reading the configuration: ``anvil.toml``, or ``[tool.anvil]`` in ``pyproject.toml``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from anvil.errors import ConfigError
+from anvil.settings import index_url
+from anvil.settings.layers import configure, key_of, variable
+from anvil.settings.schema import (
+    BASE_URL,
+    INDEX_FOLDER,
+    INDEX_NAME,
+    KEY,
+    MILVUS_TOKEN,
+    SITE_INDEX,
+    Config,
+    ContextOptions,
+)
+from anvil.system import safe_read
+
+CONFIG_NAME = "anvil.toml"
+CONTEXT_NAME = "mcp.config.json"
+"""A file with keys for the context surface. Other MCP servers read it too."""
+
+
+def load_config(
+    path: str | os.PathLike[str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    start: Path | None = None,
+) -> tuple[Config, Path]:
+    """The configuration, and the base folder of its relative paths.
+
+    Reads ``path``, or the nearest ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]``, from ``start`` (the
+    working folder) or from the folder ``path`` up to the repository's root. A file that the user did not name is
+    trusted less: see :func:`_refuse_untrusted`. Raises :class:`ConfigError`.
+    """
+    settings = _UserSettings(flags or {}, os.environ if environment is None else environment)
+    config, file = _configured(path, start or Path.cwd(), settings)
+    base = _home(file) if file else Path.cwd()
+    for key in ("docs", "index"):  # paths of options start from the working folder
+        if key in settings and not index_url.is_remote(getattr(config, key)):
+            moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
+            config = replace(config, **moved)
+    if config.site.folder and "site.folder" in settings:
+        config = replace(config, site=replace(config.site, folder=str(Path.cwd() / config.site.folder)))
+    if config.library.index and "library.index" in settings:
+        library = replace(config.library, index=str(Path.cwd() / config.library.index))
+        config = replace(config, library=library)
+    return config, base
+
+
+def _home(file: Path) -> Path:
+    """The folder of a file. Links to folders are not resolved, because deployments change them."""
+    file = file.absolute()
+    while file.is_symlink():
+        file = file.parent / os.readlink(file)
+    plain = Path(os.path.abspath(file.parent))
+    return plain if plain.exists() and plain.samefile(file.parent) else file.parent
+
+
+def load_context(
+    root: str | os.PathLike[str] | None = None,
+    path: str | os.PathLike[str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> tuple[Config, Path, tuple[str, ...]]:
+    """The configuration of a repository's context, the repository's root, and notes on ignored keys.
+
+    The root is ``root``; else the nearest folder, from the working folder up, with ``mcp.config.json``, ``anvil.toml``
+    or ``.git``; else the working folder. Anvil's own configuration (``path``, or the nearest one from the root up)
+    overrides ``mcp.config.json``. Raises :class:`ConfigError`.
+    """
+    if root is not None and not str(root).strip():
+        raise ConfigError("The repository's folder is empty. Name it with --root; '.' is the working folder.")
+    folder = Path(os.path.abspath(root)) if root is not None else _nearest_root(Path.cwd())
+    if not folder.is_dir():
+        raise ConfigError(f"There is no folder {folder}. Name the repository with --root.")
+    beneath, notes = _context_table(folder / CONTEXT_NAME)
+    settings = _UserSettings(flags or {}, os.environ)
+    config, _ = _configured(path, folder, settings, ({"context": beneath}, CONTEXT_NAME))
+    return config, folder, notes
+
+
+def _configured(
+    path: str | os.PathLike[str] | None,
+    start: Path,
+    settings: _UserSettings,
+    beneath: tuple[Mapping[str, Any], str] | None = None,
+) -> tuple[Config, Path | None]:
+    """The configuration and its file. ``beneath``: a table that the file overrides, and its name."""
+    file, named = _chosen(path, start)
+    origin = str(file or "the configuration")
+    config = configure(_table(file), settings.environment, settings.flags, origin=origin, beneath=beneath)
+    if file and not named:
+        _refuse_untrusted(config, file, settings)
+    return config, file
+
+
+def _chosen(path: str | os.PathLike[str] | None, start: Path) -> tuple[Path | None, bool]:
+    """The configuration file or None, and whether the user named it."""
+    if not path:
+        return nearest_config(start), False
+    if not Path(path).is_dir():
+        return Path(path), True
+    file = nearest_config(Path(os.path.abspath(path)))
+    if file is None:
+        raise ConfigError(f"There is no configuration in {path}, nor above it in its repository. Name another folder.")
+    return file, False
+
+
+@dataclass(frozen=True, slots=True)
+class _UserSettings:
+    """Settings of the user that are not in a file; ``in`` tells whether a key is set."""
+
+    flags: Mapping[str, Any]
+    environment: Mapping[str, str]
+
+    def __contains__(self, key: str) -> bool:
+        return self.flags.get(key) is not None or bool(self.environment.get(variable(key)))
+
+
+_LIFTS = {
+    "library.allow_private_urls": "start Anvil with --allow-private-urls",
+    "deps.allow_private_urls": "set ANVIL_DEPS_ALLOW_PRIVATE_URLS=true",
+    "fetch.trusted_root": "set ANVIL_FETCH_TRUSTED_ROOT",
+    "library.transcribe_audio": "set ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true",
+}
+"""Keys that turn off a protection, and how the user does it."""
+
+
+def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> None:
+    """Raise :class:`ConfigError` for settings that a file may contain only if the user named it.
+
+    A file in a cloned repository is untrusted. It can turn off no protection, and choose no server that gets the user's
+    keys.
+    """
+    way_out = "or name the file with --config, if you trust its author"
+    for key, instead in _LIFTS.items():
+        table, _, name = key.partition(".")
+        if getattr(getattr(config, table), name) and key not in settings:
+            raise ConfigError(
+                f"{file} sets {key}, which turns off a protection, and that file was not named. Remove the key and "
+                f"{instead}, "
+                f"{way_out}."
+            )
+    url = config.embedding.base_url
+    uses_openai = "openai" in (config.embedding.provider, config.context.embeddings.provider)
+    confirmed = url is not None and _bare(url) == _bare(settings.environment.get(BASE_URL, ""))
+    if (
+        uses_openai
+        and url
+        and "embedding.base_url" not in settings
+        and not confirmed
+        and not index_url.is_loopback(url)
+    ):
+        raise ConfigError(
+            f"{file} sets embedding.base_url to {index_url.without_secrets(url)}: {KEY} and the text would be sent "
+            f"there, and that file was not named. Set {BASE_URL} to the same address, {way_out}."
+        )
+    indexes = {f"collections.{each.name}.index": each.index for each in config.collections}
+    if "index" not in settings:
+        indexes["index"] = config.index
+    for key, index in indexes.items():
+        if not index_url.is_milvus(index or "") or not settings.environment.get(MILVUS_TOKEN):
+            continue
+        server = index_url.milvus(index or "")
+        if not server.lite and not index_url.is_loopback(server.uri):
+            raise ConfigError(
+                f"{file} sets {key} to {server.shown}: {MILVUS_TOKEN} would be sent there, and that file was "
+                f"not named. Give the same address with --index, {way_out}."
+            )
+
+
+def _bare(url: str) -> str:
+    return url.strip().rstrip("/")
+
+
+def _nearest_root(start: Path) -> Path:
+    for folder in (start, *start.parents):
+        if any((folder / name).exists() for name in (CONTEXT_NAME, CONFIG_NAME, ".git")):
+            return folder
+    return start
+
+
+def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Anvil's keys of an ``mcp.config.json``, and a note on the others."""
+    try:
+        table = json.loads(safe_read.text(path))
+    except FileNotFoundError:
+        return {}, ()
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} cannot be read: {safe_read.reason(error)}. Correct the file.") from None
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path} must hold a JSON object. Correct the file.")
+    ours = {field.name for field in fields(ContextOptions)}
+    own_keys = {key: value for key, value in table.items() if key_of(key) in ours}
+    ignored = sorted(str(key) for key in table.keys() - own_keys.keys() if not str(key).startswith("$"))
+    embeddings = own_keys.get("embeddings")
+    if isinstance(embeddings, dict):  # other servers have keys for model and address
+        ignored += sorted(f"embeddings.{key}" for key in embeddings if key_of(str(key)) != "provider")
+        own_keys["embeddings"] = {key: value for key, value in embeddings.items() if key_of(str(key)) == "provider"}
+    return own_keys, (f"{CONTEXT_NAME}: not used here: {', '.join(ignored)}.",) if ignored else ()
+
+
+def _table(file: Path | None) -> Mapping[str, Any]:
+    """The table of a configuration file; empty without a file."""
+    if file is None:
+        return {}
+    table = _read_toml(file)
+    return (_own_table(table, file) or {}) if file.name == "pyproject.toml" else table
+
+
+def index_file(config: Config, base: Path) -> Path:
+    """The index file of a configuration without a remote index. ``base``: as from :func:`load_config`."""
+    if config.index:
+        return base / config.index
+    if config.site.folder:
+        return base / config.site.folder / SITE_INDEX
+    return base / config.docs / INDEX_FOLDER / INDEX_NAME
+
+
+def nearest_config(start: Path) -> Path | None:
+    """The configuration file of a folder: its own, or the nearest one above it in the repository."""
+    for folder in (start, *start.parents):
+        own = folder / CONFIG_NAME
+        if own.is_file():
+            return own
+        project = folder / "pyproject.toml"
+        if project.is_file() and _own_table(_read_toml(project), project) is not None:
+            return project
+        if (folder / ".git").exists():
+            break
+    return None
+
+
+def _own_table(project: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
+    """``[tool.anvil]`` of a parsed ``pyproject.toml``, or None."""
+    tools = project.get("tool")
+    table = tools.get("anvil") if isinstance(tools, Mapping) else None
+    if table is not None and not isinstance(table, Mapping):
+        raise ConfigError(f"tool.anvil in {path} must be a table. Write its keys under [tool.anvil].")
+    return table
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    from anvil.formats import toml_values
+
+    try:
+        table: dict[str, Any] = toml_values.loads(safe_read.text(path))
+    except FileNotFoundError:
+        raise ConfigError(f"There is no configuration file at {path}. Write one with 'anvil init'.") from None
+    except (OSError, UnicodeDecodeError, toml_values.TOMLDecodeError) as error:
+        raise ConfigError(
+            f"{path} cannot be read: {safe_read.reason(error)}. Correct the file, or name another with --config."
+        ) from None
+    return table

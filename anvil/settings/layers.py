@@ -1,0 +1,226 @@
+"""Merging the layers of the configuration: defaults < file < environment < flags.
+
+For an unknown key or a wrong type, the error names the key, its origin and the most similar key. Keys can be written
+``max_chunk_size``, ``max-chunk-size`` or ``maxChunkSize``.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import Any, Literal, TypeVar
+
+from anvil.errors import ConfigError
+from anvil.settings.schema import Collection, Config, SiteOptions
+
+T = TypeVar("T")
+
+
+@cache
+def _type_hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def configure(
+    file: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    *,
+    origin: str = "the configuration",
+    beneath: tuple[Mapping[str, Any], str] | None = None,
+) -> Config:
+    """Merge the layers into a :class:`Config`.
+
+    ``beneath``: a table, and its name in errors, that is merged before all others. ``file``: a parsed TOML table; its
+    name in errors is ``origin``. ``environment``: ``ANVIL_EMBEDDING_PROVIDER`` sets ``embedding.provider``. Unknown and
+    empty variables are ignored, because other programs use the prefix too. ``flags``: dotted key -> value; None means
+    not given. Raises :class:`ConfigError`.
+    """
+    config = _merge(Config(), *beneath, "") if beneath else Config()
+    config = _merge(config, file or {}, origin, "")
+    from_environment: dict[str, Any] = {}
+    for name, path, kind in _variables():
+        if environment and environment.get(name):
+            _put(from_environment, path, _from_text(environment[name], kind, name))
+    config = _merge(config, from_environment, "the environment", "")
+    config = configured(config, flags or {})
+    for collection in config.collections:
+        of_collection(config, collection, origin)
+    return config
+
+
+def of_collection(config: Config, collection: Collection, origin: str = "the configuration") -> Config:
+    """The configuration of one collection: that of the project, with the collection's own keys on top.
+
+    ``site`` of the project is for its own folder only. Raises :class:`ConfigError`, in which ``origin`` is the name of
+    the file.
+    """
+    is_own_folder = collection.docs is not None and collection.docs == config.docs
+    base = replace(
+        config,
+        docs=collection.docs or config.docs,
+        index=collection.index,
+        site=config.site if is_own_folder else SiteOptions(),
+        fetch=replace(config.fetch, attested_by=collection.attested_by),
+        collections=(),
+    )
+    tables = {"source": collection.source, "chunking": collection.chunking, "site": collection.site}
+    return _merge(base, tables, origin, f"collections.{collection.name}.")
+
+
+def variables() -> list[str]:
+    """The environment variables that set a key."""
+    return [name for name, _, _ in _variables()]
+
+
+def variable(key: str) -> str:
+    """The environment variable of a dotted key, such as ``ANVIL_SEARCH_THRESHOLD``."""
+    return "ANVIL_" + key.replace(".", "_").upper()
+
+
+def _variables() -> list[tuple[str, tuple[str, ...], Any]]:
+    return [(variable(".".join(path)), path, kind) for path, kind in _leaves(Config)]
+
+
+def configured(config: Config, flags: Mapping[str, Any]) -> Config:
+    """``config`` with ``flags``: dotted key -> value; None means not given. Raises :class:`ConfigError`."""
+    table: dict[str, Any] = {}
+    for dotted, value in flags.items():
+        if value is not None:
+            _put(table, tuple(dotted.split(".")), value)
+    return _merge(config, table, "the options given", "")
+
+
+def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
+    kind: Any = type(current)
+    hints = _type_hints(kind)
+    unwritten = {each.name for each in fields(current) if not each.metadata.get("key", True)}  # type: ignore[arg-type]
+    updates: dict[str, Any] = {}  # applied together, because a table is validated as a whole
+    for written, value in table.items():
+        key = key_of(str(written))
+        dotted = f"{prefix}{written}"
+        if key not in hints or key in unwritten:
+            import difflib
+
+            known = [name for name in hints if name not in unwritten]
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(known)}."
+            raise ConfigError(f"Unknown key {dotted!r} in {origin}. {hint}")
+        if hints[key] == tuple[Collection, ...]:
+            value = _collections(value, origin)
+        elif is_dataclass(hints[key]):
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{dotted} in {origin} must be a table, not {_named(value)}.")
+            value = _merge(getattr(current, key), value, origin, f"{dotted}.")
+        else:
+            value = _checked(value, hints[key], dotted, origin)
+        updates[key] = value
+    try:
+        return replace(current, **updates)  # type: ignore[type-var]
+    except ConfigError as error:
+        raise ConfigError(f"In {origin}: {error}") from None
+
+
+def _collections(tables: Any, origin: str) -> tuple[Collection, ...]:
+    """The tables ``[collections.NAME]``; each may be an array of tables, one for each version."""
+    if not isinstance(tables, Mapping):
+        raise ConfigError(
+            f"collections in {origin} must be a table, not {_named(tables)}. Write [collections.NAME] for each."
+        )
+    found = []
+    for name, value in tables.items():
+        versions = value if isinstance(value, list) else [value]
+        if not versions or not all(isinstance(table, Mapping) for table in versions):
+            raise ConfigError(
+                f"collections.{name} in {origin} must be a table, not {_named(value)}. Write [collections.{name}] "
+                "with docs or index under it."
+            )
+        try:
+            collection = Collection(str(name) or " ")
+        except ConfigError as error:
+            raise ConfigError(f"In {origin}: {error}") from None
+        found += [_merge(collection, table, origin, f"collections.{name}.") for table in versions]
+    return tuple(found)
+
+
+def key_of(written: str) -> str:
+    """The key in its first form: ``max_chunk_size`` for ``max-chunk-size`` or ``maxChunkSize``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", written).replace("-", "_").lower()
+
+
+def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for key in path[:-1]:
+        table = table.setdefault(key, {})
+    table[path[-1]] = value
+
+
+def _leaves(kind: type, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    hints = _type_hints(kind)
+    leaves: list[tuple[tuple[str, ...], Any]] = []
+    for key in fields(kind):
+        hint = hints[key.name]
+        if hint == tuple[Collection, ...]:
+            continue  # tables of any name: no variable can set them
+        here = (*path, key.name)
+        leaves += _leaves(hint, here) if is_dataclass(hint) and isinstance(hint, type) else [(here, hint)]
+    return leaves
+
+
+def _plain(kind: Any) -> Any:
+    """``str`` for ``str | None`` and for literals, ``tuple`` for ``tuple[str, ...]``; other types as they are."""
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        kind = next(argument for argument in typing.get_args(kind) if argument is not type(None))
+    if typing.get_origin(kind) is Literal:
+        return str
+    return typing.get_origin(kind) or kind
+
+
+_EXPECTED: dict[Any, str] = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Mapping: "a table",
+}
+
+
+def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
+    plain = _plain(kind)
+    if plain is tuple:
+        if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise ConfigError(f"{dotted} in {origin} must be a list of strings, not {_named(value)}.")
+    if plain is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
+        expected = _EXPECTED[plain]
+        raise ConfigError(f"{dotted} in {origin} must be {expected}, not {_named(value)}.")
+    return value
+
+
+def _from_text(text: str, kind: Any, variable: str) -> Any:
+    plain = _plain(kind)
+    if plain is tuple:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if plain is bool:
+        lowered = text.strip().lower()
+        if lowered in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+            return lowered in ("1", "true", "yes", "on")
+        raise ConfigError(f"{variable} must be true or false, not {text!r}.")
+    if plain in (int, float):
+        try:
+            return plain(text)
+        except ValueError:
+            expected = "a whole number" if plain is int else "a number"
+            raise ConfigError(f"{variable} must be {expected}, not {text!r}.") from None
+    return text
+
+
+def _named(value: Any) -> str:
+    """The type of a value. The value itself could be a secret in the wrong place."""
+    names = {str: "a string", bool: "true or false", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "a table" if isinstance(value, Mapping) else type(value).__name__)

@@ -1,0 +1,2 @@
+"""Built sites of any generator as documents: which HTML files are pages, their content as Markdown, and their
+addresses."""

@@ -1,0 +1,110 @@
+"""A page of a site: what its HTML says about it, and its content as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from anvil.formats import titles
+from anvil.sites import content_words as word_lists
+from anvil.sites import html_to_markdown as markdown
+from anvil.sites import html_tree
+from anvil.sites.generators import GENERIC
+from anvil.sites.html_tree import Element, Tree
+from anvil.sites.page_content import INERT, NO_RULES, PageRules, content_of, generator_of
+from anvil.sites.page_facts import PageFacts
+from anvil.text.rendered_anchors import Heading
+
+_REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)
+_TITLE_SEPARATOR = re.compile("\\s+[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-]\\s+")
+_LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
+_CURRENT = "nav a[aria-current=page], .md-nav__link--active .md-ellipsis, li.current > a.current"
+"""What the navigation calls the page that is shown."""
+_SCRIPTS = "script[src], script[type=module]"
+
+
+class PageContent(NamedTuple):
+    """A page as readers see it: its content, its headings in order, and what is known of it."""
+
+    markdown: str
+    headings: tuple[Heading, ...]
+    facts: PageFacts
+
+
+def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
+    """Read a page. Raises :class:`html_tree.Unreadable` when it is too deep, and :class:`ConfigError` for an invalid
+    selector of ``rules``."""
+    tree = html_tree.parse(html)
+    generator = generator_of(tree)
+    content = content_of(tree, rules, generator)
+    converted = markdown.to_markdown(content)
+    word_count = len(word_lists.words(converted.markdown))
+    metas = [element.attributes for element in html_tree.select(tree, "meta")]
+    robots = [_meta(metas, name).lower() for name in ("robots", "googlebot")]
+    facts = PageFacts(
+        title=_title(tree, converted.headings),
+        generator=generator.name,
+        language=_attribute(tree, "html", "lang") or "",
+        description=_meta(metas, "description"),
+        word_count=word_count,
+        own_words=len(word_lists.words(_LINK_OR_HEADING.sub("", converted.markdown))),
+        canonical=_attribute(tree, "link[rel~=canonical i]", "href"),
+        edit_url=_edit_url(tree, (*generator.edit, *GENERIC.edit)),
+        refresh=_refresh(_meta(metas, "refresh", "http-equiv")),
+        noindex=any("noindex" in said or said == "none" for said in robots),
+        shell=word_count == 0 and html_tree.first(tree, _SCRIPTS) is not None and not _has_text(tree),
+        frames=html_tree.first(tree, "frameset") is not None,
+    )
+    return PageContent(converted.markdown, converted.headings, facts)
+
+
+def _has_text(tree: Tree) -> bool:
+    """Whether a reader sees any text without scripts, also around the content."""
+    inert = html_tree.ids(html_tree.select(tree, ", ".join(sorted(INERT))))
+    return tree.body is not None and bool(word_lists.words(word_lists.spaced_text(tree.body, inert)))
+
+
+def _attribute(tree: Tree, selector: str, name: str) -> str | None:
+    element = html_tree.first(tree, selector)
+    value = element.attributes.get(name) if element is not None else None
+    return value.strip() or None if value else None
+
+
+def _meta(metas: Iterable[Mapping[str, str | None]], name: str, key: str = "name") -> str:
+    """The content of the first ``<meta>`` with this name."""
+    for attributes in metas:
+        if (attributes.get(key) or "").lower() == name:
+            return " ".join((attributes.get("content") or "").split())
+    return ""
+
+
+def _title(tree: Tree, headings: tuple[Heading, ...]) -> str:
+    """The first h1 of the content, else ``<title>`` without the name of the site, else what the navigation calls the
+    page: the first that says something."""
+    first = next((heading.text for heading in headings if heading.level == 1 and heading.text), "")
+    if not titles.says_nothing(first):
+        return first
+    title = _text(html_tree.first(tree, "head > title") or html_tree.first(tree, "title"))
+    short = _TITLE_SEPARATOR.split(title)[0] or title
+    candidates = (short, _text(html_tree.first(tree, _CURRENT)))
+    return next((each for each in candidates if not titles.says_nothing(each)), first or short)
+
+
+def _text(element: Element | None) -> str:
+    return " ".join(element.text().split()) if element is not None else ""
+
+
+def _refresh(value: str) -> str | None:
+    match = _REFRESH.match(value) if value else None
+    return match[1].strip() or None if match else None
+
+
+def _edit_url(tree: Tree, selectors: tuple[str, ...]) -> str | None:
+    if html_tree.first(tree, ", ".join(selectors)) is None:  # most pages: one pass tells
+        return None
+    for selector in selectors:
+        target = _attribute(tree, selector, "href")
+        if target and not target.startswith("#"):
+            return target
+    return None

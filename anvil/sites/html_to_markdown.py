@@ -1,0 +1,533 @@
+"""The content of a page as Markdown, with its headings and their ids.
+
+One pass over the elements, without recursion. What has no form in Markdown keeps its text: each word of the content is
+in the Markdown, in the same order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from anvil.sites import callouts, code_blocks, html_tree, signatures
+from anvil.sites.content_words import spaced_text
+from anvil.sites.html_headings import LEVELS, anchor_of
+from anvil.sites.html_tree import Element, classes
+from anvil.sites.markdown_writer import MarkdownWriter
+from anvil.sites.page_content import Content, is_note_reference
+from anvil.sites.tables import Table, is_layout
+from anvil.text.rendered_anchors import Heading
+from anvil.text.visible_text import APART
+
+_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
+_BLOCKS = APART | {
+    "button",
+    "caption",
+    "colgroup",
+    "summary",
+    "hgroup",
+    "body",
+    "legend",
+    "search",
+    "optgroup",
+    "label",
+}
+_FOOTNOTES = ["footnote", "footnotes", "footnote-list", "footnotes-list", "footnotes-section"]
+_NUMBER = re.compile(r"[\[\]()^\s]+")
+_TEX = "annotation[encoding='application/x-tex']"
+_DELIMITED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$", re.S)
+
+
+class Converted(NamedTuple):
+    """Markdown, and the headings of the page in order. Those in quotes, lists and tables are no sections."""
+
+    markdown: str
+    headings: tuple[Heading, ...]
+
+
+def to_markdown(content: Content) -> Converted:
+    """The content of a page as Markdown."""
+    converter = _Converter(content.skipped)
+    for root in content.roots:
+        converter.add(root)
+    return Converted(converter.writer.finished(), tuple(converter.headings))
+
+
+@dataclass(slots=True)
+class _List:
+    """A list. ``number``: of its next item, None for bullets. ``notes``: its items are footnotes. ``kind``: how
+    definitions are written: as items, or as sections of an API."""
+
+    number: int | None = None
+    notes: bool = False
+    items: int = 0
+    loose: bool = False
+    in_item: bool = False
+    api: bool = False
+
+
+class _Converter:
+    def __init__(self, skipped: frozenset[int]) -> None:
+        self.writer = MarkdownWriter()
+        self.headings: list[Heading] = []
+        self._skipped = set(skipped)
+        self._ends: list[tuple[int, Callable[[], object]]] = []
+        self._lists: list[_List] = []
+        self._tables: list[Table] = []
+        self._tabs: list[deque[str]] = [deque()]
+        self._level = 0
+        self._api_depth = 0
+
+    def add(self, root: Element) -> None:
+        """Write the content of an element."""
+        end = root.mem_id
+        node = root.child
+        while node is not None:
+            following = self._begin(node)
+            while following is None:
+                if node.is_element_node:
+                    self._end(node.mem_id)
+                following = node.next
+                if following is None:
+                    above = node.parent
+                    if above is None or above.mem_id == end:
+                        break
+                    node = above
+            node = following
+        self.writer.end()
+        self._flush_labels()
+
+    def _begin(self, node: Element) -> Element | None:
+        """Write the begin of a node. Returns its first child if that is to be written too."""
+        if node.is_text_node:
+            self.writer.text(node.text_content or "")
+            return None
+        if not node.is_element_node or node.mem_id in self._skipped:
+            return None
+        tag = node.tag or ""
+        handle = _HANDLERS.get(tag) or (_Converter._block if tag in _BLOCKS else _Converter._inline)
+        return node.child if handle(self, node) else None
+
+    def _end(self, element_id: int) -> None:
+        while self._ends and self._ends[-1][0] == element_id:
+            self._ends.pop()[1]()
+
+    def _at_end(self, node: Element, action: Callable[[], object]) -> None:
+        self._ends.append((node.mem_id, action))
+
+    def _text(self, node: Element) -> str:
+        return " ".join(spaced_text(node, self._skipped).split())
+
+    # --- inline --------------------------------------------------------------------------------------------
+
+    def _mark(self, node: Element) -> bool:
+        self.writer.open_span(_MARKS[node.tag or ""])
+        self._at_end(node, self.writer.close_span)
+        return True
+
+    def _inline(self, node: Element) -> bool:
+        names = classes(node) if node.tag == "span" else []
+        if names and ("katex" in names or "katex-display" in names or "arithmatex" in names or "math" in names):
+            is_block = "katex-display" in names or html_tree.first(node, "math[display=block]") is not None
+            return not self._math(node, display=is_block)
+        return True
+
+    def _code(self, node: Element) -> bool:
+        self.writer.code(self._text_in_code(node))
+        return False
+
+    def _text_in_code(self, node: Element) -> str:
+        return "".join(
+            "\n" if each.tag == "br" else each.text_content or ""
+            for each, begins in html_tree.walk(node, self._skipped)
+            if begins and (each.is_text_node or each.tag == "br")
+        )
+
+    def _link(self, node: Element) -> bool:
+        attributes = node.attributes
+        target = (attributes.get("href") or "").strip()
+        if is_note_reference(node):
+            number = _NUMBER.sub("", node.text())
+            self.writer.raw(f"[^{number}]" if number else "")
+            return False
+        if not target or target.lower().startswith(("javascript:", "data:")):
+            return True
+        self.writer.open_span("[")
+        self._at_end(node, lambda: self.writer.close_span(target))
+        return True
+
+    def _image(self, node: Element) -> bool:
+        text = (node.attributes.get("alt") or "").strip()
+        if text:
+            self.writer.text(f" {text} ")
+        return False
+
+    def _line_break(self, node: Element) -> bool:
+        self.writer.line_break()
+        return False
+
+    def _input(self, node: Element) -> bool:
+        attributes = node.attributes
+        if attributes.get("type") == "checkbox" and self._lists and self._lists[-1].in_item:
+            self.writer.raw("[x] " if "checked" in attributes else "[ ] ")
+        return False
+
+    def _math_element(self, node: Element) -> bool:
+        return not self._math(node, display=node.attributes.get("display") == "block")
+
+    def _math(self, node: Element, display: bool) -> bool:
+        """Write the source of a formula. Returns whether there is one."""
+        tex = html_tree.first(node, _TEX)
+        source = tex.text() if tex is not None else (node.attributes.get("alttext") or "") if node.tag == "math" else ""
+        if not source:
+            delimited = _DELIMITED.fullmatch(self._text_in_code(node).strip())
+            if delimited is None:
+                return False
+            display = delimited[1] is None
+            source = delimited[1] or delimited[2] or delimited[3] or ""
+        source = " ".join(source.split())
+        mark = "$$" if display else "$"
+        if display:
+            self.writer.end()
+        self.writer.raw(f"{mark}{source}{mark}")
+        if display:
+            self.writer.end()
+        return True
+
+    # --- blocks --------------------------------------------------------------------------------------------
+
+    def _block(self, node: Element) -> bool:
+        self.writer.end()
+        self._at_end(node, self.writer.end)
+        return True
+
+    def _division(self, node: Element) -> bool:
+        """A ``<div>`` or another element that may be an admonition, tabs, a formula or footnotes."""
+        self.writer.end()
+        attributes = node.attributes
+        names = (attributes.get("class") or "").split()
+        role = attributes.get("role")
+        if role or names:
+            if role == "tablist" or "tabbed-labels" in names or ("tabs" in names and _is_code_group(node.parent)):
+                self._tab_labels(node)
+                return False
+            if role == "tabpanel" or "tabbed-block" in names:
+                self._panel(node)
+            kind = None if self.writer.in_line else callouts.kind_of(node)
+            if kind is not None:
+                self._admonition(node, kind)
+                return True
+            if ("math" in names or "arithmatex" in names) and self._math(node, display=True):
+                return False
+            if "footnote" in names and node.tag == "aside":
+                self._note(node, html_tree.first(node, ".label"))
+        if self._tabs[-1] and _is_code_group(node.parent.parent if node.parent is not None else None):
+            self._panel(node)
+        self._at_end(node, self.writer.end)
+        return True
+
+    def _admonition(self, node: Element, kind: str) -> None:
+        title = callouts.title_of(node)
+        text = ""
+        if title is not None and title.mem_id not in self._skipped:
+            self.writer.open_line(plain=True)
+            self.writer.text(self._text(title))
+            text = self.writer.close_line()
+            self._skipped.add(title.mem_id)
+        self.writer.open_container("> ", "> ")
+        self.writer.block([f"[!{kind.upper()}] {text}".rstrip()], tight=not text)
+        self._at_end(node, self.writer.close_container)
+
+    def _quote(self, node: Element) -> bool:
+        if callouts.kind_of(node) is not None:
+            return self._division(node)
+        self.writer.end()
+        if not self.writer.in_line:
+            self.writer.open_container("> ", "> ")
+            self._at_end(node, self.writer.close_container)
+        return True
+
+    def _summary(self, node: Element) -> bool:
+        self._bold_line(self._text(node))
+        return False
+
+    def _bold_line(self, text: str) -> None:
+        """A label, such as that of a tab, as a paragraph."""
+        self.writer.end()
+        if text:
+            self.writer.open_span("**")
+            self.writer.text(text)
+            self.writer.close_span()
+            self.writer.end()
+
+    def _heading(self, node: Element) -> bool:
+        level = LEVELS[node.tag or "h6"]
+        if self.writer.in_line:
+            return self._block(node)
+        self.writer.end()
+        text = self._text(node)
+        name = signatures.name_in(node, self._skipped)
+        if name and name != text:
+            self._add_heading(level, anchor_of(node), name, self._code_line(name))
+            self.writer.raw(self._code_line(text))
+            self.writer.end()
+            self._level = level
+            return False
+        self.writer.open_line(plain=True)
+
+        def end() -> None:
+            line = self.writer.close_line()
+            if line:
+                self._add_heading(level, anchor_of(node), text, line)
+                self._level = level
+
+        self._at_end(node, end)
+        return True
+
+    def _add_heading(self, level: int, anchor: str, text: str, line: str) -> None:
+        self.writer.heading(level, line)
+        self.headings.append(Heading(level, anchor, text))
+
+    def _rule(self, node: Element) -> bool:
+        self.writer.end()
+        return False
+
+    def _label(self, node: Element) -> bool:
+        names = classes(node)
+        above = node.parent
+        if "sd-tab-label" in names or (above is not None and "tabbed-set" in classes(above)):
+            self._bold_line(self._text(node))
+            return False
+        return self._inline(node)
+
+    def _pre(self, node: Element) -> bool:
+        text = code_blocks.code_text(node, self._skipped)
+        if self.writer.in_line:
+            self.writer.raw(" ")
+            self.writer.code(text)
+            self.writer.raw(" ")
+        elif text:
+            self.writer.code_block(text, code_blocks.language_of(node))
+        return False
+
+    # --- tabs ----------------------------------------------------------------------------------------------
+
+    def _tab_labels(self, node: Element) -> None:
+        self._flush_labels()
+        for selector in ("[role=tab]", "label", "li", "button", "a"):
+            labels = html_tree.select(node, selector)
+            if labels:
+                self._tabs[-1].extend(text for label in labels if (text := self._text(label)))
+                return
+        self._bold_line(self._text(node))
+
+    def _panel(self, node: Element) -> None:
+        if self._tabs[-1]:
+            self._bold_line(self._tabs[-1].popleft())
+        self._tabs.append(deque())
+
+        def end() -> None:
+            self._flush_labels()
+            self._tabs.pop()
+
+        self._at_end(node, end)
+
+    def _flush_labels(self) -> None:
+        """Write the labels without a panel."""
+        while self._tabs[-1]:
+            self._bold_line(self._tabs[-1].popleft())
+
+    # --- lists ---------------------------------------------------------------------------------------------
+
+    def _list(self, node: Element) -> bool:
+        attributes = node.attributes
+        if attributes.get("role") == "tablist":
+            self.writer.end()
+            self._tab_labels(node)
+            return False
+        if self.writer.in_line:
+            return self._block(node)
+        self.writer.end()
+        notes = node.tag == "ol" and _is_in_footnotes(node)
+        number = None
+        if node.tag == "ol":
+            start = attributes.get("start") or "1"
+            number = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 1
+        self._open_list(node, _List(number, notes))
+        return True
+
+    def _open_list(self, node: Element, opened: _List) -> None:
+        if self._lists and self._lists[-1].in_item and self.writer.blocks_in_container <= 1:
+            self.writer.without_blank()
+        self._lists.append(opened)
+        self._at_end(node, self._close_list)
+
+    def _close_list(self) -> None:
+        self.writer.end()
+        self._close_item(self._lists[-1])
+        self._lists.pop()
+
+    def _item(self, node: Element) -> bool:
+        if self.writer.in_line or not self._lists:
+            return self._block(node)
+        self.writer.end()
+        current = self._lists[-1]
+        if current.in_item:  # the list of this item was left out of the content
+            return self._block(node)
+        if current.notes:
+            self._open_item(current, f"[^{current.items + 1}]: ", "    ")
+        elif current.number is None:
+            self._open_item(current, "- ", "  ")
+        else:
+            mark = f"{current.number}. "
+            current.number += 1
+            self._open_item(current, mark, " " * len(mark))
+        self._at_end(node, lambda: self._close_item(current))
+        return True
+
+    def _open_item(self, current: _List, first: str, rest: str) -> None:
+        if current.items and not current.loose:
+            self.writer.without_blank()
+        current.items += 1
+        current.in_item = True
+        self.writer.open_container(first, rest)
+
+    def _close_item(self, current: _List) -> None:
+        if current.in_item:
+            current.loose = self.writer.close_container() > 1
+            current.in_item = False
+
+    def _note(self, node: Element, label: Element | None) -> None:
+        """A footnote that is an element of its own, with its label."""
+        number = _NUMBER.sub("", label.text()) if label is not None else ""
+        if label is not None and number:
+            self._skipped.add(label.mem_id)
+            self.writer.open_container(f"[^{number}]: ", "    ")
+            self._at_end(node, self.writer.close_container)
+
+    # --- definitions ---------------------------------------------------------------------------------------
+
+    def _definitions(self, node: Element) -> bool:
+        if self.writer.in_line:
+            return self._block(node)
+        self.writer.end()
+        is_api = self.writer.at_top and html_tree.first(node, "dt.sig") is not None
+        if is_api:
+            self._api_depth += 1
+            self._lists.append(_List(api=True))
+            self._at_end(node, self._close_api)
+        else:
+            self._open_list(node, _List())
+        return True
+
+    def _close_api(self) -> None:
+        self.writer.end()
+        self._lists.pop()
+        self._api_depth -= 1
+
+    def _term(self, node: Element) -> bool:
+        if self.writer.in_line or not self._lists:
+            return self._block(node)
+        self.writer.end()
+        current = self._lists[-1]
+        if current.api:
+            self._signature(node)
+            return False
+        self._close_item(current)
+        self._open_item(current, "- ", "  ")
+        self.writer.open_line()
+
+        def end() -> None:
+            line = self.writer.close_line()
+            if line:
+                is_marked = "**" in line or line.endswith("\\")
+                self.writer.block([line if is_marked else f"**{line}**"], tight=True)
+
+        self._at_end(node, end)
+        return True
+
+    def _signature(self, node: Element) -> None:
+        """The name of a function, class or option, in the documentation of an API: a heading. All of its signature
+        follows, if that is more."""
+        text = self._text(node)
+        anchor = node.attributes.get("id") or ""
+        name = (signatures.name_in(node) or text) if anchor else ""
+        if name:
+            self._add_heading(min(6, max(1, self._level) + self._api_depth), anchor, name, self._code_line(name))
+        if text and text != name:
+            self.writer.raw(self._code_line(text))
+            self.writer.end()
+
+    def _code_line(self, text: str) -> str:
+        self.writer.open_line(plain=True)
+        self.writer.code(text)
+        return self.writer.close_line()
+
+    # --- tables --------------------------------------------------------------------------------------------
+
+    def _table(self, node: Element) -> bool:
+        self.writer.end()
+        self._tables.append(Table(self.writer.in_line or is_layout(node)))
+        self._at_end(node, self._close_table)
+        return True
+
+    def _close_table(self) -> None:
+        self.writer.end()
+        if lines := self._tables.pop().lines():
+            self.writer.block(lines)
+
+    def _row(self, node: Element) -> bool:
+        self.writer.end()
+        if self._tables and not self._tables[-1].is_layout:
+            self._tables[-1].begin_row(node)
+        return True
+
+    def _cell(self, node: Element) -> bool:
+        if not self._tables or not self._tables[-1].has_row:
+            return self._block(node)
+        table = self._tables[-1]
+        self.writer.open_line()
+        self._at_end(node, lambda: table.add(node, self.writer.close_line()))
+        return True
+
+
+def _is_code_group(element: Element | None) -> bool:
+    return element is not None and "vp-code-group" in classes(element)
+
+
+def _is_in_footnotes(element: Element) -> bool:
+    above = element.parent
+    return above is not None and (
+        above.attributes.get("role") == "doc-endnotes" or any(name in _FOOTNOTES for name in classes(above))
+    )
+
+
+_Handler = Callable[[_Converter, Element], bool]
+_HANDLERS: dict[str, _Handler] = {
+    **dict.fromkeys(LEVELS, _Converter._heading),
+    **dict.fromkeys(_MARKS, _Converter._mark),
+    **dict.fromkeys(("code", "tt", "samp"), _Converter._code),
+    **dict.fromkeys(("div", "section", "aside", "details"), _Converter._division),
+    **dict.fromkeys(("ul", "ol", "menu"), _Converter._list),
+    **dict.fromkeys(("td", "th"), _Converter._cell),
+    "a": _Converter._link,
+    "blockquote": _Converter._quote,
+    "br": _Converter._line_break,
+    "dd": _Converter._block,
+    "dl": _Converter._definitions,
+    "dt": _Converter._term,
+    "hr": _Converter._rule,
+    "img": _Converter._image,
+    "input": _Converter._input,
+    "label": _Converter._label,
+    "li": _Converter._item,
+    "math": _Converter._math_element,
+    "pre": _Converter._pre,
+    "summary": _Converter._summary,
+    "table": _Converter._table,
+    "tr": _Converter._row,
+}
+"""Element -> the method that writes its begin, and says whether its content is written too."""

@@ -1,0 +1,306 @@
+"""HTML to a tree, and walks over it: the only module that imports the HTML parser.
+
+The parser is Lexbor, which builds the tree that a browser builds, also for broken HTML. Elements are never removed from
+a tree, only skipped in walks, because a removed one leaves pointers behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+
+from anvil.errors import ConfigError
+from anvil.formats import encodings
+
+Element = LexborNode
+Tree = LexborHTMLParser
+
+MAX_DEPTH = 1_000
+"""Elements inside each other. Browsers stop at about 512. The parser's time grows with the depth of each element."""
+MAX_OPEN_FORMATS = 50
+"""``<b>``, ``<a>`` and the like inside each other. The parser repeats those that are open in each paragraph."""
+MAX_ATTRIBUTES = 1_000
+"""Attributes of a tag. The parser compares each with all before it."""
+MAX_OPTIONS = 10_000
+"""Elements ``<option>`` of a page. The parser's time grows with their square."""
+_EQUAL_FORMATS = 3
+_MAX_STEPS = 20_000_000
+"""Open elements that are looked at for all end tags of a page; two seconds."""
+_MIN_ATTRIBUTE_CHARS = 40_000
+_MIN_DEEP_TAGS = 20_000
+_MIN_FORMAT_TAGS = 5_000
+"""Pages with fewer tags or characters are parsed whatever they are: it takes two seconds at most."""
+_DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.I)
+_DECLARED_BYTES = 4096
+_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_NAME_END = rb"(?![a-z0-9:-])"  # this and the patterns below are for HTML in lower case
+_SPACE = rb"\t\n\f\r "
+_GAP = rb"[%b/]+" % _SPACE
+_ATTRIBUTES = rb"""(?:%b|[^%b/>][^%b/>=]*(?:[%b]*=[%b]*(?:"[^"]*"?|'[^']*'?|[^%b>"'][^%b>]*)?)?)*>?""" % (
+    _GAP,
+    *(_SPACE,) * 6,
+)
+"""The rest of a tag after its name, as browsers read it. It matches whatever comes, so that it is never tried again."""
+_RAW_NAME = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[%b/>])" % _SPACE
+_MARKUP = re.compile(
+    rb"(?P<comment><!--)(?:-?>|.*?(?:--!?>|\Z))"
+    rb"|<(?=%b)(?P<raw>[a-z]+)%b.*?(?:</(?P=raw)(?=[%b/>])%b|\Z)"
+    rb"|(?:<(?:(?!%b)/?[a-z][^%b/>]*%b|(?:[!?](?!--)|/(?![a-z]))[^>]*>?)[^<]*){1,500}"
+    % (_RAW_NAME, _ATTRIBUTES, _SPACE, _ATTRIBUTES, _RAW_NAME, _SPACE, _ATTRIBUTES),
+    re.S,
+)
+"""Comments; elements whose content is text; other tags, in which neither begins."""
+_DOUBT = re.compile(rb"<(?:(?:svg|math)%b|!\[cdata\[)" % _NAME_END)
+"""The begin of a drawing or a formula, in which elements that are raw elsewhere have elements, or of text in it."""
+_MAX_HIDDEN = 1_000
+"""Tags after the first doubt that may be taken for text."""
+_TAG = re.compile(
+    rb"<(?:(?P<end>/?)(?P<name>[a-z][^%b/>]*)(?P<rest>%b)|(?:[!?]|/(?![a-z]))[^>]*>?)" % (_SPACE, _ATTRIBUTES)
+)
+"""A tag as browsers read it, or what they take for a comment."""
+_ATTRIBUTE = re.compile(rb"[%b/]+[^%b/>]" % (_SPACE, _SPACE))
+_FORMATS = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
+_NO_CONTENT = frozenset(
+    b"area base basefont bgsound body br col embed frame head hr html img input keygen link meta param source track "
+    b"wbr".split()
+)
+"""Elements that have no content, or are there once whatever the page says."""
+_ENDED_BY: dict[bytes, bytes] = {
+    name: kind
+    for kind in (b"p", b"li", b"dd dt", b"td th", b"tr", b"tbody thead tfoot", b"option", b"optgroup", b"rb rp rt rtc")
+    for name in kind.split()
+}
+"""Elements that the next one of their kind ends. They do not count as deep."""
+_ONLY_IN_TABLES = frozenset(b"caption colgroup tbody td tfoot th thead tr".split())
+_BLOCKS = frozenset(
+    b"address article aside blockquote button center details dialog dir div dl fieldset figcaption figure footer form "
+    b"h1 h2 h3 h4 h5 h6 header hgroup listing main menu nav ol pre search section summary ul".split()
+)
+_SCOPES = frozenset(b"applet caption marquee object table td template th".split())
+"""An end tag of an element outside of these does not end them."""
+_SPECIAL = _BLOCKS | _SCOPES | _ENDED_BY.keys() - {b"option", b"optgroup", b"rb", b"rp", b"rt", b"rtc"}
+"""An end tag of an ordinary element, such as ``</span>``, does not end these."""
+_CONTAINERS = _BLOCKS | {b"applet", b"caption", b"marquee", b"object", b"table", b"template"}
+_DRAWN = re.compile(
+    rb"<(?:(?:(/?)(svg|g|path|circle|rect|line|polyline|polygon|ellipse|use|stop|image|text|tspan|defs|lineargradient|"
+    rb"radialgradient|clippath|mask|marker|symbol|pattern|animate)(?=[%b/>])|/?[a-z][^%b/>]*)%b|"
+    rb"(?:[!?]|/(?![a-z]))[^>]*>?)" % (_SPACE, _SPACE, _ATTRIBUTES.replace(_GAP, b"(%b)" % _GAP))
+)
+"""Tags in a drawing, and other tags. The last group is the last gap between attributes: a ``/`` that is not in it is
+part of a value."""
+
+
+class Unreadable(ValueError):
+    """A page that is not parsed; the message is the reason."""
+
+
+def decoded(data: bytes) -> str:
+    """The text of an HTML file: by its byte order mark, else UTF-8 if it is valid, else the encoding that it declares,
+    else Windows-1252, as browsers do. Never raises."""
+    for bom, name in _BOMS:
+        if data.startswith(bom):
+            return data[len(bom) :].decode(name, "replace")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    declared = _DECLARED.search(data, 0, _DECLARED_BYTES)
+    codec = encodings.known(declared[1].decode("ascii")) if declared else None
+    return data.decode(codec or "cp1252", "replace")
+
+
+def parse(html: bytes | str) -> Tree:
+    """The tree of a page, or of a part of one. Raises :class:`Unreadable` for one that would take long to parse: with
+    elements too deep, too many options, or too many attributes."""
+    text = decoded(html) if isinstance(html, bytes) else html.encode("utf-8", "replace").decode("utf-8")
+    tags = text.count("<")
+    if tags >= _MIN_FORMAT_TAGS or len(text) >= _MIN_ATTRIBUTE_CHARS:
+        _ensure_quick(text.encode("utf-8").lower(), tags)
+    return LexborHTMLParser(text)
+
+
+def _ensure_quick(data: bytes, tags: int) -> None:
+    if data.count(b"<option") > MAX_OPTIONS:
+        raise Unreadable(f"its HTML has more than {MAX_OPTIONS:,} elements <option>")
+    if len(data) < _MIN_ATTRIBUTE_CHARS and tags < _MIN_FORMAT_TAGS:
+        return
+    if _has_many_attributes(data) and _has_many_attributes(_without_raw(data)):
+        raise Unreadable(f"its HTML has a tag with more than {MAX_ATTRIBUTES:,} attributes")
+    if tags < _MIN_FORMAT_TAGS:
+        return
+    bare = _without_raw(data)
+    if _open_formats(bare) > MAX_OPEN_FORMATS and _open_formats(_without_empty(bare)) > MAX_OPEN_FORMATS:
+        raise Unreadable(f"its HTML has more than {MAX_OPEN_FORMATS:,} elements such as <b> inside each other")
+    if tags >= _MIN_DEEP_TAGS and _depth(bare) > MAX_DEPTH and _depth(_without_empty(bare)) > MAX_DEPTH:
+        raise Unreadable(f"its HTML has more than {MAX_DEPTH:,} elements inside each other")
+
+
+def _has_many_attributes(data: bytes) -> bool:
+    return any(
+        tag.end() - tag.start() > MAX_ATTRIBUTES and len(_ATTRIBUTE.findall(tag[0])) > MAX_ATTRIBUTES
+        for tag in _TAG.finditer(data)
+    )
+
+
+def _open_formats(data: bytes) -> int:
+    """How many elements such as ``<b>`` are open at once. Only its own end tag ends one, and the parser knows three of
+    those that are equal."""
+    deepest = count = 0
+    tags_of: dict[bytes, list[bytes]] = {name: [] for name in _FORMATS}
+    for is_end, name, rest in _TAG.findall(data):
+        if (tags := tags_of.get(name)) is None:
+            continue
+        if is_end:
+            if tags:
+                tags.pop()
+                count -= 1
+        elif tags.count(rest) < _EQUAL_FORMATS:
+            tags.append(rest)
+            count += 1
+            deepest = max(deepest, count)
+            if deepest > MAX_OPEN_FORMATS:
+                break
+    return deepest
+
+
+def _depth(data: bytes) -> int:
+    """How deep elements get, at least as deep as in the parser's tree: as there, an end tag that fits no open element
+    ends none. Raises :class:`Unreadable`."""
+    open_names: list[bytes] = []
+    depth = deepest = tables = steps = 0
+
+    def end(kind: Container[bytes], barriers: Container[bytes]) -> None:
+        nonlocal depth, tables, steps
+        for at in range(len(open_names) - 1, -1, -1):
+            steps += 1
+            if steps > _MAX_STEPS:
+                raise Unreadable("its HTML has too many end tags that fit no element")
+            if open_names[at] in kind:
+                for name in open_names[at:]:
+                    depth -= name not in _ENDED_BY
+                    tables -= name == b"table"
+                del open_names[at:]
+                return
+            if open_names[at] in barriers:
+                return
+
+    for is_end, name, _ in _TAG.findall(data):
+        if not name or name in _NO_CONTENT or (name in _ONLY_IN_TABLES and not tables):
+            continue
+        if is_end:
+            barriers = () if name in _SCOPES else _SCOPES if name in _SPECIAL else _SPECIAL
+            if open_names and open_names[-1] == name:
+                depth -= name not in _ENDED_BY
+                tables -= name == b"table"
+                open_names.pop()
+            else:
+                end((name,), barriers)
+            continue
+        if (kind := _ENDED_BY.get(name)) is not None:
+            end(kind.split(), _CONTAINERS)
+        elif name in _BLOCKS:
+            end((b"p",), _CONTAINERS)
+        open_names.append(name)
+        depth += kind is None
+        tables += name == b"table"
+        deepest = max(deepest, depth)
+        if deepest > MAX_DEPTH:
+            break
+    return deepest
+
+
+def _without_raw(data: bytes) -> bytes:
+    """HTML without comments and without elements whose content is text. Where that may have elements in truth, a page
+    may have few tags in it; the others are kept."""
+    doubt = _DOUBT.search(data)
+    start = len(data) if doubt is None else doubt.start()
+    hidden = 0
+
+    def kept(markup: re.Match[bytes]) -> bytes:
+        nonlocal start, hidden
+        whole, comment, raw = markup.group(0, "comment", "raw")
+        if comment is None and raw is None:
+            return whole
+        if raw == b"script" and b"<!--" in whole and b"<script" in whole[1:]:
+            start = min(start, markup.start())  # it may go on behind its end tag
+        if markup.start() < start:
+            return b""
+        hidden += max(0, whole.count(b"<") - 2)
+        return b"" if hidden <= _MAX_HIDDEN else whole
+
+    return _MARKUP.sub(kept, data)
+
+
+def _without_empty(data: bytes) -> bytes:
+    """HTML without the elements of drawings that have no content, such as ``<path/>``."""
+    if b"<svg" not in data:
+        return data
+    inside = 0
+
+    def kept(tag: re.Match[bytes]) -> bytes:
+        nonlocal inside
+        is_empty = tag[0].endswith(b"/>") and tag.end(3) == tag.end() - 1
+        if tag[2] is None:  # it may end the drawing
+            inside = 0
+        elif tag[2] == b"svg":
+            if not is_empty:
+                inside = max(0, inside + (-1 if tag[1] else 1))
+        elif inside and is_empty:
+            return b""
+        return tag[0]
+
+    return _DRAWN.sub(kept, data)
+
+
+def select(root: Tree | Element, selector: str) -> list[Element]:
+    """The elements that a CSS selector matches, in document order. Raises :class:`ConfigError` for an invalid one."""
+    try:
+        return root.css(selector)
+    except SelectolaxError:
+        raise ConfigError(f"{selector!r} is not a CSS selector that Anvil can read.") from None
+
+
+def first(root: Tree | Element, selector: str) -> Element | None:
+    """The first element that a valid CSS selector matches."""
+    return root.css_first(selector, default=None)
+
+
+def ids(elements: Sequence[Element]) -> frozenset[int]:
+    """What identifies elements in their tree."""
+    return frozenset(element.mem_id for element in elements)
+
+
+def walk(root: Element, skipped: Container[int] = frozenset()) -> Iterator[tuple[Element, bool]]:
+    """Each node under ``root`` in order: (node, whether it begins). Elements come again at their end.
+
+    ``skipped``: elements that are left out with their content.
+    """
+    node = root.child
+    if node is None:
+        return
+    end = root.mem_id
+    while True:
+        if node.mem_id not in skipped:
+            yield node, True
+            inner = node.child if node.is_element_node else None
+            if inner is not None:
+                node = inner
+                continue
+            if node.is_element_node:
+                yield node, False
+        following = node.next
+        while following is None:
+            parent = node.parent
+            if parent is None or parent.mem_id == end:
+                return
+            node = parent
+            yield node, False
+            following = node.next
+        node = following
+
+
+def classes(element: Element) -> list[str]:
+    """The class names of an element."""
+    return (element.attributes.get("class") or "").split()

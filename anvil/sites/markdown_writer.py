@@ -1,0 +1,251 @@
+"""Blocks of Markdown in lists and quotes, and paragraphs with marks in them: text in, valid Markdown out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from anvil.sites.code_blocks import fenced
+from anvil.text.headings import attributes
+from anvil.text.lines import backticks
+
+MAX_NESTING = 12
+"""Lists and quotes inside each other that are written as such. Text in deeper ones continues the last of them."""
+_SPACES = re.compile(r"[ \t\r\n\f\v\xa0\u2000-\u200b\u202f\u3000\ufeff]+")
+_HARD_BREAK = "\\\n"
+_BREAKS = re.compile(r"(?: *\\\n *)+")
+_BEGINS_BLOCK = re.compile(
+    r"#{1,6}(?= |$)|>|[-+*](?= |$)|~{3}|`{3}(?=[^`]*$)|(?:-+|=+|\*+|_+|\+{3,})$|\[[^\]]*\]:|:{3}|={3}"
+)
+_NUMBERED = re.compile(r"(\d{1,9})([.)](?: |$))")
+_MARK_LIKE = re.compile(r"(\\*)(<(?=[A-Za-z/!?])|\{(?=/\*)|`|\](?=\())")
+"""Text that Markdown reads as a tag, a comment of MDX, code or a link."""
+_HEADING_MARKS = re.compile(r"[\\*\[\]~`]|<(?=[A-Za-z/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
+_WORD_END = re.compile(r"[^\W_]\Z")
+_WORD_START = re.compile(r"[^\W_]")
+_UNSAFE_IN_TARGET = {ord(character): f"%{ord(character):02X}" for character in ' ()<>"\\\n\t'}
+
+
+@dataclass(slots=True)
+class _Container:
+    """A list item or a quote: what its first line begins with, and the others. ``blocks``: how many it has, without
+    tight ones."""
+
+    first: str
+    rest: str
+    begun: bool = False
+    blocks: int = 0
+
+
+@dataclass(slots=True)
+class _Span:
+    """An open inline element: its mark and where its text begins."""
+
+    mark: str
+    start: int
+    paragraph: int
+
+
+@dataclass(slots=True)
+class _Line:
+    """Text that is collected instead of being written as a paragraph, such as a cell or a heading."""
+
+    pieces: list[str]
+    plain: bool
+    spans: list[_Span] = field(default_factory=list)
+
+
+class MarkdownWriter:
+    """Markdown, block by block. ``pieces`` of the current paragraph are written when it is ended by :meth:`end`."""
+
+    def __init__(self) -> None:
+        self._out: list[str] = []
+        self._containers: list[_Container] = []
+        self._pieces: list[str] = []
+        self._spans: list[_Span] = []
+        self._paragraph = 0
+        self._lines: list[_Line] = []
+        self._blank = False
+        self._unmarked = ""  # the last piece without its marks, if they may have to go
+
+    # --- inline --------------------------------------------------------------------------------------------
+
+    def text(self, text: str) -> None:
+        """Add text as it is in the page. White space is one space."""
+        text = _SPACES.sub(" ", text)
+        if self._unmarked and _WORD_START.match(text):  # marks would part a word: "**B**c"
+            self._pieces[-1] = self._unmarked
+        self._unmarked = ""
+        if self._lines and self._lines[-1].plain:
+            text = _HEADING_MARKS.sub(lambda mark: f"\\{mark[0]}", text)
+        else:
+            if "<" in text or "`" in text or "{" in text or "](" in text:
+                text = _MARK_LIKE.sub(r"\1\1\\\2", text)
+            if text.startswith("(") and self._pieces and self._pieces[-1].endswith("]"):
+                text = f"\\{text}"
+        self._pieces.append(text)
+
+    def raw(self, markdown: str) -> None:
+        """Add Markdown."""
+        self._unmarked = ""
+        self._pieces.append(markdown)
+
+    def line_break(self) -> None:
+        """End a line of the paragraph."""
+        self._pieces.append(" " if self._lines else _HARD_BREAK)
+
+    def code(self, text: str) -> None:
+        """Add inline code."""
+        text = _SPACES.sub(" ", text)
+        self._unmarked = ""
+        bare = text.strip(" ")
+        if not bare:
+            self._pieces.append(text)
+            return
+        ticks = backticks(bare)
+        pad = " " if bare.startswith("`") or bare.endswith("`") else ""
+        before = " " if text.startswith(" ") else ""
+        self._pieces.append(f"{before}{ticks}{pad}{bare}{pad}{ticks}{' ' if text.endswith(' ') else ''}")
+
+    def open_span(self, mark: str) -> None:
+        """Begin an inline element with a mark such as ``**``."""
+        self._spans.append(_Span(mark, len(self._pieces), self._paragraph))
+
+    def close_span(self, target: str | None = None) -> None:
+        """End it. ``target``: where the link leads, for the mark ``[``."""
+        span = self._spans.pop()
+        if span.paragraph != self._paragraph or any(open_span.mark == span.mark for open_span in self._spans):
+            return  # there was a block in it, or it is inside one like it
+        text = "".join(self._pieces[span.start :])
+        bare = text.strip(" ")
+        if not bare or _HARD_BREAK in text or (self._lines and self._lines[-1].plain):
+            return
+        if span.mark == "[":
+            marked = self._link(bare, target or "")
+        elif self._touches_word(bare, text, span):
+            return
+        else:
+            marked = f"{span.mark}{bare}{span.mark}"
+        start, end = " " * text.startswith(" "), " " * text.endswith(" ")
+        self._pieces[span.start :] = [f"{start}{marked}{end}"]
+        self._unmarked = text if span.mark != "[" and not end else ""
+
+    def _touches_word(self, bare: str, text: str, span: _Span) -> bool:
+        """Whether its marks part a word: "un**believ**able". What follows is not known yet, see :meth:`text`."""
+        last = span.start - 1
+        while last >= 0 and not self._pieces[last]:
+            last -= 1
+        before = self._pieces[last] if last >= 0 else ""
+        return bool(_WORD_END.search(before) and _WORD_START.match(text)) or not _WORD_START.search(bare)
+
+    def _link(self, text: str, target: str) -> str:
+        if text.count("[") != text.count("]"):
+            text = text.replace("[", "\\[").replace("]", "\\]")
+        return f"[{text}]({target.translate(_UNSAFE_IN_TARGET)})"
+
+    # --- lines that are collected -----------------------------------------------------------------------------
+
+    def open_line(self, plain: bool = False) -> None:
+        """Collect what follows as one line. ``plain``: without marks but for code."""
+        self._lines.append(_Line(self._pieces, plain, self._spans))
+        self._pieces, self._spans, self._unmarked = [], [], ""
+
+    def close_line(self) -> str:
+        """The line."""
+        line = _SPACES.sub(" ", "".join(self._pieces)).strip(" ")
+        collected = self._lines.pop()
+        self._pieces, self._spans = collected.pieces, collected.spans
+        return line
+
+    @property
+    def in_line(self) -> bool:
+        """Whether text is collected as one line."""
+        return bool(self._lines)
+
+    # --- blocks --------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """End the paragraph. In a line that is collected, a space."""
+        if self._lines:
+            self.raw(" ")
+            return
+        self._unmarked = ""
+        if not self._pieces:
+            return
+        text = "".join(self._pieces)
+        self._pieces = []
+        self._paragraph += 1
+        text = _BREAKS.sub("\\\\\n", re.sub(" {2,}", " ", text))
+        text = text.removeprefix(_HARD_BREAK).removesuffix(_HARD_BREAK).strip(" ")
+        if text:
+            self.block([_escaped(line) for line in text.split("\n")])
+
+    def block(self, lines: Sequence[str], tight: bool = False) -> None:
+        """Write the lines of a block, and an empty line before it. ``tight``: none after it."""
+        if self._blank:
+            self._out.append("".join(each.rest for each in self._containers if each.begun).rstrip() + "\n")
+        rest = "".join(container.rest for container in self._containers)
+        first = "".join(each.rest if each.begun else each.first for each in self._containers)
+        bare = rest.rstrip()
+        for number, line in enumerate(lines):
+            start = first if number == 0 else rest
+            self._out.append(f"{start}{line}\n" if line else f"{(start if number == 0 else bare).rstrip()}\n")
+        for container in self._containers:
+            container.begun = True
+        if self._containers and not tight:
+            self._containers[-1].blocks += 1
+        self._blank = not tight
+
+    def heading(self, level: int, text: str) -> None:
+        """Write a heading whose line was collected as plain."""
+        source = f"{'#' * level} {text}"
+        bare, anchor = attributes(text)
+        if anchor or bare != text:  # "{#x}" and "#" at its end are text
+            last = "&#125;" if text.endswith("}") else "\\#"
+            source = source[:-1] + last
+        self.block([source])
+
+    def code_block(self, text: str, language: str) -> None:
+        """Write a fenced code block."""
+        self.end()
+        self.block(fenced(text, language))
+
+    def open_container(self, first: str, rest: str) -> None:
+        """Begin a list item or a quote."""
+        deep = len(self._containers) >= MAX_NESTING
+        self._containers.append(_Container("", "", True) if deep else _Container(first, rest))
+
+    def close_container(self) -> int:
+        """End it. Returns how many blocks it has."""
+        self.end()
+        return self._containers.pop().blocks
+
+    @property
+    def at_top(self) -> bool:
+        """Whether a block is in no list, quote or line."""
+        return not self._containers and not self._lines
+
+    @property
+    def blocks_in_container(self) -> int:
+        """How many blocks the innermost list item or quote has; 0 outside of one."""
+        return self._containers[-1].blocks if self._containers else 0
+
+    def without_blank(self) -> None:
+        """Write no empty line before the next block."""
+        self._blank = False
+
+    def finished(self) -> str:
+        """All Markdown: it ends with a line end, if it is not empty."""
+        self.end()
+        text = "".join(self._out).strip("\n")
+        return f"{text}\n" if text else ""
+
+
+def _escaped(line: str) -> str:
+    return f"\\{line}" if _BEGINS_BLOCK.match(line) else _escaped_number(line)
+
+
+def _escaped_number(line: str) -> str:
+    number = _NUMBERED.match(line)
+    return f"{number[1]}\\{line[number.end(1) :]}" if number else line

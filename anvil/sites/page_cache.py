@@ -1,0 +1,111 @@
+"""What is known of the HTML files of a site: by the hash of their bytes, so that an unchanged one is not parsed again,
+and that hash by the signature of the file, so that it is not even read.
+
+The cache is one file in the user's cache folder. It can be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from anvil._version import __version__
+from anvil.documents.stat_cache import Signature
+from anvil.settings.schema import SiteOptions
+from anvil.sites.page_facts import PageFacts
+from anvil.system import safe_write, user_folders
+
+READER_VERSION = 4
+"""Raised when a page of HTML gives other Markdown or other facts, or when what is kept of a file changes."""
+_KINDS = tuple(type(value) for value in PageFacts())
+"""The types of the facts; what is None by default is text or None."""
+
+
+def cache_folder(site: Path) -> Path:
+    """The folder for what is kept about a site between builds, since generators empty the site's own."""
+    name = hashlib.sha256(str(site.absolute()).encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    return user_folders.cache() / "sites" / name
+
+
+class KnownFile(NamedTuple):
+    """An HTML file that was read: its signature, the digest of it and of its Markdown
+    (:func:`anvil.sites.page_reading.digest_of`), and the path and signature of this Markdown if the site has it.
+    ``linked``: the paths at which the Markdown may be that the page links to, also if the site has none of them yet."""
+
+    signature: Signature
+    digest: str
+    linked: tuple[str, ...]
+    twin: str | None
+    twin_signature: Signature | None
+
+
+class SiteCache:
+    """Hash of a file's bytes -> what it says about its page; path of a file -> its hash. ``options`` that read other
+    content start an empty cache."""
+
+    def __init__(self, file: Path, options: SiteOptions) -> None:
+        self._file = file
+        self._head = [__version__, READER_VERSION, list(options.content), list(options.ignore)]
+        self._known: dict[str, PageFacts] = {}
+        self._used: dict[str, PageFacts] = {}
+        self._files: dict[str, KnownFile] = {}
+        self._load()
+
+    def _load(self) -> None:
+        try:
+            stored = json.loads(self._file.read_bytes())
+            if stored["head"] == self._head:
+                self._known = {digest: _facts(values) for digest, values in stored["pages"].items()}
+                self._files = {path: _file(values) for path, values in stored["files"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            self._known, self._files = {}, {}  # missing, of another version, or damaged: the pages are read
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no page is known."""
+        return not self._known and not self._used
+
+    @property
+    def files(self) -> Mapping[str, KnownFile]:
+        """The files whose signature tells their content."""
+        return self._files
+
+    def get(self, digest: str) -> PageFacts | None:
+        """What is known of a file with these bytes."""
+        facts = self._known.get(digest) or self._used.get(digest)
+        if facts is not None:
+            self._used[digest] = facts
+        return facts
+
+    def put(self, digest: str, facts: PageFacts) -> None:
+        self._used[digest] = facts
+
+    def save(self, files: Mapping[str, KnownFile]) -> None:
+        """Write what was used since the last call and the signatures, if they differ. A folder that cannot be written
+        has no cache."""
+        is_same = self._used.keys() == self._known.keys() and files == self._files
+        self._known, self._used, self._files = self._used, {}, dict(files)
+        if is_same:
+            return
+        stored = {"head": self._head, "pages": dict(sorted(self._known.items())), "files": dict(sorted(files.items()))}
+        text = json.dumps(stored, ensure_ascii=True, separators=(",", ":"))
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            safe_write.write_file(self._file, text, replace=True, flush=False)
+        except OSError:
+            return
+
+
+def _facts(values: list[Any]) -> PageFacts:
+    for value, kind in zip(values, _KINDS, strict=True):
+        if type(value) is not kind and (kind is not type(None) or type(value) is not str):
+            raise ValueError("not what this version writes")
+    return PageFacts._make(values)
+
+
+def _file(values: list[Any]) -> KnownFile:
+    signature, digest, linked, twin, twin_signature = values
+    return KnownFile(tuple(signature), str(digest), tuple(linked), twin, twin_signature and tuple(twin_signature))

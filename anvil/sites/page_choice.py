@@ -1,0 +1,169 @@
+"""Which HTML files of a site are pages of its index, and why the others are not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from anvil.documents import editions
+from anvil.formats import globs
+from anvil.settings.schema import SiteOptions
+from anvil.sites import page_addresses
+from anvil.sites.page_facts import PageFacts
+from anvil.values import Skipped
+from anvil.wording import first_of
+
+MAX_PATHS_SHOWN = 3
+"""Pages that a message names for each reason to leave some out."""
+MAX_LISTING_WORDS = 30
+"""Words outside of its links that a page of tags or a listing may have."""
+MAX_SPECIAL_WORDS = 100
+"""Words outside of its links that a search page may have, or the page for addresses that do not exist."""
+_SHORT = (
+    (re.compile(r"(?:.*/)?404(?:/index)?\.html?"), "it is the page for addresses that do not exist"),
+    (re.compile(r"(?:[^/]+/){0,2}search(?:/index)?\.html?"), "it is the search page"),
+)
+_SPECIAL = (
+    (re.compile(r"(?:.*/)?(?:print|print_page(?:/index)?)\.html?"), "it is all pages again, for printing"),
+    (re.compile(r"(?:.*/)?(?:genindex(?:-\w+|/index)?|(?:py-)?modindex(?:/index)?)\.html?"), "it is a list of names"),
+    (re.compile(r"(?:.*/)?_modules/.*"), "it shows source code"),
+    (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
+)
+_LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
+_LISTING = re.compile(r"(?:.*/)?(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)")
+
+
+class SitePage(NamedTuple):
+    """A page of the index. ``file`` is the path of its HTML, ``address`` that in the site, ``url`` None if unknown."""
+
+    file: str
+    address: str
+    url: str | None
+    version: str | None
+    language: str | None
+    facts: PageFacts
+
+
+class Pages(NamedTuple):
+    """The pages of a site in order, and the HTML files that are not, each with a reason."""
+
+    pages: tuple[SitePage, ...]
+    left_out: tuple[Skipped, ...]
+
+
+def choose(
+    facts: Mapping[str, PageFacts],
+    listed: Mapping[str, str] | None,
+    options: SiteOptions,
+    declared_versions: Sequence[str] = (),
+) -> Pages:
+    """The pages among the HTML files of a site. ``listed``: path -> address of those in the sitemap; None without a
+    sitemap that names this site's pages."""
+    canonical = {path: page.canonical for path, page in facts.items() if page.canonical and page.problem is None}
+    base = page_addresses.base_of(canonical) or page_addresses.base_of(listed or {})
+    folders = editions.version_folders(facts, declared_versions)
+    keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}
+    pages: list[SitePage] = []
+    left_out: list[Skipped] = []
+    taken: dict[str, str] = {}
+    for path in sorted(facts):
+        page = facts[path]
+        address, moved = _address(path, page, listed, base, keys, folders)
+        version = editions.version_of(path, folders)
+        language = page.language.strip() or None
+        reason = (
+            _special(path, page)
+            or page.problem
+            or _by_options(path, address, version, language, options)
+            or _by_head(page)
+            or (f"its canonical address is {moved}" if moved is not None else None)
+            or ("it is not in sitemap.xml" if listed is not None and path not in listed else None)
+            or _by_text(path, page)
+        )
+        own = page_addresses.key(address)
+        if reason is None and own in taken:
+            reason = f"{taken[own]} has the same address"
+        if reason is not None:
+            left_out.append(Skipped(path, reason))
+            continue
+        taken[own] = path
+        root = options.url.rstrip("/") + "/" if options.url else base
+        pages.append(SitePage(path, address, page_addresses.joined(root, address), version, language, page))
+    return Pages(tuple(pages), tuple(left_out))
+
+
+def left_out(skipped: Sequence[Skipped]) -> list[str]:
+    """What is left out of a site, for people: a line for each reason, with some paths."""
+    paths: dict[str, list[str]] = {}
+    for item in skipped:
+        paths.setdefault(_LEADS_TO.sub(r"\1 another page", item.reason), []).append(item.path)
+    lines = []
+    for reason, named in sorted(paths.items(), key=lambda item: (-len(item[1]), item[0])):
+        lines.append(f"left out {first_of(named, MAX_PATHS_SHOWN)}: {reason}")
+    return lines
+
+
+def _address(
+    path: str,
+    page: PageFacts,
+    listed: Mapping[str, str] | None,
+    base: str,
+    keys: Mapping[str, str],
+    folders: frozenset[str],
+) -> tuple[str, str | None]:
+    """A page's address within the site as the site writes it, and the address of the page that replaces it, if any."""
+    own = page_addresses.key(path)
+    moved: str | None = None
+    is_of_version = any(f"{own}/".startswith(f"{folder}/") for folder in folders)
+    for named in (page.canonical, (listed or {}).get(path)):
+        inside = page_addresses.within(named, base) if named and base else None
+        if inside is None:
+            if named and base and named is page.canonical and page_addresses.split(named).netloc:
+                moved = named
+            continue
+        if page_addresses.key(inside) == own:
+            return inside, None
+        if named is page.canonical and page_addresses.key(inside) in keys and not is_of_version:
+            moved = named
+    return page_addresses.of_file(path), moved
+
+
+def _special(path: str, page: PageFacts) -> str | None:
+    rules = (*_SPECIAL, *_SHORT) if page.own_words <= MAX_SPECIAL_WORDS else _SPECIAL
+    return next((reason for pattern, reason in rules if pattern.fullmatch(path)), None)
+
+
+def _by_options(path: str, address: str, version: str | None, language: str | None, options: SiteOptions) -> str | None:
+    def fits(patterns: Sequence[str]) -> bool:
+        return any(globs.matches(pattern, path) or globs.matches(pattern, address) for pattern in patterns)
+
+    if options.include and not fits(options.include):
+        return "site.include does not name it"
+    if fits(options.exclude):
+        return "site.exclude names it"
+    if options.versions and version is not None and version not in options.versions:
+        return f"it is of version {version}"
+    if options.languages and not any(editions.speaks(language or "", wanted) for wanted in options.languages):
+        return f"its language is {language or 'unknown'}"
+    return None
+
+
+def _by_head(page: PageFacts) -> str | None:
+    if page.refresh is not None:
+        return f"it leads to {page.refresh}"
+    if page.noindex:
+        return "its robots tag is noindex"
+    if page.frames:
+        return "it is a set of frames"
+    return None
+
+
+def _by_text(path: str, page: PageFacts) -> str | None:
+    if page.shell:
+        return "its HTML has no text: scripts make it in the browser"
+    if not page.word_count:
+        return "it has no text"
+    if _LISTING.fullmatch(path) and page.own_words <= MAX_LISTING_WORDS:
+        return "it is a list of other pages"
+    return None

@@ -1,0 +1,151 @@
+"""Processes that read the HTML files of a large site at the same time. :func:`main` runs in each of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from anvil.sites import page_reading
+from anvil.sites.page_content import PageRules
+from anvil.sites.page_facts import PageFacts
+from anvil.system.child_process import ChildProcess, take_over_pipes, write_message
+from anvil.text.rendered_anchors import Heading
+
+MIN_FILES = 400
+"""Fewer files are read by this process, since starting others takes longer."""
+MAX_PROCESSES = 8
+_BATCH = 16
+_BATCHES_WAITING = 64
+_LINE_BYTES = 1000
+_CLOSE_TIMEOUT_S = 5.0
+
+
+class Loaded(NamedTuple):
+    """The bytes of a file of a site and of its Markdown. ``linked``: the paths at which the Markdown may be that it
+    links to. ``twin``: the path of the one that was read."""
+
+    data: bytes
+    said: bytes | None
+    linked: tuple[str, ...]
+    twin: str | None
+
+    @property
+    def digest(self) -> str:
+        return page_reading.digest_of(self.data, self.said)
+
+
+class Answer(NamedTuple):
+    """A file that was read: the digest of the bytes that were read, and what they say. ``text`` has its Markdown and
+    headings, see :func:`unpacked`; it is empty for a page without text. ``linked`` and ``twin`` as in :class:`Loaded`.
+    A file that cannot be read has a problem and no digest."""
+
+    path: str
+    digest: str
+    facts: PageFacts
+    linked: tuple[str, ...] = ()
+    twin: str | None = None
+    text: bytes = b""
+
+
+def load(folder: Path, path: str, twin: str | None) -> Loaded:
+    """Read the bytes of a file of a site, and those of its Markdown: of the one that it links to, else of ``twin``.
+    Raises :class:`OSError` when the file cannot be read."""
+    data = (folder / path).read_bytes()
+    linked = page_reading.linked_twins(data, path)
+    for candidate in (next((each for each in linked if is_inside(folder, each)), None), twin):
+        if candidate is not None:
+            with suppress(OSError):  # deleted since it was listed
+                return Loaded(data, (folder / candidate).read_bytes(), linked, candidate)
+    return Loaded(data, None, linked, None)
+
+
+def is_inside(folder: Path, path: str) -> bool:
+    """Whether a path is a file in a folder that no link leads to. A path to elsewhere is not looked at: on Windows that
+    alone connects to a network share."""
+    if not page_reading.is_plain(path):
+        return False
+    real = os.path.realpath(folder)
+    file = os.path.join(real, *path.split("/"))
+    return Path(file).is_relative_to(real) and os.path.realpath(file) == file and os.path.isfile(file)
+
+
+def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> Answer:
+    """Read a file of a site. ``twin``: the path of the Markdown with the same name."""
+    try:
+        loaded = load(folder, path, twin)
+    except FileNotFoundError:
+        return Answer(path, "", PageFacts(problem="it was deleted while the site was read"))
+    except OSError as error:
+        return Answer(path, "", PageFacts(problem=f"it cannot be read ({error.strerror})"))
+    read = page_reading.read_file(loaded.data, loaded.said, rules)
+    text = _packed(read) if read.markdown else b""
+    return Answer(path, loaded.digest, read.facts, loaded.linked, loaded.twin, text)
+
+
+def _packed(read: page_reading.ReadFile) -> bytes:
+    return zlib.compress(json.dumps([read.markdown, read.headings]).encode("ascii"), 1)
+
+
+def unpacked(text: bytes) -> tuple[str, tuple[Heading, ...]]:
+    """The Markdown of a page and its headings."""
+    markdown, headings = json.loads(zlib.decompress(text))
+    return markdown, tuple(Heading(*each) for each in headings)
+
+
+def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageRules) -> Iterator[Answer]:
+    """Read files, each with the path of its Markdown or None, in order. Large numbers are read by several processes."""
+    count = min(os.cpu_count() or 1, MAX_PROCESSES)
+    if len(files) < MIN_FILES or count < 2:
+        yield from (read_one(folder, path, twin, rules) for path, twin in files)
+        return
+    with ExitStack() as stack:
+        idle: queue.SimpleQueue[ChildProcess] = queue.SimpleQueue()
+        for _ in range(count):
+            child = ChildProcess(__name__, env=os.environ)
+            stack.callback(child.close, _CLOSE_TIMEOUT_S)
+            idle.put(child)
+
+        def ask(batch: Sequence[tuple[str, str | None]]) -> list[Answer]:
+            child = idle.get()
+            try:
+                child.send({"folder": str(folder.absolute()), "rules": rules, "files": batch})
+                _, data = child.receive(_LINE_BYTES)
+                return _answers(data or b"")
+            except (OSError, EOFError, ValueError):  # it was killed
+                return [read_one(folder, path, twin, rules) for path, twin in batch]
+            finally:
+                idle.put(child)
+
+        pool = stack.enter_context(ThreadPoolExecutor(count, thread_name_prefix="anvil-site"))
+        batches = [files[first : first + _BATCH] for first in range(0, len(files), _BATCH)]
+        for first in range(0, len(batches), _BATCHES_WAITING):
+            for answers in pool.map(ask, batches[first : first + _BATCHES_WAITING]):
+                yield from answers
+
+
+def _answers(data: bytes) -> list[Answer]:
+    """A message with answers: a line of JSON, then the texts."""
+    line, _, texts = data.partition(b"\n")
+    answers, at = [], 0
+    for path, digest, facts, linked, twin, size in json.loads(line):
+        answers.append(Answer(path, digest, PageFacts(*facts), tuple(linked), twin, texts[at : at + size]))
+        at += size
+    return answers
+
+
+def main() -> None:
+    """Answer the requests of :func:`read_all` until its pipe is closed."""
+    requests, pipe = take_over_pipes()
+    for request in requests:
+        rules = PageRules(*(tuple(selectors) for selectors in request["rules"]))
+        folder = Path(request["folder"])
+        answers = [read_one(folder, path, twin, rules) for path, twin in request["files"]]
+        line = json.dumps([[*answer[:-1], len(answer.text)] for answer in answers])
+        write_message(pipe, {}, b"".join((line.encode("ascii"), b"\n", *(answer.text for answer in answers))))

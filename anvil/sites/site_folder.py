@@ -1,0 +1,492 @@
+"""A folder of HTML as a source of documents: the pages that readers see, whatever generator wrote them.
+
+A page with a source file in the documentation folder has its path and blob id, so that an edit of the file makes it
+stale. Other pages have the path of their HTML, and the hash of their content. Only facts about pages are kept in
+memory; their Markdown waits in a temporary file until it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from anvil.documents import staleness
+from anvil.documents.document_source import DocumentSource
+from anvil.documents.stat_cache import modified_ns
+from anvil.errors import SourceError
+from anvil.formats.canonical_json import canonical
+from anvil.git.objects import blob_id
+from anvil.settings.schema import SiteOptions, SourceOptions
+from anvil.sites import copies, page_addresses, page_choice, sitemap, source_files, sphinx_inventory
+from anvil.sites.page_cache import KnownFile, SiteCache, cache_folder
+from anvil.sites.page_choice import SitePage
+from anvil.sites.page_facts import PageFacts
+from anvil.sites.site_listing import INVENTORY, SiteListing, list_site
+from anvil.sites.site_source import EPOCH, hash_path
+from anvil.values import Document, Progress, Scan, Skipped, silent
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.sites import reader_processes
+    from anvil.sites.page_content import PageRules
+    from anvil.text.rendered_anchors import Heading
+
+MAX_ROUNDS = 3
+"""Attempts to read a site that changes while it is read."""
+QUIET_S = 0.5
+"""How long the files of a site that changed stay the same before they are read again."""
+MAX_WAIT_S = 120.0
+"""How long a build waits for the generator."""
+MAX_DECLARED_BYTES = 1_000_000
+"""Bytes of ``versions.json``."""
+MAX_SINGLE_READS = 32
+"""Pages that are read again one by one. If more are asked for, all others are read by several processes."""
+_NO_BLOBS: Mapping[str, str] = {}
+MIN_SHARE_MAPPED = 0.5
+"""The share of pages that must have a source in a documentation folder that nobody named."""
+
+
+class _Text(NamedTuple):
+    """Where the Markdown and headings of a page are in the temporary file."""
+
+    start: int
+    size: int
+
+
+class SiteFolder:
+    """The pages of a built site.
+
+    ``tree``: the documents in the documentation folder ``docs``; None without one. ``is_certain``: that folder was
+    named, and is used even if few pages have a source in it. Thread-safe.
+    """
+
+    name = "site"
+
+    def __init__(
+        self,
+        folder: Path,
+        options: SiteOptions,
+        tree: DocumentSource | None = None,
+        *,
+        docs: Path | None = None,
+        is_certain: bool = True,
+        limit: int = SourceOptions().max_file_bytes,
+        progress: Progress = silent,
+    ) -> None:
+        if not folder.is_dir():
+            raise SourceError(
+                f"There is no folder {folder}. Build the site first, and name the folder that the generator writes, "
+                "such as site, build, public or _build/html."
+            )
+        if options.content or options.ignore:
+            from anvil.sites import page_content
+
+            page_content.validate(page_content.PageRules(options.content, options.ignore))
+        self.folder = folder
+        self._options = options
+        self._tree = tree
+        self._docs = docs
+        self._is_certain = is_certain
+        self._limit = limit
+        self._progress = progress
+        self._lock = threading.RLock()
+        self._cache = SiteCache(cache_folder(folder) / "pages.json", options)
+        self._listing: SiteListing | None = None
+        self._files: Mapping[str, KnownFile] = self._cache.files
+        self._missed = 0
+        self._texts: dict[str, _Text] = {}
+        self._spool: IO[bytes] | None = None
+        self._pages: dict[str, SitePage] = {}
+        self._entries: dict[str, tuple[str, str]] = {}
+        self._scan = Scan({})
+        self._times: dict[str, str] = {}
+        self._used_tree: DocumentSource | None = None
+        self._excluded: frozenset[str] = frozenset()
+        self._aliases: dict[str, dict[str, str]] = {}
+        self.notes: tuple[str, ...] = ()
+        """Sentences for people on the last scan."""
+
+    # --- the protocol ----------------------------------------------------------------------------------------
+
+    @property
+    def root_path(self) -> str:
+        """See :class:`DocumentSource`, as for all below."""
+        return self._used_tree.root_path if self._used_tree else "."
+
+    @property
+    def problem(self) -> str | None:
+        return self._used_tree.problem if self._used_tree else None
+
+    @property
+    def excluded_hashes(self) -> frozenset[str] | None:
+        return self._excluded
+
+    def commit(self) -> str | None:
+        return self._used_tree.commit() if self._used_tree else None
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        with self._lock:
+            for number in range(MAX_ROUNDS):
+                listing = (
+                    list_site(self.folder, self._limit) if self._listing is None and not number else self._settled()
+                )
+                blobs = self._tree.scan().entries if self._tree else _NO_BLOBS
+                if not listing.young and listing.is_same(self._listing) and blobs is self._blobs:
+                    return self._scan
+                facts, is_read = self._read_all(listing)
+                if not is_read or list_site(self.folder, self._limit).is_same(listing):
+                    self._cache.save(listing.lasting(self._files))
+                    self._choose(listing, facts, blobs)
+                    self._listing, self._blobs = listing, blobs
+                    return self._scan
+            raise SourceError(f"The site in {self.folder} changes while it is read. Try again when it is built.")
+
+    def _settled(self) -> SiteListing:
+        """The files of a site that was read before. If they are others, a generator may still write them, and may have
+        emptied the folder first: then this waits until they stay the same."""
+        last, patient_until = self._listing, time.monotonic() + MAX_WAIT_S
+        same_since = 0.0
+        while True:
+            try:
+                listing = list_site(self.folder, self._limit)
+            except SourceError:
+                if time.monotonic() > patient_until:
+                    raise
+                last = None
+            else:
+                now = time.monotonic()
+                if not listing.is_same(last):
+                    last, same_since = listing, now
+                elif now - same_since >= QUIET_S:
+                    return listing
+                elif now > patient_until:
+                    raise SourceError(f"The site in {self.folder} is being written. Try again when it is built.")
+            time.sleep(QUIET_S / 5)
+
+    _blobs: Mapping[str, str] | None = None
+
+    def read(self, path: str) -> Document | Skipped:
+        document = self.text(path)
+        if isinstance(document, Skipped):
+            return document
+        if path not in self._times:
+            self.last_modified(tuple(self._pages), {}, None)
+        document = replace(document, last_modified=self._times[path], source="")
+        file = self._used_tree.text(path) if self._used_tree and document.blob_id else None
+        return replace(document, source=file.text, inserted=file.inserted) if isinstance(file, Document) else document
+
+    def text(self, path: str) -> Document | Skipped:
+        with self._lock:
+            page = self._pages.get(path)
+            if page is None:
+                return Skipped(path, "not a page of the site")
+            stored = self._text_of(page.file)
+            if stored is None:
+                return Skipped(path, "the site was built again while it was read")
+            markdown, headings = stored
+            blob, fingerprint = self._entries[path]
+            return Document(
+                path=path,
+                blob_id=blob,
+                text=markdown,
+                size=len(markdown.encode("utf-8", "surrogatepass")),
+                last_modified="",
+                title=page.facts.title or None,
+                url=page.url,
+                metadata=self._metadata(page),
+                headings=headings,
+                fingerprint=fingerprint,
+            )
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        """As in the tree. A page without a source has the time of the newest page that has one."""
+        times: dict[str, str] = {}
+        if self._used_tree is not None:
+            with_file = [path for path in paths if self._entries.get(path, ("", ""))[0]]
+            times = self._used_tree.last_modified(with_file, known, since)
+        newest = max(times.values(), default=EPOCH)
+        self._times |= {path: times.get(path, newest) for path in paths}
+        return {path: self._times[path] for path in paths}
+
+    # --- files -----------------------------------------------------------------------------------------------
+
+    def _bytes(self, path: str) -> bytes:
+        return (self.folder / path).read_bytes()
+
+    def _read_all(self, listing: SiteListing) -> tuple[dict[str, PageFacts], bool]:
+        """The facts about all files, and whether a file was read. Those whose signature or bytes are not in the cache
+        are parsed."""
+        is_read = False
+        facts: dict[str, PageFacts] = {}
+        unknown: list[tuple[str, str | None]] = []
+        before, self._files = self._files, {}
+        for path in sorted(listing.html):
+            file = before.get(path)
+            if file is None or not listing.is_current(file, path):
+                is_read = True
+                file = None if self._cache.is_empty else self._hashed(path, listing)
+            known = self._cache.get(file.digest) if file is not None else None
+            if file is None or known is None:
+                unknown.append((path, listing.twins.get(path)))
+                continue
+            facts[path], self._files[path] = known, file
+            if path in before and before[path].digest != file.digest:
+                self._texts.pop(path, None)
+        if unknown:
+            from anvil.sites import reader_processes  # it imports the HTML parser
+
+            for done, answer in enumerate(reader_processes.read_all(self.folder, unknown, self.rules())):
+                self._progress("reading the site", done, len(unknown))
+                facts[answer.path] = answer.facts
+                if answer.digest:
+                    self._cache.put(answer.digest, answer.facts)
+                    self._files[answer.path] = _known_file(answer, answer.path, listing)
+                    self._store(answer.path, answer.text)
+            self._progress("reading the site", len(unknown), len(unknown))
+        return facts, is_read or bool(unknown)
+
+    def _hashed(self, path: str, listing: SiteListing) -> KnownFile | None:
+        from anvil.sites import reader_processes
+
+        try:
+            return _known_file(reader_processes.load(self.folder, path, listing.twins.get(path)), path, listing)
+        except OSError:
+            return None  # reading it tells the reason
+
+    def rules(self) -> PageRules:
+        """The user's selectors of the content."""
+        from anvil.sites.page_content import PageRules
+
+        return PageRules(self._options.content, self._options.ignore)
+
+    def html_files(self) -> list[str]:
+        """The paths of all HTML files of the last scan, also of those that are no pages."""
+        return sorted(self._listing.html) if self._listing else []
+
+    def html_of_pages(self) -> dict[str, str]:
+        """Path of a page of the last scan -> that of its HTML."""
+        return {path: page.file for path, page in self._pages.items()}
+
+    def base_path(self) -> str | None:
+        """The path of the site where it is published, with slashes at both ends; None if its pages do not say it."""
+        for page in self._pages.values():
+            if page.url is not None:
+                return urlsplit(page.url.removesuffix(page.address)).path
+        return None
+
+    # --- texts -----------------------------------------------------------------------------------------------
+
+    def _store(self, path: str, text: bytes) -> None:
+        if self._spool is None:
+            self._spool = tempfile.TemporaryFile(prefix="anvil-site-")  # noqa: SIM115 - closed by close()
+        if text:
+            self._texts[path] = _Text(self._spool.seek(0, os.SEEK_END), len(text))
+            self._spool.write(text)
+
+    def _text_of(self, path: str) -> tuple[str, tuple[Heading, ...]] | None:
+        """The Markdown and headings of a page as it was scanned; None when its file is another now."""
+        if path not in self._texts:
+            assert self._listing is not None
+            self._missed += 1
+            is_bulk = self._missed > MAX_SINGLE_READS  # all pages are asked for, as after a change of the chunking
+            paths = sorted({page.file for page in self._pages.values()} - self._texts.keys()) if is_bulk else [path]
+            from anvil.sites import reader_processes
+
+            files = [(each, self._listing.twins.get(each)) for each in paths]
+            for answer in reader_processes.read_all(self.folder, files, self.rules()):
+                if answer.digest and answer.digest == self._files[answer.path].digest:
+                    self._store(answer.path, answer.text)
+            if path not in self._texts:
+                return None
+        at = self._texts[path]
+        assert self._spool is not None
+        self._spool.seek(at.start)
+        from anvil.sites import reader_processes
+
+        return reader_processes.unpacked(self._spool.read(at.size))
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        with self._lock:
+            if self._spool is not None:
+                self._spool.close()
+            self._spool, self._listing, self._texts = None, None, {}
+
+    # --- pages -----------------------------------------------------------------------------------------------
+
+    def _choose(self, listing: SiteListing, facts: Mapping[str, PageFacts], blobs: Mapping[str, str]) -> None:
+        listed, notes = self._listed(listing, facts)
+        chosen = page_choice.choose(facts, listed, self._options, self._declared_versions(listing))
+        if not chosen.pages and any(page.shell for page in facts.values()):
+            raise SourceError(
+                f"The pages in {self.folder} have no text: scripts make it in the browser. Turn on the pre-rendering "
+                "of the generator (static generation, SSR), and build the site again."
+            )
+        self._used_tree, mapped = self._mapped(chosen.pages, listing, blobs)
+        repeated = copies.among(chosen.pages, mapped)
+        copied = {copy.path for copy in repeated}
+        mapped = {file: source for file, source in mapped.items() if file not in copied}
+        self._aliases = self._second_names(listing)
+        by_path: dict[str, SitePage] = {}
+        entries: dict[str, tuple[str, str]] = {}
+        for page in chosen.pages:
+            if page.file in copied:
+                continue
+            path = mapped.get(page.file, page.file)
+            by_path[path] = page
+            values = [page.facts.digest, page.url, self._metadata(page)]
+            fingerprint = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
+            blob, included = staleness.parts(blobs.get(path, "")) if self._used_tree else ("", "")
+            if blob or self._used_tree is not None:
+                entries[path] = (blob, fingerprint + included)
+            else:
+                entries[path] = (blob_id(fingerprint.encode("ascii")), "")
+        self._pages = dict(sorted(by_path.items()))
+        self._entries = entries
+        self._excluded = frozenset(
+            hash_path(path) for path in (blobs if self._used_tree else ()) if path not in self._pages
+        )
+        self.notes = (*notes, *_without_address(chosen.pages), *self._older(mapped, listing))
+        identities = {path: staleness.identity(*entries[path]) for path in self._pages}
+        left_out = sorted((*chosen.left_out, *repeated, *listing.left_out), key=lambda each: each.path)
+        self._scan = Scan(identities, tuple(left_out))
+
+    def _mapped(
+        self, chosen: tuple[SitePage, ...], listing: SiteListing, blobs: Mapping[str, str]
+    ) -> tuple[DocumentSource | None, dict[str, str]]:
+        if self._tree is None:
+            return None, {}
+        copies = {}
+        for path in listing.others:
+            if path.startswith("_sources/"):
+                source = path.removeprefix("_sources/").removesuffix(".txt")
+                copies[page_addresses.key(source.rpartition(".")[0] + ".html")] = source
+        tree = self._tree
+        mapped = source_files.mapped(chosen, blobs.keys(), copies, lambda path: _title(tree, path))
+        if not self._is_certain and len(mapped) < MIN_SHARE_MAPPED * max(len(chosen), 1):
+            return None, {}
+        return tree, mapped
+
+    def _older(self, mapped: Mapping[str, str], listing: SiteListing) -> Iterator[str]:
+        """A remark on pages that are older than their source."""
+        if self._docs is None or self._used_tree is None:
+            return
+        older = []
+        for file, source in mapped.items():
+            try:
+                if (self._docs / source).stat().st_mtime_ns > modified_ns(listing.html[file]):
+                    older.append(source)
+            except OSError:
+                continue
+        if older:
+            yield (
+                f"{counted(len(older), 'page')} of the site may be older than the source, such as {min(older)}. "
+                "Build the site again before its index."
+            )
+
+    def _listed(
+        self, listing: SiteListing, facts: Mapping[str, PageFacts]
+    ) -> tuple[dict[str, str] | None, tuple[str, ...]]:
+        """Path -> address of the pages in sitemaps; a folder with a sitemap of its own goes by that one."""
+        files = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}
+        maps = sorted(path for path in listing.others if path.rpartition("/")[2].startswith("sitemap"))
+        if not maps:
+            return None, ()
+        found: dict[str, str] = {}
+        has_names = False
+        for folder in sorted({path.rpartition("/")[0] for path in maps}, key=lambda each: -each.count("/")):
+            named = [
+                address
+                for path in maps
+                if path.rpartition("/")[0] == folder
+                for address in sitemap.locations(self._bytes(path))
+                if not address.endswith(".xml")
+            ]
+            has_names = has_names or bool(named)
+            start = f"{folder}/" if folder else ""
+            keys = {key: f"{key}/".removeprefix(start).rstrip("/") for key in files if f"{key}/".startswith(start)}
+            inside = {own: files[key] for key, own in keys.items()}
+            # a sitemap of a language may lie in its folder, and its pages at the top
+            for path, address in (sitemap.listed(named, inside) or sitemap.listed(named, files)).items():
+                found.setdefault(path, address)
+        if not found and not has_names:  # as a generator writes it that does not know the site's address
+            return None, ()
+        folders = tuple(path.rpartition("/")[0] for path in maps)
+        covered = [path for path in facts if path.startswith(folders)]
+        if len(found) * 2 < len([path for path in covered if facts[path].word_count and not facts[path].noindex]):
+            return None, (f"{maps[0]} names other pages than the site has, so all HTML files are read.",)
+        uncovered = {path: "" for path in facts if path not in covered}
+        return {**uncovered, **found}, ()
+
+    def _second_names(self, listing: SiteListing) -> dict[str, dict[str, str]]:
+        """Key of a page's address -> second names of its sections, by the inventories of Sphinx."""
+        names: dict[str, dict[str, str]] = {}
+        for path in sorted(listing.others):
+            if path.rpartition("/")[2] == INVENTORY:
+                with suppress(OSError):  # deleted since it was listed; the next listing tells
+                    folder = path.removesuffix(INVENTORY)
+                    for page, found in sphinx_inventory.aliases(self._bytes(path)).items():
+                        names[page_addresses.key(f"{folder}{page}")] = found
+        return names
+
+    def _metadata(self, page: SitePage) -> dict[str, object]:
+        optional = {
+            "version": page.version,
+            "language": page.language,
+            "description": page.facts.description or None,
+            "edit_url": page.facts.edit_url,
+            "aliases": self._aliases.get(page_addresses.key(page.file)),
+        }
+        return {"rendered": True, **{key: value for key, value in optional.items() if value is not None}}
+
+    def _declared_versions(self, listing: SiteListing) -> list[str]:
+        if "versions.json" not in listing.others or listing.others["versions.json"][0] > MAX_DECLARED_BYTES:
+            return []
+        try:
+            declared = json.loads(self._bytes("versions.json"))
+        except (OSError, ValueError):
+            return []
+        if not isinstance(declared, list):
+            return []
+        names = [each.get("version") if isinstance(each, dict) else each for each in declared]
+        return [name for name in names if isinstance(name, str)]
+
+
+def _without_address(chosen: Sequence[SitePage]) -> Iterator[str]:
+    """A remark on pages that have no address, with the key of their generator."""
+    if not chosen or any(page.url is not None for page in chosen):
+        return
+    from anvil.sites.generators import GENERATORS
+
+    (name, _), *_ = Counter(page.facts.generator for page in chosen).most_common(1)
+    key = next((generator.address for generator in GENERATORS if generator.name == name), "")
+    own = f", or set {key} and build the site again" if key else ""
+    yield f"The pages do not say where the site is published, so no result has an address. Give --site-url{own}."
+
+
+def _known_file(read: reader_processes.Loaded | reader_processes.Answer, path: str, listing: SiteListing) -> KnownFile:
+    signature = None if read.twin is None else listing.others.get(read.twin)
+    return KnownFile(listing.html[path], read.digest, read.linked, read.twin, signature)
+
+
+def _title(tree: DocumentSource, path: str) -> str:
+    """The title that a file gives its page."""
+    from anvil.text import markdown_parser
+
+    document = tree.text(path)
+    if isinstance(document, Skipped):
+        return ""
+    return document.title or markdown_parser.parse(document.text).title or ""

@@ -1,0 +1,134 @@
+"""The file that a page was made from: by its link to edit, by data of the generator, or by its path."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from urllib.parse import unquote
+
+from anvil.sites import page_addresses
+from anvil.sites.page_choice import SitePage
+
+ENDINGS = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".ipynb", ".mdoc", ".txt", ".qmd", ".org", ".html")
+"""The endings of files that generators make pages of, the likeliest first."""
+GLOBS = tuple(f"**/*{ending}" for ending in (".rst", ".adoc", ".ipynb", ".mdoc", ".qmd", ".org"))
+"""The files that are sources of a site's pages, in addition to those that are pages themselves."""
+_NUMBERED = re.compile(r"^\d+[-_.\s]+(?=[^\d])")
+
+
+def mapped(
+    pages: Sequence[SitePage], files: Collection[str], copies: Mapping[str, str], title_of: Callable[[str], str]
+) -> dict[str, str]:
+    """Path of a page's HTML -> path of its source. A source is that of one page.
+
+    ``files``: the paths in the documentation folder. ``copies``: key of an address -> path of the source of which the
+    generator keeps a copy, as Sphinx in ``_sources``. ``title_of``: the title that a file gives its page; it decides
+    where a path alone does not.
+    """
+    known = frozenset(files)
+    sources: dict[str, str] = {}
+    taken: set[str] = set()
+
+    def take(page: SitePage, source: str | None) -> None:
+        if source is not None and source not in taken and page.file not in sources:
+            sources[page.file] = source
+            taken.add(source)
+
+    candidates = [page for page in pages if page.version is None] or list(pages)
+    candidates.sort(key=lambda page: len(page.file))  # before the copy that replaces a missing translation
+    edited = {page.file: _path(page.facts.edit_url) for page in candidates if page.facts.edit_url}
+    prefix = _common_prefix(edited.values(), known)
+    copied = _common_folder(copies.values(), known)
+    for page in candidates:
+        path = edited.get(page.file)
+        if prefix is not None and path is not None and path.startswith(prefix):
+            source = path[len(prefix) :]
+            take(page, source if source in known else None)
+    for page in candidates:
+        copy = copies.get(page_addresses.key(page.file))
+        if copy is not None and f"{copied}{copy}" in known:
+            take(page, f"{copied}{copy}")
+    by_key = _grouped(known - taken, _key)
+    for page in candidates:
+        for name in _names(page):
+            if len(by_key.get(name, ())) == 1:
+                take(page, by_key[name][0])
+    remaining = _grouped(known - taken, lambda path: _key(path).rpartition("/")[2])
+    for page in candidates:
+        if page.file not in sources:
+            own = _plain(page_addresses.key(page.file))
+            same = [path for path in remaining.get(own.rpartition("/")[2], ()) if path not in taken]
+            same = [path for path in same if _ends_alike(own, _key(path))]
+            title = _folded(page.facts.title)
+            titled = [path for path in same if title and _folded(title_of(path)) == title]
+            if len(titled) == 1:
+                take(page, titled[0])
+    return sources
+
+
+def _path(url: str | None) -> str:
+    """The path in an edit link, also where the file is in its query."""
+    parts = page_addresses.split(url or "")
+    return unquote(parts.path)
+
+
+def _common_prefix(paths: Iterable[str], known: frozenset[str]) -> str | None:
+    """What is in front of the files' paths in most of the given ones; None when none names a file."""
+    prefixes: Counter[str] = Counter()
+    for path in paths:
+        at = 0
+        while (at := path.find("/", at)) >= 0:
+            at += 1
+            if path[at:] in known:
+                prefixes[path[:at]] += 1
+    return page_addresses.most_common(prefixes)
+
+
+def _common_folder(paths: Iterable[str], known: frozenset[str]) -> str:
+    """The folder in which most of the paths are files, such as ``source/``; ``""`` for the top."""
+    names = {path.rpartition("/")[2]: path for path in paths}
+    folders: Counter[str] = Counter()
+    for file in known:
+        path = names.get(file.rpartition("/")[2])
+        if path is not None and f"/{file}".endswith(f"/{path}"):
+            folders[file[: len(file) - len(path)]] += 1
+    return page_addresses.most_common(folders) or ""
+
+
+def _key(path: str) -> str:
+    """What a source and its page have in common: no ending, no numbers for the order, no ``index``."""
+    stem = path
+    for ending in ENDINGS:
+        if path.lower().endswith(ending):
+            stem = path[: -len(ending)]
+            break
+    return _plain(stem)
+
+
+def _plain(stem: str) -> str:
+    parts = [_NUMBERED.sub("", part).lower().replace(" ", "-").replace("_", "-") for part in stem.split("/")]
+    if parts and parts[-1] in ("index", "-index", "readme", "home"):
+        parts.pop()
+    return "/".join(part for part in parts if part)
+
+
+def _names(page: SitePage) -> list[str]:
+    own = _plain(page_addresses.key(page.file))
+    return [own, *([f"{page.language.lower()}/{own}".rstrip("/")] if page.language else [])]
+
+
+def _grouped(paths: Collection[str], key: Callable[[str], str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        groups.setdefault(key(path), []).append(path)
+    return groups
+
+
+def _ends_alike(page: str, source: str) -> bool:
+    """Whether one of two keys ends with the other, as ``docs/guide`` and ``guide``."""
+    return page == source or f"/{page}".endswith(f"/{source}") or f"/{source}".endswith(f"/{page}")
+
+
+def _folded(title: str) -> str:
+    return "".join(character for character in title.casefold() if character.isalnum())

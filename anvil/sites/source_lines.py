@@ -1,0 +1,286 @@
+"""Where the sections of a page stand in the file that the page was made from.
+
+A page of HTML has other lines than its source. Its headings are found in the source by their text or anchor, in
+order. A section whose heading is not there, and a part of a long section, is found by lines of its text. What is found
+nowhere, such as the documentation that a generator reads from code, has no line.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from anvil.text import front_matter
+from anvil.text.lines import LINE_END
+from anvil.text.rendered_anchors import bare
+from anvil.values import Chunk, ParsedPage, Section
+
+MAX_LINE_CHARACTERS = 2_000
+"""Longer lines are no headings."""
+MIN_LINE_LETTERS = 12
+"""Letters and digits of a line by which text is found: a shorter one may stand anywhere."""
+MAX_SHIFT = 50
+"""How far apart, in their own order, two headings of one text are that may be the same."""
+MAX_COMPARED_CHARACTERS = 50_000_000
+"""Of a page, in all comparisons of lines with text."""
+_WORDS_COMPARED = 40
+_LINES_COMPARED = 30
+_EXACT, _NAMED = 1.0, 0.75
+"""How much a heading of the same text weighs, and one of the same name, anchor or front matter."""
+
+_MARKDOWN = (".md", ".mdx", ".markdown", ".mdoc", ".qmd", ".ipynb")
+_ATX = re.compile(r"[\s>]*#{1,6}[ \t]+(\S.*)")
+_ASCIIDOC = re.compile(r"[=#]{1,6}[ \t]+(\S.*)")
+_ORG = re.compile(r"\*+[ \t]+(\S.*)")
+_RULER = re.compile(r"[\s>]*([!-/:-@\[-`{-~])\1{2,}\s*")
+_TAG = re.compile(r"<(?:h[1-6]|summary)\b[^>]*>(.*?)(?:</(?:h[1-6]|summary)>|$)", re.I)
+_FENCE = re.compile(r"[\s>]*(`{3,}|~{3,})")
+_TITLE = re.compile(r"title\s*[:=]\s*(\S.*)")
+_DIRECTIVE = re.compile(
+    r"\s*(?:\.\.\s+[\w:-]+::|[`:]{3,}\{[\w:-]+\}|:::)\s+(?:(?:async|class|static|abstract)\s+)*([^\s({]+)"
+)
+_CELL = re.compile(r"\s*\"(.*?)(?:\\n)?\",?\s*")
+_ID = re.compile(r"[{\s]#([\w.:-]+)[^{}]*\}\s*$|<a\s[^>]*\b(?:id|name)=[\"']?([\w.:-]+)", re.I)
+_NO_TEXT = re.compile(r"\{\{.*?\}\}|\{[^{}]*\}\s*$|<[^>]+>|\]\([^)]*\)|\]\[[^\]]*\]|:[\w:+-]+:(?=`)|\s<[^>`]*>(?=`)")
+
+
+class _Place(NamedTuple):
+    """A line of the source that looks like a heading: its index, how sure that is, and the letters by which a section
+    may know it: its text, and its id where the source names one."""
+
+    line: int
+    weight: float
+    keys: frozenset[str]
+
+
+class _Link(NamedTuple):
+    """A section whose heading is found at a place, and the ones before it."""
+
+    weight: float
+    section: int
+    place: int
+    before: _Link | None
+
+
+def placed(page: ParsedPage, chunks: Sequence[Chunk], source: str, path: str) -> tuple[ParsedPage, tuple[Chunk, ...]]:
+    """A page and its chunks with the lines that they have in ``source``, the text of the file ``path``; without lines
+    where that is empty."""
+    finder = _Finder(page, source, path)
+    spans = finder.spans()
+    sections = tuple(
+        section._replace(start_line=span and span[0], end_line=span and span[1])
+        for section, span in zip(page.sections, spans, strict=True)
+    )
+    return replace(page, sections=sections), tuple(_chunks(finder, sections, chunks))
+
+
+def _chunks(finder: _Finder, sections: Sequence[Section], chunks: Sequence[Chunk]) -> Iterator[Chunk]:
+    """The chunks, each with the lines of its sections; of a part of one, with the lines of that part."""
+    first = 0
+    for chunk in chunks:
+        while first + 1 < len(sections) and sections[first].end <= chunk.start:
+            first += 1
+        last = first
+        while last + 1 < len(sections) and sections[last + 1].start < chunk.end:
+            last += 1
+        inside = [s for s in sections[first : last + 1] if s.start_line is not None and s.end_line is not None]
+        begin = min((s.start_line or 0 for s in inside), default=None)
+        end = max((s.end_line or 0 for s in inside), default=None)
+        if begin and end and (sections[first].start < chunk.start or sections[last].end > chunk.end):
+            found = finder.part(chunk.content, begin, end)
+            begin = begin if sections[first].start >= chunk.start else found[0]
+            end = end if sections[last].end <= chunk.end else found[1]
+        yield replace(chunk, start_line=begin, end_line=end)
+
+
+class _Finder:
+    def __init__(self, page: ParsedPage, source: str, path: str) -> None:
+        self._page = page
+        self._lines = LINE_END.split(source)
+        if len(self._lines) > 1 and not self._lines[-1]:
+            self._lines.pop()
+        self._letters = [bare(line) if len(line) <= MAX_LINE_CHARACTERS else "" for line in self._lines]
+        self._begin = len(LINE_END.findall(source[: front_matter.end(source)]))
+        self._places = list(_places(self._lines, self._begin, path.lower())) if source else []
+        self._room = MAX_COMPARED_CHARACTERS
+
+    def spans(self) -> list[tuple[int, int] | None]:
+        """The first and last line of each section."""
+        if not self._places and not any(self._letters):
+            return [None] * len(self._page.sections)
+        starts: list[int | None] = [None] * len(self._page.sections)
+        for ordinal, number in self._chain():
+            starts[ordinal] = self._places[number].line
+        self._add_found_by_text(starts)
+        spans: list[tuple[int, int] | None] = []
+        end = len(self._lines)
+        for section, start in zip(reversed(self._page.sections), reversed(starts), strict=True):
+            if start is None:
+                spans.append(None)
+                continue
+            spans.append((start + 1, self._last(section, start, end) + 1))
+            end = start
+        return spans[::-1]
+
+    def part(self, text: str, begin: int, end: int) -> tuple[int, int]:
+        """The lines of a part of a section whose lines are these."""
+        found = self._found(bare(text), "", begin - 1, end)
+        return (found[0] + 1, found[-1] + 1) if found else (begin, end)
+
+    def _last(self, section: Section, start: int, end: int) -> int:
+        """The last line of a section that begins at ``start`` and ends before ``end``.
+
+        Blank lines at the end count only where its text has the lines of the file. Only such a section has as many
+        lines as its text, by which it is known that each line is that line of the file.
+        """
+        own = LINE_END.split(self._page.text[section.start : section.end])
+        own = own[:-1] if not own[-1] else own
+        if [line.rstrip() for line in own] == [line.rstrip() for line in self._lines[start:end]]:
+            return end - 1
+        limit = end
+        while end - 1 > start and not self._lines[end - 1].strip():
+            end -= 1
+        if end - start == len(own):  # by chance: its lines are not those of the file
+            end += 1 if end < limit else -1 if end - 1 > start else 0
+        return end - 1
+
+    # --- by headings ---------------------------------------------------------------------------------------
+
+    def _chain(self) -> list[tuple[int, int]]:
+        """Sections and the places of their headings, in order on both sides, that weigh most together."""
+        by_key: dict[str, list[int]] = {}
+        for number, candidate in enumerate(self._places):
+            for key in candidate.keys:
+                by_key.setdefault(key, []).append(number)
+        uses: dict[str, int] = {}
+        keys = [_keys(section) for section in self._page.sections]
+        for names in keys:
+            for name in names[:1]:
+                uses[name] = uses.get(name, 0) + 1
+        frontier: list[int] = []
+        best: list[_Link] = []
+        seen: dict[str, int] = {}
+        for number, names in enumerate(keys):
+            pairs: dict[int, float] = {}
+            for rank, name in enumerate(names):
+                candidates = by_key.get(name, [])
+                order = seen.get(name, 0)
+                for index, place in enumerate(candidates):
+                    if abs(index - order) > MAX_SHIFT:
+                        continue
+                    weight = self._places[place].weight * (_NAMED if rank else _EXACT)
+                    if len(candidates) > 1 or uses.get(name, 0) > 1:
+                        weight += 0.5 * self._alike(number, place)
+                    pairs[place] = max(weight, pairs.get(place, 0.0))
+            for name in names[:1]:
+                seen[name] = seen.get(name, 0) + 1
+            for place, weight in sorted(pairs.items(), reverse=True):
+                at = bisect_left(frontier, place)
+                before = best[at - 1] if at else None
+                link = _Link(weight + (before.weight if before else 0.0), number, place, before)
+                if at < len(frontier) and frontier[at] == place and best[at].weight >= link.weight:
+                    continue
+                stop = at
+                while stop < len(best) and best[stop].weight <= link.weight:
+                    stop += 1
+                frontier[at:stop], best[at:stop] = [place], [link]
+        chain: list[tuple[int, int]] = []
+        last = best[-1] if best else None
+        while last is not None:
+            chain.append((last.section, last.place))
+            last = last.before
+        return chain
+
+    def _alike(self, number: int, place: int) -> float:
+        """The share of a section's first words that stand after a heading of the source."""
+        section = self._page.sections[number]
+        words = self._page.text[section.start : min(section.end, section.start + 2_000)].partition("\n")[2].split()
+        letters = [key for word in words[:_WORDS_COMPARED] if (key := bare(word))]
+        start = self._places[place].line + 1
+        end = self._places[place + 1].line if place + 1 < len(self._places) else len(self._lines)
+        around = "\n".join(self._letters[start : min(end, start + _LINES_COMPARED)])
+        return sum(word in around for word in letters) / len(letters) if letters else 0.0
+
+    # --- by text -------------------------------------------------------------------------------------------
+
+    def _add_found_by_text(self, starts: list[int | None]) -> None:
+        """Find sections without a heading in the source between those that have one."""
+        ends: list[int] = []
+        end = len(self._lines)
+        for start in reversed(starts):
+            ends.append(end)
+            end = end if start is None else start
+        ends.reverse()
+        begin, above = self._begin, ""
+        for section, start in zip(self._page.sections, starts, strict=True):
+            own = bare(self._page.text[section.start : section.end])
+            if start is not None:
+                begin, above = start + 1, own
+            elif found := self._found(own, above, begin, ends[section.ordinal]):
+                starts[section.ordinal] = found[0]
+                begin, above = found[-1] + 1, own
+
+    def _found(self, text: str, above: str, begin: int, end: int) -> list[int]:
+        """The lines between two that stand in a text, and not in the one above it."""
+        self._room -= (end - begin) * len(text)
+        if self._room < 0:
+            return []
+        return [
+            line
+            for line in range(begin, end)
+            if len(letters := self._letters[line]) >= MIN_LINE_LETTERS and letters in text and letters not in above
+        ]
+
+
+def _keys(section: Section) -> list[str]:
+    """The letters of a heading, and names that it may have in the source instead."""
+    if not section.heading_level:
+        return []
+    names = [section.title, section.anchor]
+    if " " not in section.title:
+        names.append(section.title.rpartition(".")[2])
+    return list(dict.fromkeys(letters for name in names if (letters := bare(name))))
+
+
+def _places(lines: Sequence[str], begin: int, path: str) -> Iterator[_Place]:
+    """The lines that look like headings, and those that name a part of an API."""
+    markdown, cells = path.endswith(_MARKDOWN), path.endswith(".ipynb")
+    pattern = _ATX if markdown else _ASCIIDOC if path.endswith(".adoc") else _ORG if path.endswith(".org") else None
+    fence = ""
+    for number, line in enumerate(lines):
+        if len(line) > MAX_LINE_CHARACTERS:
+            continue
+        if number < begin:
+            if title := _TITLE.fullmatch(line):
+                yield _Place(number, _NAMED, _letters(title[1]))
+            continue
+        if cells and (cell := _CELL.fullmatch(line)):
+            line = cell[1]
+        if named := _DIRECTIVE.match(line):
+            yield _Place(number, _NAMED, frozenset((bare(named[1]),)))
+        if markdown and (mark := _FENCE.match(line)):
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence) and not line[mark.end() :].strip():
+                fence = ""
+            continue
+        if fence:
+            continue
+        found = pattern.fullmatch(line) if pattern else None
+        found = found or (_TAG.search(line) if "<" in line else None)
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        if found:
+            named = _ID.search(line)
+            yield _Place(number, _EXACT, _letters(found[1]) | ({bare(named[1] or named[2])} if named else set()))
+        elif line.strip() and _RULER.fullmatch(following) and not _RULER.fullmatch(line):
+            yield _Place(number, _EXACT, _letters(line))
+
+
+def _letters(heading: str) -> frozenset[str]:
+    """The letters of a heading as a page shows it: without tags, but for those in code."""
+    without = html.unescape(_NO_TEXT.sub(" ", heading))
+    return frozenset((bare(without), bare(html.unescape(heading))))

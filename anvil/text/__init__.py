@@ -1,0 +1,1 @@
+"""Markdown, MDX and plain text to sections, chunks and windows."""

@@ -1,0 +1,144 @@
+"""Front matter: the YAML (``---``) or TOML (``+++``) block at the start of a page.
+
+:func:`split` returns it as plain JSON values. A block that is incomplete, invalid, too large or malicious is not front
+matter. It stays in the text, and nothing is raised.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, time
+from typing import Any
+
+from anvil.documents.file_selection import is_unicode
+
+MAX_CHARS = 65_536
+"""Longer front matter is text. Real pages stay under 4,000 characters."""
+MAX_NODES = 10_000
+MAX_DEPTH = 32
+"""Levels of nested values; :mod:`anvil.formats.yaml_values` has the same limit."""
+MAX_BITS = 2048
+"""Of a whole number: 617 digits. Python writes 4,300 at most (640 if configured), but reads more in hex."""
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
+
+
+class Refused(Exception):
+    """Valid front matter that is over a limit."""
+
+
+def split(text: str) -> tuple[Mapping[str, Any], int]:
+    """The page's metadata and the offset at which its text begins: ``({}, 0)`` without front matter.
+
+    ``text`` has no byte order mark. Keys are strings; dates and times are ISO 8601 strings.
+    """
+    fence, start, end, following = _block(text)
+    metadata = _parse(text[start:end], fence) if following else None
+    return ({}, 0) if metadata is None else (metadata, following)
+
+
+def end(text: str) -> int:
+    """The offset at which the text begins if the block at its start is front matter, valid or not; 0 without one."""
+    return _block(text)[-1]
+
+
+def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
+    """Metadata from another program as JSON values; other values are left out."""
+    values: dict[str, Any] = {}
+    for key, value in metadata.items():
+        with contextlib.suppress(Refused):
+            values[_key(key)] = _plain(value, 0, [MAX_NODES])
+    return values
+
+
+def _block(text: str) -> tuple[str, int, int, int]:
+    """The fence of the block at the start, the span of its content, and the offset after it; 0 without a block."""
+    start = position = _line(text, 0)
+    fence = text[:start].rstrip()
+    while fence in _CLOSERS and position < len(text) and position - start <= MAX_CHARS:
+        following = _line(text, position)
+        if text[position:following].rstrip() in _CLOSERS[fence]:
+            return fence, start, position, following
+        position = following
+    return fence, 0, 0, 0
+
+
+def _line(text: str, position: int) -> int:
+    """Offset after the line that begins at ``position``."""
+    match = _LINE.match(text, position)
+    return match.end() if match else len(text)
+
+
+def _parse(source: str, fence: str) -> dict[str, Any] | None:
+    try:
+        if fence == "+++":
+            from anvil.formats import toml_values  # few pages have TOML
+
+            loaded: Any = toml_values.loads(re.sub(r"\r\n?", "\n", source))
+        else:
+            from anvil.formats import yaml_values  # PyYAML takes long to import
+
+            loaded = yaml_values.loads(source)
+        if loaded is None:
+            return {}
+        if not isinstance(loaded, Mapping):
+            return None
+        plain = _plain(loaded, 0, [MAX_NODES])
+    except (ValueError, RecursionError, Refused):
+        return None
+    return plain if isinstance(plain, dict) else None
+
+
+def _plain(value: Any, depth: int, budget: list[int]) -> Any:
+    """``value`` as a JSON value. ``budget``: number of nodes that are still allowed."""
+    budget[0] -= 1
+    if depth > MAX_DEPTH or budget[0] < 0:
+        raise Refused
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int):
+        return _whole(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, (date, time)):  # datetime is a date
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(item, depth + 1, budget) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted((_plain(item, depth + 1, budget) for item in value), key=repr)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, depth + 1, budget) for item in value]
+    raise Refused
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool) or key is None:
+        return {True: "true", False: "false", None: "null"}[key]
+    if isinstance(key, int):
+        return str(_whole(key))
+    if isinstance(key, (date, time)):
+        return key.isoformat()
+    if not isinstance(key, (str, float, bytes)):
+        raise Refused
+    return _text(str(key))
+
+
+def _whole(number: int) -> int:
+    if number.bit_length() > MAX_BITS:
+        raise Refused
+    return number
+
+
+def _text(text: str) -> str:
+    if not is_unicode(text):  # a lone surrogate, from an escape
+        raise Refused
+    return text

@@ -1,0 +1,251 @@
+"""What a heading is called and how it is reached: its plain text, its anchor, its breadcrumb.
+
+Pure functions over one heading's own line of Markdown, and over the titles of a page, whose breadcrumbs are unique.
+Linear, without recursion, and never raising, whatever a heading holds.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+
+from anvil.values import ROOT, SEPARATOR
+
+UNTITLED = "(untitled)"
+"""Stands for a heading without any text, so that it has a breadcrumb too."""
+MAX_TITLE = 500
+"""Longer titles are cut: each chunk below carries them, and one line may be megabytes."""
+
+LONGEST_ATTRIBUTES = 1000
+"""Characters of the longest attribute list; a longer one is text."""
+# Each pattern here reads a line once: two repeats that meet never take the same character, and a repeat that a search
+# begins with looks behind itself. tests/text/test_markdown_parser_growth.py grows the input of each.
+_ATTRIBUTE = re.compile(r"""[#.][\w:.-]+|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
+_COMMENT_ID = re.compile(r"#?([\w.-]+)")
+
+_VALUE = r"""(?:"[^"]*"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\}|[^\s"'=<>`{}]+)"""
+_TAG = rf"</?[A-Za-z][\w.:-]*(?:\s+(?:[A-Za-z_:@#][\w.:-]*(?:\s*=\s*{_VALUE})?|\{{[^{{}}]*\}}))*\s*/?>"
+_PIECE = re.compile(
+    r"\\(?P<escape>[!-/:-@\[-`{-~])"
+    r"|(?P<ticks>`+)"
+    r"|<(?P<auto>[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)*)>"
+    r"|(?P<comment><!--|\{/\*)"
+    rf"|(?P<drop>{_TAG})"
+    r"|\[\^(?P<note>[^\[\]\s]+)\]"
+    r"|(?P<open>!?\[)"
+    r"|(?P<close>\])"
+    r"|(?P<run>\*+|_+|~~)"
+    r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)",
+    re.DOTALL,
+)
+LINK_TARGET = re.compile(
+    r"\(\s*(?!\s)(?:<[^<>]*>|(?:[^\s()\\<]|\\.|\((?:[^\s()\\]|\\.|\([^\s()]*\))*\))*)"
+    r"""(?:\s+(?!\s)(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\)))?\s*(?!\s)\)""",
+    re.DOTALL,
+)
+_CLOSING = {"<!--": "-->", "{/*": "*/}"}
+LINK_LABEL = re.compile(r"\[([^\[\]]*)\]")
+"""The label behind a link text: ``[text][label]``. Both match right behind the text's bracket."""
+_MARKS = re.compile(r"[\\`<\[\]{!*_~&]")
+"""What a piece begins with; text without any is read as it is."""
+
+
+def attributes(source: str) -> tuple[str, str]:
+    """A heading's Markdown without its attribute list and closing ``#``s, and the id it asks for or ``""``.
+
+    Attribute lists of Python-Markdown, VitePress and Docusaurus: ``{#id}``, ``{: #id .class key=value }``,
+    ``{/* #id */}``. Braces that hold anything else are text.
+    """
+    anchor = ""
+    text = source.strip(" \t")
+    for _ in range(2):  # "## Title {#id} ##" and "## Title ## {#id}" are both in use
+        text = _without_closing_hashes(text)
+        if not text.endswith("}"):
+            continue
+        begin = text.rfind("{", -LONGEST_ATTRIBUTES)
+        inside = text[begin + 1 : -1]
+        if begin < 0 or "}" in inside:
+            continue
+        if inside.startswith("/*") and inside.endswith("*/"):
+            commented = _COMMENT_ID.fullmatch(inside[2:-2].strip(" \t"))
+            if commented:
+                anchor = anchor or commented[1]
+                text = text[:begin].rstrip(" \t")
+            continue
+        inside = inside.removeprefix(":")
+        if _ATTRIBUTE.sub("", inside).strip() or not inside.strip():
+            continue
+        ids = [word[1:] for word in _ATTRIBUTE.findall(inside) if word.startswith("#")]
+        ids += [word[3:].strip("\"'") for word in _ATTRIBUTE.findall(inside) if word.startswith("id=")]
+        anchor = anchor or (ids[-1] if ids else "")
+        text = text[:begin].rstrip(" \t")
+    return text, anchor
+
+
+def _without_closing_hashes(text: str) -> str:
+    bare = text.rstrip("#")
+    if not bare:
+        return ""
+    return bare.rstrip(" \t") if bare != text and bare[-1] in " \t" else text
+
+
+def plain(source: str, references: Container[str] = ()) -> str:
+    """Inline Markdown as a reader sees it: no emphasis marks, ticks, targets, tags; white space collapsed.
+
+    ``references`` holds the page's link reference labels (case-folded) and footnote labels (``^1``);
+    ``[text]`` alone is a link only when it is among them. At most ``MAX_TITLE`` characters.
+    """
+    if len(source) <= 4 * MAX_TITLE and _MARKS.search(source):
+        source = _read(source, references)
+    title = " ".join(source.split())
+    return title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1].rstrip() + "…"
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run of ``*``, ``_`` or ``~~`` that may open or close emphasis."""
+
+    at: int
+    mark: str
+    left: int
+    size: int
+    opens: bool
+    closes: bool
+
+
+def _read(source: str, references: Container[str]) -> str:
+    out: list[str] = []
+    runs: list[_Run] = []
+    brackets: list[tuple[int, int]] = []  # where in ``out`` and in ``source`` each "[" stands
+    unclosed: set[str] = set()
+    position = 0
+    while found := _PIECE.search(source, position):
+        out.append(source[position : found.start()])
+        position = found.end()
+        kind, piece = found.lastgroup, found[0]
+        if kind == "escape":
+            out.append(found["escape"])
+        elif kind == "ticks":
+            closing = re.compile(rf"(?<!`){piece}(?!`)").search(source, position)
+            if closing:
+                code = source[position : closing.start()]
+                out.append(code)
+                position = closing.end()
+            else:
+                out.append(piece)
+        elif kind == "comment":
+            end = -1 if piece in unclosed else source.find(_CLOSING[piece], position)
+            if end >= 0:
+                position = end + len(_CLOSING[piece])
+            else:
+                unclosed.add(piece)
+                out.append(piece)
+        elif kind == "auto":
+            out.append(found["auto"])
+        elif kind == "entity":
+            out.append(html.unescape(piece))
+        elif kind == "note":
+            out.append("" if "^" + found["note"] in references else piece)
+        elif kind == "open":
+            brackets.append((len(out), found.end()))
+            out.append(piece)
+        elif kind == "close":
+            if brackets:
+                opener, inside = brackets.pop()
+                target = LINK_TARGET.match(source, position) or LINK_LABEL.match(source, position)
+                if target or label(source[inside : found.start()]) in references:
+                    out[opener] = ""
+                    position = target.end() if target else position
+                    continue
+            out.append(piece)
+        elif kind == "run":
+            runs.append(_run(source, found.start(), found.end(), len(out)))
+            out.append(piece)
+    out.append(source[position:])
+    _take_emphasis(runs)
+    for run in runs:
+        out[run.at] = run.mark * run.left
+    return "".join(out)
+
+
+def label(text: str) -> str:
+    """A link reference's label as two are compared: case-folded, white space collapsed."""
+    return " ".join(text.split()).casefold()
+
+
+def _run(source: str, start: int, end: int, at: int) -> _Run:
+    """Whether a run is left or right flanking, as CommonMark 0.31 section 6.2 defines it."""
+    before, after = source[start - 1 : start] or " ", source[end : end + 1] or " "
+    solid_before, solid_after = not _is_punctuation(before), not _is_punctuation(after)
+    left = not after.isspace() and (solid_after or before.isspace() or not solid_before)
+    right = not before.isspace() and (solid_before or after.isspace() or not solid_after)
+    opens, closes = left, right
+    if source[start] == "_":
+        opens = left and (not right or not solid_before)
+        closes = right and (not left or not solid_after)
+    return _Run(at, source[start], end - start, end - start, opens, closes)
+
+
+def _is_punctuation(char: str) -> bool:
+    return unicodedata.category(char)[0] in "PS"
+
+
+def _take_emphasis(runs: list[_Run]) -> None:
+    """Pair closers with the nearest fitting opener and take their marks away.
+
+    Linear: how far down the stack no opener fits is remembered for each kind of closer.
+    """
+    stack: list[_Run] = []
+    unfit: dict[tuple[str, bool, int], int] = {}
+    for run in runs:
+        kind = (run.mark, run.opens, run.size % 3)
+        while run.closes and run.left:
+            for index in range(len(stack) - 1, unfit.get(kind, 0) - 1, -1):
+                if _pairs(stack[index], run):
+                    break
+            else:
+                unfit[kind] = len(stack)
+                break
+            opener = stack[index]
+            unfit = {each: min(depth, index) for each, depth in unfit.items()}
+            taken = 2 if opener.left >= 2 and run.left >= 2 else 1
+            opener.left -= taken
+            run.left -= taken
+            del stack[index + (1 if opener.left else 0) :]
+        if run.opens and run.left:
+            stack.append(run)
+
+
+def _pairs(opener: _Run, closer: _Run) -> bool:
+    if opener.mark != closer.mark or (opener.mark == "~" and opener.left != closer.left):
+        return False
+    if (opener.closes or closer.opens) and opener.mark != "~":
+        return (opener.size + closer.size) % 3 != 0 or (opener.size % 3 == 0 and closer.size % 3 == 0)
+    return True
+
+
+def breadcrumbs(headings: Iterable[tuple[int, str]]) -> list[str]:
+    """The unique heading paths of a page's headings (level, title), in their order.
+
+    ``A > B > C``, with `` [2]``, `` [3]`` where that breadcrumb stands in the page already.
+    """
+    paths: list[str] = []
+    open_: list[tuple[int, str]] = []
+    taken = {ROOT}
+    numbers: dict[str, int] = {}
+    for level, title in headings:
+        while open_ and open_[-1][0] >= level:
+            open_.pop()
+        path = plain_path = f"{open_[-1][1]}{SEPARATOR}{title}" if open_ else title
+        if path in taken:
+            number = numbers.get(plain_path, 2)
+            while (path := f"{plain_path} [{number}]") in taken:
+                number += 1
+            numbers[plain_path] = number + 1
+        taken.add(path)
+        paths.append(path)
+        open_.append((level, path))
+    return paths

@@ -1,0 +1,406 @@
+"""Expanding text that a page includes from other files of its repository, as readers of the site see it.
+
+The line that names a file stays, and the included lines follow it. Each of them has the line number of that line.
+Nothing else of the page is changed. Supported are ``{* path ln[1:5] *}`` and ``{! path !}`` (FastAPI, mdx_include),
+``--8<-- "path:section"`` (pymdownx), ``<<< @/path#region`` (VitePress), ``{{< readfile "path" >}}`` (Docsy) and
+``literalinclude`` (Sphinx, MyST). Files are read by a function of the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from anvil.documents.file_selection import is_private
+from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.text import front_matter
+from anvil.text.lines import backticks
+
+VERSION = "1"
+"""Increase it when the same files give other text. Then pages with included files are read again."""
+NOT_FOLLOWED = "+0{}"
+"""The fingerprint of a page that may include files, made while ``source.includes`` was off. It differs from any that is
+made with it, so the page is read again when it is switched on."""
+MAX_FILE_BYTES = 200_000
+"""A larger file is not included."""
+MAX_PAGE_CHARACTERS = 400_000
+"""Included text of one page."""
+MAX_INCLUDES = 200
+"""Lines of a page that include a file."""
+MAX_INCLUDE_DEPTH = 2
+"""An included Markdown file can include others, which include nothing more."""
+MAX_LINE_CHARACTERS = 400
+"""Longer lines are not parsed."""
+MAX_PARENT_FOLDERS = 4
+"""Folders above the documentation folder that a path can start from."""
+
+_MARKS = (b"{*", b"{!", b"8<-", b"<<<", b"readfile", b"literalinclude")
+_HINT = lazy_pattern(r"\{[*!]|8<-|<<<|readfile|literalinclude|```|~~~|:::")
+_FENCE = lazy_pattern(r"[ \t>]*(`{3,}|~{3,}|:{3,})(.*)")
+_VARIANT = lazy_pattern(r"([ \t]*)\{\*\s*(\S+)((?:\s+\w+\[[^\]\n]*\])*)\s*\*\}\s*")
+_BRACED = lazy_pattern(r"([ \t]*)\{!>?\s*([^\s!]+)((?:\s+\[?\w+[:\[][^\]\n]*\])*)\s*!\}\s*")
+_SNIPPET = lazy_pattern(r"""([ \t]*)-+8<-+[ \t]+(?:"([^"\n]+)"|'([^'\n]+)')\s*""")
+_BLOCK = lazy_pattern(r"([ \t]*)-+8<-+\s*")
+_VITEPRESS = lazy_pattern(
+    r"([ \t]*)<<<[ \t]+([^\s#{\[]+)(?:#([\w*-]+))?[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\[[^\]\n]*\])?\s*"
+)
+_READFILE = lazy_pattern(r"([ \t]*)\{\{[<%]\s*readfile\s+([^\n]*?)\s*/?[>%]\}\}\s*")
+_MYST = lazy_pattern(r"\{literalinclude\}\s+(\S+)\s*")
+_RST = lazy_pattern(r"([ \t]*)\.\. literalinclude::\s+(\S+)\s*")
+_OPTION = lazy_pattern(r"[ \t]*:([\w-]+):[ \t]*(.*?)\s*")
+_ARGUMENT = lazy_pattern(r"""(?:(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)""")
+_LINES = lazy_pattern(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
+_SECTION_MARK = lazy_pattern(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
+_REGION = lazy_pattern(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)
+_MARKDOWN = (".md", ".mdx", ".markdown")
+_LITERAL = frozenset({"lines", "start-line", "end-line", "start-after", "end-before", "start-at", "end-at"})
+_LOOKS = frozenset(
+    """
+    language linenos lineno-start lineno-match emphasize-lines caption name class dedent force encoding tab-width
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
+)
+
+
+class Found(NamedTuple):
+    """A file of the repository: its git blob id (empty when there is none that may be read), and its text if it is
+    one that can be included."""
+
+    id: str
+    text: str | None
+
+
+Look = Callable[[str], Found]
+"""Path from the repository's root -> file."""
+
+
+class Missing(NamedTuple):
+    """A line of a page that includes a file which is not there: its source line, the path as written, and the paths
+    from the repository's root where it was looked for."""
+
+    line: int
+    path: str
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A page with what it includes. ``inserted``: (line of the source, lines that follow it), in order. ``files``:
+    each path that was looked for, from the repository's root, and the blob id found there, empty for none. ``missing``:
+    lines for which no file was found that may be read."""
+
+    text: str
+    inserted: tuple[tuple[int, int], ...]
+    files: Mapping[str, str]
+    missing: tuple[Missing, ...] = ()
+
+
+def may_include(data: bytes) -> bool:
+    """Whether a page can include a file, by its bytes."""
+    return any(mark in data for mark in _MARKS)  # ten times as fast as a regular expression
+
+
+def expand(text: str, page: str, root: str, look: Look) -> Expanded:
+    """``text`` with what it includes. ``page`` is its path in the folder ``root``, which starts from the repository's
+    root (``.`` when it is that)."""
+
+    def from_(begin: int) -> Expanded:
+        return _Expansion(page, "" if root == "." else root, look).body(text, begin)
+
+    block = front_matter.end(text)
+    expanded = from_(block)
+    if not block or not (expanded.files or expanded.missing or (all_ := from_(0)).files or all_.missing):
+        return expanded  # nothing is included, whether the block is valid front matter or text: PyYAML is not imported
+    _, begin = front_matter.split(text)
+    return expanded if begin == block else from_(begin)
+
+
+def fingerprint(files: Mapping[str, str]) -> str:
+    """The fingerprint of included files, for the index; empty without them."""
+    if not files:
+        return ""
+    return f"+{VERSION}" + json.dumps(files, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def files(fingerprint: str) -> dict[str, str] | None:
+    """Path -> blob id of a fingerprint; None for another version."""
+    head = f"+{VERSION}" + "{"
+    if not fingerprint.startswith(head):
+        return None
+    try:
+        values = json.loads(fingerprint[len(head) - 1 :])
+    except ValueError:
+        return None
+    return values if isinstance(values, dict) and all(isinstance(value, str) for value in values.values()) else None
+
+
+def source_line(line: int, inserted: Sequence[tuple[int, int]]) -> int:
+    """The line of the source file for a line of the expanded text, both 1-based."""
+    shift = 0
+    for after, count in inserted:
+        if line <= after + shift:
+            break
+        if line <= after + shift + count:
+            return after
+        shift += count
+    return line - shift
+
+
+@dataclass(slots=True)
+class _Expansion:
+    page: str
+    root: str
+    look: Look
+    files: dict[str, str] = field(default_factory=dict)
+    room: int = MAX_PAGE_CHARACTERS
+    left: int = MAX_INCLUDES
+    missing: list[Missing] = field(default_factory=list)
+    _absent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+    def body(self, text: str, begin: int) -> Expanded:
+        """``text`` with what it includes after ``begin``."""
+        head, body = text[:begin], text[begin:]
+        before = head.count("\n")
+        parts, inserted = self._lines(body.split("\n"), 0)
+        missing = tuple(each._replace(line=before + each.line) for each in self.missing)
+        return Expanded(head + "\n".join(parts), tuple((before + at, n) for at, n in inserted), self.files, missing)
+
+    def _lines(self, lines: list[str], depth: int) -> tuple[list[str], list[tuple[int, int]]]:
+        """The lines with what they include, and (1-based line, lines inserted after it)."""
+        out: list[str] = []
+        inserted: list[tuple[int, int]] = []
+        fence: tuple[str, str] | None = None  # its marks, and what is written behind them
+        opened = at = 0
+        while at < len(lines):
+            line = lines[at]
+            out.append(line)
+            at += 1
+            if not self.left or not self.room or len(line) > MAX_LINE_CHARACTERS or not _HINT.search(line):
+                continue
+            bare = line.rstrip("\r")
+            included: list[str] | None = None
+            if match := _FENCE.match(bare):
+                marks, info = match[1], match[2].strip()
+                if fence is None:
+                    fence, opened = (marks, info), at
+                elif marks.startswith(fence[0]) and not info:
+                    directive = _MYST.fullmatch(fence[1])
+                    fence = None
+                    if directive:
+                        included = self._literal(directive[1], lines[opened : at - 1], bare[: match.start(1)], True)
+            elif "8<-" in bare and _BLOCK.fullmatch(bare) and (end := _closing(lines, at)):
+                indent = bare[: len(bare) - len(bare.lstrip())]
+                included = []
+                for included_line in lines[at:end]:
+                    if included_line.strip() and not included_line.strip().startswith(";"):
+                        included += self._snippet(included_line.strip(), indent, depth, fence is None) or []
+                out += lines[at : end + 1]
+                at = end + 1
+            elif match := _RST.fullmatch(bare):
+                end = at
+                while end < len(lines) and _option(lines[end]):
+                    end += 1
+                included = self._literal(match[2], lines[at:end], match[1] + "   ", False) if fence else None
+                out += lines[at:end]
+                at = end
+            else:
+                included = self._one(bare, depth, fence is None)
+            if not depth:
+                self.missing += (Missing(at, *absent) for absent in self._absent)
+                self._absent.clear()
+            if included:
+                self.left -= 1
+                self.room -= min(self.room, sum(map(len, included)) + len(included))
+                end_of_line = "\r" if line.endswith("\r") else ""
+                out += [included_line + end_of_line for included_line in included]
+                inserted.append((at, len(included)))
+        return out, inserted
+
+    def _one(self, line: str, depth: int, prose: bool) -> list[str] | None:
+        """The lines that a line includes. ``prose``: it is not in a fence."""
+        if prose and (match := _VARIANT.fullmatch(line)):
+            lines = self._read(match[2], _chosen(match[3]))
+            return _fenced(lines, match[2], match[1])
+        if match := _BRACED.fullmatch(line):
+            return _indented(self._read(match[2], _chosen(match[3])), match[1])
+        if "8<-" in line and (match := _SNIPPET.fullmatch(line)):
+            return self._snippet(match[2] or match[3], match[1], depth, prose)
+        if prose and (match := _VITEPRESS.fullmatch(line)):
+            region = match[3]
+            lines = self._read(match[2], lambda all_: _region(all_, region) if region else all_)
+            return _fenced(lines, match[2], match[1])
+        if "readfile" in line and (match := _READFILE.fullmatch(line)):
+            arguments = {key or "file": a or b or c for key, a, b, c in _ARGUMENT.findall(match[2])}
+            if "file" not in arguments:
+                return None
+            lines = self._read(arguments["file"], list)
+            if arguments.get("code") == "true":
+                return _fenced(lines, f".{arguments['lang']}" if arguments.get("lang") else arguments["file"], match[1])
+            return self._nested(lines, arguments["file"], match[1], depth, prose)
+        return None
+
+    def _snippet(self, reference: str, indent: str, depth: int, prose: bool) -> list[str] | None:
+        path, _, part = reference.partition(":")
+        if part.startswith("//"):
+            return None  # an address
+        lines = self._read(path, lambda all_: _section(all_, part))
+        return self._nested(lines, path, indent, depth, prose)
+
+    def _nested(self, lines: list[str] | None, path: str, indent: str, depth: int, prose: bool) -> list[str] | None:
+        if lines and prose and depth + 1 < MAX_INCLUDE_DEPTH and path.lower().endswith(_MARKDOWN):
+            lines = self._lines(lines, depth + 1)[0]
+            self._absent.clear()  # what an included file lacks is no matter of this page
+        return _indented(lines, indent)
+
+    def _literal(self, path: str, options: Sequence[str], indent: str, fenced: bool) -> list[str] | None:
+        options_by_name = {option[1]: option[2] for line in options if (option := _option(line))}
+        if options_by_name.keys() - _LITERAL - _LOOKS:
+            return None  # such as pyobject: what it takes is not plain
+        lines = self._read(path, lambda all_: _literal_lines(all_, options_by_name))
+        language = options_by_name.get("language")
+        return _fenced(lines, f".{language}" if language else path, indent) if fenced else _indented(lines, indent)
+
+    def _read(self, path: str, choose: Callable[[list[str]], list[str] | None]) -> list[str] | None:
+        candidates = tuple(self._candidates(path))
+        for candidate in candidates:
+            file = self.look(candidate)
+            self.files[candidate] = file.id
+            if file.id:
+                if file.text is None or len(file.text) > self.room:
+                    return None
+                lines = [line.rstrip("\r") for line in file.text.removesuffix("\n").split("\n")]
+                return choose(lines)
+        self._absent.append((path, candidates))
+        return None
+
+    def _candidates(self, path: str) -> Iterator[str]:
+        """Where a path may lead: from the folder of the site (the one above the documents) and those above it, from the
+        documents' folder, from the page's own; one that begins with ``./`` or ``../`` may mean any of them."""
+        if len(path) > 500 or "\\" in path or "\0" in path or "://" in path or path.startswith("~"):
+            return
+        above = [self.root]
+        while above[-1] and len(above) <= MAX_PARENT_FOLDERS:
+            above.append(posixpath.dirname(above[-1]))
+        own = posixpath.join(self.root, posixpath.dirname(self.page))
+        if path.startswith(("@/", "/")):
+            bases, path = above, path.lstrip("@").lstrip("/")
+        else:
+            bases = [*above[1:], above[0], own]
+        seen: set[str] = set()
+        for base in bases:
+            candidate = posixpath.normpath(posixpath.join(base, path))
+            inside = not candidate.startswith(("../", "/")) and candidate not in ("..", ".")
+            if inside and candidate not in seen and not is_private(candidate):
+                seen.add(candidate)
+                yield candidate
+
+
+def _option(line: str) -> re.Match[str] | None:
+    return _OPTION.fullmatch(line.rstrip("\r")) if len(line) <= MAX_LINE_CHARACTERS else None
+
+
+def _closing(lines: Sequence[str], start: int) -> int | None:
+    """The line of the end of a snippet block that begins before ``start``; None without an end."""
+    for at in range(start, min(start + MAX_INCLUDES, len(lines))):
+        if len(lines[at]) <= MAX_LINE_CHARACTERS and _BLOCK.fullmatch(lines[at]):
+            return at
+    return None
+
+
+def _fenced(lines: list[str] | None, path: str, indent: str) -> list[str] | None:
+    """Code in a fence that is longer than any in it. The language is the ending of ``path``."""
+    if not lines:
+        return None
+    marks = backticks("\n".join(lines), 3)
+    language = posixpath.splitext("x" + path if path.startswith(".") else path)[1][1:]
+    return _indented([marks + language, *lines, marks], indent)
+
+
+def _indented(lines: list[str] | None, indent: str) -> list[str] | None:
+    return [indent + line if line else line for line in lines] if lines else None
+
+
+def _chosen(options: str) -> Callable[[list[str]], list[str] | None]:
+    """A function that selects the lines of ``ln[1:5,9]`` or ``[ln:1-5,9]``; all lines without it."""
+    match = _LINES.search(options)
+    return (lambda lines: _ranges(lines, match[1])) if match else list
+
+
+def _ranges(lines: list[str], ranges: str) -> list[str] | None:
+    """The lines of ``1:5``, ``1-5``, ``3:``, ``:3`` or ``7``, 1-based, inclusive, several with commas."""
+    chosen: list[str] = []
+    for part in ranges.split(","):
+        first, dash, last = re.sub(r"\s", "", part).replace("-", ":").partition(":")
+        if not (first or last) or not (first + last).isdecimal() or max(len(first), len(last)) > 9:
+            return None
+        begin = int(first or 1)
+        chosen += lines[max(begin - 1, 0) : int(last) if last else len(lines) if dash else begin]
+    return chosen
+
+
+def _section(lines: list[str], part: str) -> list[str] | None:
+    """The part of pymdownx's ``file:part``: lines, or a section between its marks, without the marks."""
+    if part and re.fullmatch(r"[\d:,]+", part):
+        return _ranges(lines, part)
+    name = part
+    inside = not name
+    chosen: list[str] = []
+    seen = not name
+    for line in lines:
+        mark = _SECTION_MARK.search(line) if "8<-" in line and len(line) <= MAX_LINE_CHARACTERS else None
+        if mark is None:
+            if inside:
+                chosen.append(line)
+        elif name and mark[2] == name:
+            inside = mark[1] == "start"
+            seen = True
+    return chosen if seen else None
+
+
+def _region(lines: list[str], name: str) -> list[str] | None:
+    """The lines between ``#region name`` and the ``#endregion`` that belongs to it, without their common indent."""
+    chosen: list[str] = []
+    depth = 0
+    for line in lines:
+        mark = _REGION.match(line) if len(line) <= MAX_LINE_CHARACTERS and "region" in line.lower() else None
+        if mark is None:
+            if depth:
+                chosen.append(line)
+        elif mark[1]:
+            if depth and (mark[2] == name or (not mark[2] and depth == 1)):
+                return _dedented(chosen)
+            depth -= 1 if depth else 0
+        elif depth or mark[2] == name:
+            depth += 1
+    return None
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    common = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return [line[common:] for line in lines]
+
+
+def _literal_lines(lines: list[str], options: Mapping[str, str]) -> list[str] | None:
+    """The lines that Sphinx's ``literalinclude`` selects."""
+    if "lines" in options:
+        chosen = _ranges(lines, options["lines"])
+        if chosen is None:
+            return None
+        lines = chosen
+    for key in ("end-line", "start-line"):
+        if key in options:
+            if not options[key].isdecimal() or len(options[key]) > 9:
+                return None
+            lines = lines[: int(options[key])] if key == "end-line" else lines[int(options[key]) :]
+    for key in ("start-after", "start-at", "end-before", "end-at"):
+        if options.get(key):
+            at = next((n for n, line in enumerate(lines) if options[key] in line), None)
+            if at is None:
+                return None
+            begins = key.startswith("start")
+            at += key in ("start-after", "end-at")
+            lines = lines[at:] if begins else lines[:at]
+    return lines

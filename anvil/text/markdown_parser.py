@@ -1,0 +1,155 @@
+"""A Markdown page taken apart: headings, breadcrumbs, anchors, spans, break points and check boxes.
+
+Everything returned is a slice of the source, or an offset into it; Markdown is never rendered. ``parse`` never raises
+and loses no text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from anvil.settings.schema import Slugs
+from anvil.text import front_matter, garbage_collector
+from anvil.text.headings import UNTITLED, attributes, breadcrumbs, plain
+from anvil.text.lines import LINE_END, line_starts
+from anvil.text.slugs import Anchors
+from anvil.values import ROOT, Block, ParsedPage, Section, Task
+
+if TYPE_CHECKING:
+    from anvil.text.markdown_blocks import BlockStructure
+
+BOM = "\ufeff"
+_FIRST_HEADING = re.compile(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
+"""A heading of the first level above all other text. Without brackets, its text depends on nothing else."""
+_HEADING_SIGNS = {
+    1: re.compile(r"(?:\A|[\r\n])[ \t]*(?:#(?!#)|=+[ \t]*(?:[\r\n]|\Z))"),
+    2: re.compile(r"(?:\A|[\r\n])[ \t]*(?:##(?!#)|-+[ \t]*(?:[\r\n]|\Z))"),
+}
+"""What each heading of these levels has, and some other text, too."""
+
+
+def parse(text: str, slugs: Slugs = "github") -> ParsedPage:
+    """Take the Markdown page ``text`` apart.
+
+    ``text`` is the decoded source, with or without a byte order mark. ``slugs``: the site generator whose anchors the
+    headings get. A heading is a top-level heading of CommonMark: not one in a quote, list item, fence, indented code or
+    HTML block. Between blank lines inside ``<details>`` there are headings, as on GitHub.
+    """
+    with garbage_collector.paused(len(text)):
+        return _parsed(text, slugs)
+
+
+def leading_title(text: str, begin: int) -> str | None:
+    """The title of a page without one in its front matter, if its text begins with it; None where only :func:`parse`
+    can tell. ``begin``: the offset behind the front matter."""
+    heading = _FIRST_HEADING.match(text, begin)
+    title = _name(heading[1], False, ())[0] if heading else ""
+    return title if title and title != UNTITLED else None
+
+
+def may_have_heading(text: str, begin: int, level: Literal[1, 2]) -> bool:
+    """Whether a page may have a heading of this level; only :func:`parse` can tell for sure that it has. ``begin``: the
+    offset behind the front matter."""
+    return _HEADING_SIGNS[level].search(text[begin:]) is not None
+
+
+def _parsed(text: str, slugs: Slugs) -> ParsedPage:
+    from anvil.text.markdown_blocks import block_structure  # importing mistletoe takes 0.15 s: only when a page changed
+
+    text = text.removeprefix(BOM)
+    metadata, begin = front_matter.split(text)
+    first_line = 1 + len(LINE_END.findall(text, 0, begin))
+    text = text[begin:]
+    starts = line_starts(text) if text else []
+    structure = block_structure(text)
+    lines = _Lines(text, starts, first_line)
+    sections = _sections(structure, lines, slugs)
+    return ParsedPage(
+        text=text,
+        first_line=first_line,
+        title=_title(metadata.get("title"), sections),
+        metadata=metadata,
+        sections=sections,
+        blocks=_blocks(structure, lines),
+        tasks=_tasks(structure, lines, sections),
+    )
+
+
+class _Lines(NamedTuple):
+    """The page's text, the offset of each of its lines, and the number of its first line in the source file."""
+
+    text: str
+    starts: Sequence[int]
+    first: int
+
+    def slice(self, line: int, count: int) -> str:
+        """``count`` lines from the 1-based ``line`` on, with their line ends."""
+        after = line - 1 + count
+        return self.text[self.starts[line - 1] : self.starts[after] if after < len(self.starts) else None]
+
+
+def _blocks(structure: BlockStructure, lines: _Lines) -> tuple[Block, ...]:
+    size = len(lines.text)
+    if not structure.borders:
+        return (Block(0, size, False),) if size else ()
+    begins = [0, *(lines.starts[line - 1] for line, _ in structure.borders[1:])]
+    atomic = [is_atomic for _, is_atomic in structure.borders]
+    return tuple(map(Block, begins, [*begins[1:], size], atomic))
+
+
+def _sections(structure: BlockStructure, lines: _Lines, slugs: Slugs) -> tuple[Section, ...]:
+    if not lines.text.strip():
+        return ()
+    text, offsets = lines.text, [*lines.starts, len(lines.text)]
+    names: list[tuple[str, str]] = []  # plain text, and the id that the heading asks for
+    read: dict[str, tuple[str, str]] = {}
+    for line, _, rows, setext in structure.headings:
+        source = text[offsets[line - 1] : offsets[line - 1 + rows]]
+        name = read.get(source)
+        if name is None:
+            name = read[source] = _name(source, setext, structure.labels)
+        names.append(name)
+    first_lines = [line for line, _, _, _ in structure.headings]
+    levels = [level for _, level, _, _ in structure.headings]
+    anchors = Anchors(slugs, {anchor for _, anchor in read.values() if anchor})
+    ids = [anchor or anchors.claim(title) for title, anchor in names]
+    titles = [title or UNTITLED for title, _ in names]
+    paths = breadcrumbs(zip(levels, titles, strict=True))
+    if not levels or text[: offsets[first_lines[0] - 1]].strip():
+        first_lines, levels = [1, *first_lines], [0, *levels]
+        titles, ids, paths = [ROOT, *titles], ["", *ids], [ROOT, *paths]
+    first_lines[0] = 1
+    starts = [offsets[line - 1] for line in first_lines]
+    start_lines = [line + lines.first - 1 for line in first_lines]
+    end_lines = [line - 1 for line in start_lines[1:]] + [lines.first - 1 + len(lines.starts)]
+    ends = [*starts[1:], len(text)]
+    columns = paths, levels, titles, ids, starts, ends, start_lines, end_lines
+    return tuple(map(Section, range(len(starts)), *columns))
+
+
+def _name(source: str, setext: bool, labels: Container[str]) -> tuple[str, str]:
+    """The plain text of a heading's lines, and the id that it asks for."""
+    source = source.strip()
+    bare, anchor = attributes(" ".join(source.split("\n")) if setext else source.lstrip("#"))
+    return plain(bare, labels), anchor
+
+
+def _title(declared: Any, sections: Sequence[Section]) -> str | None:
+    """The front matter's title if it is text or a number, else the text of the first h1 that has any."""
+    if isinstance(declared, (str, int, float)) and not isinstance(declared, bool) and str(declared).strip():
+        return str(declared)
+    titles = (section.title for section in sections if section.heading_level == 1 and section.title != UNTITLED)
+    return next(titles, None)
+
+
+def _tasks(structure: BlockStructure, lines: _Lines, sections: Sequence[Section]) -> tuple[Task, ...]:
+    tasks: list[Task] = []
+    index = 0
+    for line, rows, mark, group in structure.boxes:
+        while index + 1 < len(sections) and sections[index + 1].start <= lines.starts[line - 1]:
+            index += 1
+        text = plain(lines.slice(line, rows).partition("]")[2], structure.labels) if mark else ""
+        tasks.append(Task(line - 1 + lines.first, text, mark, sections[index].heading_path, group))
+    return tuple(tasks)

@@ -1,0 +1,176 @@
+"""What the pages of a documentation say of each other: the links between them.
+
+A link names the page that it leads to in the words of another one, often in those that a reader would use. And a page
+that many others lead to is more often what is looked for than one that none mentions.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from anvil.formats.lazy_pattern import lazy_pattern
+
+MANY_PAGES = 20
+"""A page that so many others link to is as popular as can be."""
+MAX_LINKS = 2000
+"""Links of a page that are read."""
+MAX_TEXTS = 200
+"""Different link texts of a page that are kept."""
+MAX_ENDS = 6
+"""Folders and name at the end of a path, by which links without a known start find a page."""
+
+_INLINE = lazy_pattern(
+    r"\[(?<!!\[)([^\[\]]{1,100})\]\([ \t]*"
+    r"(?:\{\{[<%][ \t]*(?:rel)?ref[ \t]+\"([^\"{}\r\n]{1,300})\"|<?([^\s()<>]{1,300}))"
+)
+"""``[text](target)``, also with Hugo's ``{{< ref "target" >}}``. All repetitions are bounded, so time is linear.
+The check for an image is behind the bracket: a pattern that begins with a plain character is faster."""
+_DEFINITION = lazy_pattern(r"\[([^\[\]\r\n]{1,100})\]:[ \t]{0,9}<?([^\s<>\[\]]{1,300})")
+"""In hidden text, which has no line ends: a target ends where the next definition begins."""
+_BY_LABEL = lazy_pattern(r"\[(?<!!\[)([^\[\]]{1,100})\](?:\[([^\[\]]{0,100})\])?(?![(\[:])")
+_ELSEWHERE = lazy_pattern(r"[a-z][a-z0-9+.-]*:|//", re.I)
+_ENDING = lazy_pattern(r"\.(?:md|mdx|markdown|html?|ipynb|rst|txt)$", re.I)
+_ORDER = lazy_pattern(r"(^|/)\d{1,3}[-._](?=[^\W\d])")
+_INDEX = lazy_pattern(r"(^|/)(?:index|_index|readme)$")
+
+
+class Link(NamedTuple):
+    """The text of a link, and the keys of the pages that it may lead to, the likeliest first."""
+
+    text: str
+    targets: tuple[str, ...]
+
+
+class Page(NamedTuple):
+    """A page that links can lead to. ``digest``: of the page with its text."""
+
+    id: int
+    path: str
+    url: str | None
+    digest: bytes
+
+
+class PageText(NamedTuple):
+    """The Markdown of a page that readers see, and the rest, in which targets are defined."""
+
+    id: int
+    text: str
+    hidden: str
+
+
+class PageLinks:
+    """The links between the pages of an index, by the page that they lead to."""
+
+    def __init__(self, pages: Collection[Page], links: Mapping[int, Iterable[Link]]) -> None:
+        """``links``: page -> the links in it."""
+        by_key = _by_end((page.id, _key(page.path)) for page in pages)
+        by_key.update((_url_key(page.url), page.id) for page in pages if page.url)
+        self._linking: dict[int, set[int]] = defaultdict(set)
+        self._texts: dict[int, dict[str, None]] = defaultdict(dict)
+        self._words: dict[int, frozenset[str]] = {}
+        for page in sorted(pages, key=lambda page: page.id):
+            for text, targets in links.get(page.id, ()):
+                to = next((by_key[key] for key in targets if key in by_key), None)
+                if to is not None and to != page.id:
+                    self._linking[to].add(page.id)
+                    if len(self._texts[to]) < MAX_TEXTS:
+                        self._texts[to][text] = None
+
+    def __bool__(self) -> bool:
+        return bool(self._linking)
+
+    def popularity(self, page: int) -> float:
+        """How many other pages link to a page, on a logarithmic scale, 0..1."""
+        return min(math.log1p(len(self._linking.get(page, ()))) / math.log1p(MANY_PAGES), 1.0)
+
+    def coverage(self, page: int, weights: Mapping[str, float], tokens: Callable[[str], Collection[str]]) -> float:
+        """The share of ``weights``, token -> weight, in the texts of the links to a page. ``tokens``: of a text."""
+        if page not in self._words:
+            self._words[page] = frozenset(token for text in self._texts.get(page, ()) for token in tokens(text))
+        held = self._words[page]
+        return sum(weight for token, weight in weights.items() if token in held) / (sum(weights.values()) or 1.0)
+
+
+def links_of(pages: Iterable[Page], texts: Iterable[PageText]) -> dict[int, tuple[Link, ...]]:
+    """Page -> the links in it, of the pages in ``texts``."""
+    paths = {page.id: page.path for page in pages}
+    return {text.id: links_in(paths[text.id], text) for text in texts}
+
+
+def links_in(path: str, page: PageText) -> tuple[Link, ...]:
+    """The different links in the page at ``path``, at most ``MAX_LINKS``."""
+    folder = _bare(posixpath.dirname(path))
+    own = _bare(path)  # sites serve a page as a folder, and links are relative to that
+    pairs = dict.fromkeys(islice(_links(page.text, page.hidden), MAX_LINKS))
+    return tuple(Link(text, keys) for text, target in pairs if (keys := _keys(folder, own, target)))
+
+
+def _keys(folder: str, own: str, target: str) -> tuple[str, ...]:
+    """The keys that a link may mean in the page ``own``, which is in ``folder``."""
+    target = unquote(target.split("#")[0].split("?")[0])
+    if not target:
+        return ()
+    if _ELSEWHERE.match(target):
+        return (_url_key(target),)
+    bare = _bare(target)
+    if target.startswith("/"):
+        parts = _normal(bare).split("/")
+        return tuple("/".join(parts[first:]) for first in range(max(len(parts) - MAX_ENDS, 0), len(parts)))
+    return (f"/{_normal(f'{folder}/{bare}')}", f"/{_normal(f'{own}/{bare}')}", _normal(bare))
+
+
+def _links(text: str, hidden: str) -> Iterator[tuple[str, str]]:
+    for link in _INLINE.finditer(text) if "](" in text else ():
+        yield link[1], link[2] or link[3]
+    if "]:" in hidden:
+        targets = {_label(definition[1]): definition[2] for definition in _DEFINITION.finditer(hidden)}
+        for link in _BY_LABEL.finditer(text):
+            if target := targets.get(_label(link[2] or link[1])):
+                yield link[1], target
+
+
+def _label(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _key(path: str) -> str:
+    return _normal(_bare(path))
+
+
+@lru_cache(4096)  # many links lead to the same pages
+def _bare(path: str) -> str:
+    """A path as links spell it: without ending, order numbers, index, and slashes at its ends."""
+    return _INDEX.sub("", _ORDER.sub(r"\1", _ENDING.sub("", path.strip("/").casefold())))
+
+
+def _normal(path: str) -> str:
+    """A path without steps: those up beyond its start are left out."""
+    path = posixpath.normpath(path).lstrip("/")
+    while path.startswith("../"):
+        path = path[3:]
+    return "" if path in (".", "..") else path
+
+
+def _url_key(url: str) -> str:
+    return f"url {_key(url)}"
+
+
+def _by_end(pages: Iterable[tuple[int, str]]) -> dict[str, int]:
+    """``/path`` -> page for each whole path, and the end of a path -> page, where only one page ends so."""
+    whole: dict[str, int] = {}
+    ends: dict[str, int | None] = {}
+    for page, key in pages:
+        whole.setdefault(f"/{key}", page)
+        parts = key.split("/")
+        for length in range(1, min(len(parts), MAX_ENDS) + 1):
+            end = "/".join(parts[-length:])
+            ends[end] = page if end not in ends else None
+    return {**{end: page for end, page in ends.items() if end and page is not None}, **whole}

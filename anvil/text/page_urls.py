@@ -1,0 +1,100 @@
+"""URLs of pages, by the rules of the site generator."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from anvil.settings.schema import SiteOptions, Slugs
+
+SLUGS: Mapping[str, Slugs] = {"docusaurus": "github", "github": "github", "vitepress": "vitepress", "hugo": "hugo"}
+"""Rule -> how that generator makes anchors. For other rules ``chunking.slugs`` is used."""
+
+# Docusaurus removes a number at the beginning of a name, except in a date or a version.
+_NUMBER = re.compile(r"\d+\s*[-_.]+\s*([^-_.\s].*)")
+_NO_NUMBER = re.compile(r"\d+[-_.]\d+.*")
+_SAFE = "/:@!$&'()*+,;=~"
+
+
+def recorded(site: SiteOptions) -> str | None:
+    """The site options as text for the manifest; None without a URL."""
+    return json.dumps([site.url, site.rule], separators=(",", ":")) if site.url else None
+
+
+def recalled(text: str | None) -> SiteOptions:
+    """The site options from the text of :func:`recorded`."""
+    if text is None:
+        return SiteOptions()
+    url, rule = json.loads(text)
+    return SiteOptions(url, rule)
+
+
+def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | None:
+    """The URL of the page at ``path`` with the front matter ``metadata``; None when the site does not publish it."""
+    if not site.url:
+        return None
+    base = site.url.rstrip("/") + "/"
+    stem, _ = posixpath.splitext(path)
+    folder, name = posixpath.split(stem)
+    above = f"{folder}/" if folder else ""
+    if site.rule == "github":
+        relative: str | None = path
+    elif site.rule == "html":
+        relative = above + ("index" if name == "README" else name) + ".html"
+    elif site.rule == "directory":
+        relative = above if name in ("index", "README") else f"{stem}/"
+    elif site.rule == "vitepress":
+        relative = above if name == "index" else f"{stem}.html"
+    elif site.rule == "hugo":
+        relative = _hugo(above, name, metadata)
+    else:
+        relative = _docusaurus(folder, name, metadata)
+    return None if relative is None else base + quote(relative.lstrip("/"), safe=_SAFE)
+
+
+def _hugo(above: str, name: str, metadata: Mapping[str, Any]) -> str | None:
+    url, slug = metadata.get("url"), metadata.get("slug")
+    if metadata.get("draft") is True:
+        return None
+    if isinstance(url, str) and url.startswith("/"):
+        return url
+    if name in ("index", "_index"):
+        parent, _, last = above.rstrip("/").rpartition("/")
+        if name == "index" and isinstance(slug, str) and slug and last:
+            return _hugo_path(f"{parent}/" if parent else "") + _hugo_path(slug) + "/"
+        return _hugo_path(above)
+    return _hugo_path(above) + _hugo_path(slug if isinstance(slug, str) and slug else name) + "/"
+
+
+def _hugo_path(path: str) -> str:
+    """Lower case, ``-`` for white space, and only the characters that Hugo keeps in paths."""
+    characters = (
+        c for c in re.sub(r"\s+", "-", path.strip().lower()) if c in "/._-#+~@" or unicodedata.category(c)[0] in "LMN"
+    )
+    return "".join(characters)
+
+
+def _docusaurus(folder: str, name: str, metadata: Mapping[str, Any]) -> str | None:
+    parts = [*folder.split("/"), name] if folder else [name]
+    if any(part.startswith("_") for part in parts) or metadata.get("draft") is True:
+        return None  # partials
+    folders = [_unnumbered(part) for part in parts[:-1]]
+    above = "".join(f"{part}/" for part in folders)
+    slug = metadata.get("slug")
+    if isinstance(slug, str) and slug:
+        return slug if slug.startswith("/") else posixpath.normpath(above + slug)
+    index = name.lower() in ("index", "readme") or (len(parts) > 1 and _unnumbered(name).lower() == folders[-1].lower())
+    if index:
+        return above
+    own = metadata.get("id")
+    return above + (own if isinstance(own, str) and own else _unnumbered(name))
+
+
+def _unnumbered(name: str) -> str:
+    match = None if _NO_NUMBER.fullmatch(name) else _NUMBER.fullmatch(name)
+    return match[1] if match else name

@@ -1,0 +1,160 @@
+"""Query parsing, and the derived terms of a text for the keyword index.
+
+SQLite's tokenizer folds case and diacritics and stems English. It does not split ``camelCase``, and it reads a run of
+Chinese, Japanese or Korean as one word. So derived terms, parts of compounds and pairs of characters, are added to the
+text and to the query.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from anvil.formats.lazy_pattern import lazy_pattern
+
+STOP = frozenset(
+    """
+    a an and are as at be but by can do does for from had has have how i if in into is it its me my no not of on or
+    our should so such that the their then there these they this to use was we what when where which why will with
+    would you your
+    """.split()  # noqa: SIM905 - a list of 69 quoted words is not read
+)
+"""English stop words. A query that has other words does not search for them."""
+
+PART_WEIGHT = 0.5
+"""Weight of a part of a compound word; a word has 1."""
+PHRASE_WEIGHT = 1.0
+"""Weight of a phrase in quotes; a word has 1."""
+MAX_WORDS = 2000
+"""Different words of a query that are searched, and different runs between spaces that are read."""
+MAX_QUERY_CHARACTERS = 32_000
+"""Characters of a query that are read."""
+
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+"""Ranges of Chinese, Japanese and Korean characters, for a character class."""
+_WORD = lazy_pattern(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # combining marks belong to their letter
+_ASCII_WORD = lazy_pattern(r"[A-Za-z0-9]+")  # the same for ASCII, twice as fast
+_RUN = lazy_pattern(f"[{CJK}]+")
+_CAMEL = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_QUOTED = lazy_pattern(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
+_QUALIFIED = lazy_pattern(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?")
+_ENDING = lazy_pattern(r"\.\w+$")
+_AROUND = "`'\",;:!?()[]{}<>*."
+
+Stem = Callable[[str], Sequence[str]]
+"""A word -> its tokens in the keyword index."""
+
+
+@dataclass(slots=True)
+class Query:
+    """A parsed query. ``terms``: token -> (weight, the word as written). ``phrases``: phrase -> weight."""
+
+    terms: dict[str, tuple[float, str]] = field(default_factory=dict)
+    phrases: dict[str, float] = field(default_factory=dict)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, split as in the keyword index, before stemming."""
+    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+
+
+def compound_parts(word: str) -> list[str]:
+    """``optimizeDeps`` -> ``optimize``, ``Deps``; nothing for a word of one part. The word is ASCII."""
+    if word.isalpha() and word[1:].islower():  # nearly all words
+        return []
+    parts = _CAMEL.findall(word)
+    return parts if len(parts) > 1 else []
+
+
+def pairs(run: str) -> list[str]:
+    """Overlapping pairs of a run of CJK characters, used in place of words; a single character as it is."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def is_cjk(token: str) -> bool:
+    """Whether a token is of CJK characters, as :func:`pairs` gives them."""
+    return not token.isascii() and _RUN.fullmatch(token) is not None
+
+
+def derived_terms(text: str) -> str:
+    """Additional search terms of a text: parts of compounds, CJK runs and their pairs; sorted."""
+    terms: set[str] = set()
+    whole = set(words(text))
+    for word in whole:
+        if word.isascii():
+            if word.islower() and word.isalpha():  # nearly all words
+                continue
+            terms.update(part.lower() for part in compound_parts(word) if len(part) > 1)
+        else:
+            for run in _RUN.findall(word):
+                terms.update(pairs(run), run)
+    if terms:
+        terms.difference_update(map(str.lower, whole))
+    return " ".join(sorted(terms))
+
+
+def path_words(path: str) -> str:
+    """The words of a page's path, without its ending."""
+    return " ".join(words(_ENDING.sub("", path)))
+
+
+def bounded(query: str) -> str:
+    """The part of a query that is read."""
+    return query.strip()[:MAX_QUERY_CHARACTERS]
+
+
+def parse_query(text: str, stem: Stem) -> Query:
+    """Parse a query in plain words, with or without ``"quoted phrases"`` and identifiers.
+
+    Identifiers such as ``DEC-0054``, ``snake_case``, ``--flag-name`` and ``a.b.c`` give their words, and a phrase of
+    these words. Text after ``MAX_QUERY_CHARACTERS`` characters or ``MAX_WORDS`` words is not read.
+    """
+    text = unicodedata.normalize("NFC", bounded(text)).replace("\0", " ")
+    query, stopped = Query(), Query()
+    for quoted in islice(_QUOTED.findall(text), MAX_WORDS):
+        if len(inside := words(quoted)) > 1:
+            query.phrases[" ".join(inside)] = PHRASE_WEIGHT
+    runs = list(dict.fromkeys(text.split()))[:MAX_WORDS]
+    for run in runs:
+        for word in words(run):
+            for cjk in _RUN.findall(word):
+                for pair in pairs(cjk):
+                    _add(query, pair, 1.0, stem)
+            for plain in _RUN.sub(" ", word).split():
+                _add(stopped if plain.lower() in STOP else query, plain, 1.0, stem)
+                for part in compound_parts(plain) if plain.isascii() else ():
+                    if len(part) > 1 and part.lower() not in STOP:
+                        _add(query, part, PART_WEIGHT, stem)
+        core = run.strip(_AROUND)
+        joined = words(core)
+        if 1 < len(joined) <= 8 and "://" not in core and not _RUN.search(core):
+            query.phrases.setdefault(" ".join(joined), PHRASE_WEIGHT / len(runs))
+    if not query.terms:
+        query.terms = stopped.terms
+    return query
+
+
+def qualified_name(text: str) -> str | None:
+    """The name that a query consists of, such as ``asyncio.TaskGroup`` or ``Session.get()``; None for other queries."""
+    match = _QUALIFIED.fullmatch(text.strip().strip("`"))
+    return match[1] if match else None
+
+
+def _add(query: Query, word: str, weight: float, stem: Stem) -> None:
+    if len(query.terms) >= MAX_WORDS:
+        return
+    for token in stem(word):
+        if query.terms.get(token, (0.0, ""))[0] < weight:
+            query.terms[token] = (weight, word)
+
+
+def literal(text: str) -> str:
+    """A word or phrase as an FTS5 string, so that none of its characters is syntax."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def any_of(texts: Iterable[str]) -> str:
+    """An FTS5 expression that matches any of these words and phrases."""
+    return " OR ".join(map(literal, texts))

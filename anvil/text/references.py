@@ -1,0 +1,289 @@
+"""What a page refers to and what can be referred to in it: links, images, ids, nested headings, fences, comments.
+
+Pure, linear, never raising, whatever the text. Nothing is read in code, comments, scripts and styles. Line numbers are
+1-based lines of the text.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from anvil.text.headings import LINK_LABEL, LINK_TARGET, attributes, label, plain
+from anvil.text.lines import LINE_END, line_starts
+from anvil.text.visible_text import Span, spans
+
+MAX_TAG_CHARS = 2000
+"""A longer tag is text."""
+MAX_TARGET_CHARS = 4000
+"""A longer link target, with its title, is text."""
+MAX_BRACKETS = 1000
+"""Brackets of a paragraph that may be open at once; of more, the outer ones are text."""
+
+LinkKind = Literal["link", "image", "definition", "wiki", "html link", "html image"]
+_UNSEEN_TAG = re.compile(r"<(?:script|style|svg|template)\b", re.I)
+_IN_LINE = re.compile(r"[^\r\n]+")
+_TOKEN = re.compile(r"\\[^\r\n]|\n[ \t>]*(?=[\r\n])|\r(?!\n)[ \t>]*(?=[\r\n])|!\[|\[|\]")
+"""An escape, the end of a paragraph, or a bracket. Each begins with a character, which makes the search fast."""
+_WIKI = re.compile(r"(!?)\[\[([^\[\]\r\n|]{1,400})(?:\|[^\[\]\r\n]{0,400})?\]\](?![\(\[:])")
+_SHORTCODE_TARGET = re.compile(r"\(\s*(\{\{[<%][^{}\r\n]{1,400}[>%]\}\}[^)\s]{0,400})\s*\)")
+"""A shortcode of Hugo as a target, such as ``({{< ref "page" >}}#part)``."""
+_DEFINITION = re.compile(r"[ \t>]*\[((?:[^\[\]\\]|\\.)+)\]:\s*(<[^<>\r\n]*>|\S+)", re.DOTALL)
+_TAG = re.compile(
+    rf"<([A-Za-z][\w.:-]*)((?:[ \t\r\n/][^<>\"'{{}}]{{0,{MAX_TAG_CHARS}}}"
+    rf"(?:(?:\"[^\"]{{0,{MAX_TAG_CHARS}}}\"|'[^']{{0,{MAX_TAG_CHARS}}}'|\{{[^{{}}]{{0,{MAX_TAG_CHARS}}}\}})"
+    rf"[^<>\"'{{}}]{{0,{MAX_TAG_CHARS}}})*)?)>"
+)
+_ATTRIBUTE = re.compile(r"""([A-Za-z_:@][\w:.-]*)(?:\s*=\s*("[^"]*"|'[^']*'|\{[^{}]*\}|[^\s"'=<>`{}]+))?""")
+_ATTRIBUTE_LIST = re.compile(r"\{:?([^{}\r\n]{0,400})\}")
+_OWN_ID = re.compile(r"(?:^|[\s:])(?:#|id=[\"']?)([\w:.-]+)")
+_LABELLED = re.compile(r"^\(([\w:.-]+)\)=[ \t]*$", re.M)
+_BLOCK_ID = re.compile(r"^[ \t]+(?:attrs:[ \t]*\{[^{}\r\n]*?)?\bid:[ \t]*[\"']?([\w:.-]+)", re.M)
+_HASHES = re.compile(r"(?<![^\s])#{1,6}(?=[ \t])")
+_BEFORE_HEADING = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
+_HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,400}>((?:(?!</?h[1-6]\b)[^\0]){0,600}?)</h\1\s*>", re.I)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_NO_PARAGRAPH = re.compile(r"(?:(?:\r\n|\r(?!\n)|\n)[ \t>]*){2}")
+_COMMENT = re.compile(r"(?:<!--|\{\{?/\*)\s*anvil-lint-([\w-]+)((?:[\s,]+[\w-]+)*)\s*(?:--[^>]*)?(?:-->|\*/\}\}?)")
+
+
+class Link(NamedTuple):
+    """A link or image: its line, what it leads to as written (escapes resolved), and its text or alternative text.
+
+    ``text`` is None where an HTML image has no ``alt`` at all.
+    """
+
+    line: int
+    target: str
+    kind: LinkKind
+    text: str | None
+
+
+class NestedHeading(NamedTuple):
+    """A heading: its line, level, plain text, and the id that it asks for or ``""``."""
+
+    line: int
+    level: int
+    title: str
+    id: str
+
+
+class Fence(NamedTuple):
+    """Fenced code: its line, what is written behind the opening marks, and whether it is closed."""
+
+    line: int
+    info: str
+    closed: bool
+
+
+class Directive(NamedTuple):
+    """A comment to the linter: its line, ``disable``, ``enable`` or ``disable-next-line``, and the rules it names."""
+
+    line: int
+    action: str
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class References:
+    """What :func:`read` finds in ``text``.
+
+    ``undefined``: (line, label) of reference links whose label the page does not define. ``headings`` are all lines
+    that may be headings, top-level ones and those inside quotes, lists, admonitions and HTML.
+    ``prose``: the text, with blanks for what is code, comment, script or style.
+    """
+
+    text: str
+    prose: str
+    starts: tuple[int, ...]
+    links: tuple[Link, ...]
+    undefined: tuple[tuple[int, str], ...]
+    fences: tuple[Fence, ...]
+    directives: tuple[Directive, ...]
+
+    def line(self, offset: int) -> int:
+        """The line of an offset."""
+        return bisect_right(self.starts, offset)
+
+    def line_text(self, line: int) -> str:
+        """A line without its end."""
+        end = self.starts[line] if line < len(self.starts) else len(self.text)
+        return self.text[self.starts[line - 1] : end].rstrip("\r\n")
+
+    def not_blank(self, line: int) -> int:
+        """The first line from ``line`` on that is not blank, ``line`` itself where all are."""
+        return next((at for at in range(line, len(self.starts) + 1) if self.line_text(at).strip()), line)
+
+    def lines(self, first: int, last: int) -> str:
+        """The text of the lines from ``first`` to ``last``, both inclusive."""
+        if first > len(self.starts):
+            return ""
+        return self.text[self.starts[first - 1] : self.starts[last] if last < len(self.starts) else len(self.text)]
+
+    @cached_property
+    def headings(self) -> tuple[NestedHeading, ...]:
+        """In order; the ids that headings ask for are theirs alone, and not in :attr:`ids`."""
+        headings: list[NestedHeading] = []
+        for mark in _HASHES.finditer(self.prose):
+            line = self.line(mark.start())
+            start = self.starts[line - 1]
+            if headings and headings[-1].line == line:
+                continue
+            if _BEFORE_HEADING.fullmatch(self.prose, start, mark.start()):
+                bare, own = attributes(self.line_text(line)[mark.end() - start :])
+                headings.append(NestedHeading(line, len(mark[0]), plain(bare), own))
+        if "<h" in self.prose or "<H" in self.prose:
+            for tag in _HTML_HEADING.finditer(self.prose):
+                title = plain(self.text[tag.start(2) : tag.end(2)])
+                headings.append(NestedHeading(self.line(tag.start()), int(tag[1]), title, ""))
+            headings.sort(key=lambda heading: heading.line)
+        return tuple(headings)
+
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """What tags, attribute lists, MyST labels and blocks of pymdownx give ids to."""
+        ids: set[str] = set()
+        if "<" in self.prose:
+            for tag in _TAG.finditer(self.prose):
+                named = _attributes(tag[2]) if "id" in tag[2] or "name" in tag[2] else {}
+                ids.update(value for key in ("id", "name") if (value := named.get(key)))
+        if "{" in self.prose:
+            for attribute_list in _ATTRIBUTE_LIST.finditer(self.prose):
+                if "#" in attribute_list[1] or "id=" in attribute_list[1]:
+                    ids.update(_OWN_ID.findall(attribute_list[1]))
+        if ")=" in self.prose:
+            ids.update(_LABELLED.findall(self.prose))
+        if "///" in self.prose:
+            ids.update(_BLOCK_ID.findall(self.prose))
+        return frozenset(ids)
+
+
+def read(text: str) -> References:
+    """What ``text``, without front matter, refers to, and what can be referred to in it."""
+    starts = tuple(line_starts(text))
+    pieces: list[str] = []
+    fences: list[Fence] = []
+    directives: list[Directive] = []
+    definitions: list[Span] = []
+    at = 0
+    for span in spans(text):
+        start, end, kind = span
+        if kind in ("fence", "open fence"):
+            fences.append(_fence(text, span, bisect_right(starts, start)))
+        elif kind == "comment":
+            if directive := _COMMENT.fullmatch(text, start, end):
+                rules = tuple(re.findall(r"[\w-]+", directive[2]))
+                directives.append(Directive(bisect_right(starts, start), directive[1], rules))
+        elif kind == "definition":
+            definitions.append(span)
+        elif not (kind == "code" or _UNSEEN_TAG.match(text, start)):
+            continue
+        if start >= at:
+            pieces += text[at:start], _IN_LINE.sub(lambda part: " " * len(part[0]), text[start:end])
+            at = end
+    prose = "".join([*pieces, text[at:]])
+    links, undefined = _links(text, prose, definitions, starts)
+    return References(text, prose, starts, tuple(links), tuple(undefined), tuple(fences), tuple(directives))
+
+
+def _fence(text: str, span: Span, line: int) -> Fence:
+    end = LINE_END.search(text, span.start)
+    first = text[span.start : min(end.start() if end else len(text), span.end)]
+    return Fence(line, first.lstrip(first[0]).strip(), span.kind == "fence")
+
+
+def _links(
+    text: str, prose: str, definitions: list[Span], starts: tuple[int, ...]
+) -> tuple[list[Link], list[tuple[int, str]]]:
+    """The links in order of their lines, and the labels that nothing defines."""
+    links: list[Link] = []
+    labels: set[str] = set()
+    for span in definitions:
+        if definition := _DEFINITION.match(text, span.start, span.end):
+            labels.add(label(definition[1]))
+            target = _unescaped(definition[2].removeprefix("<").removesuffix(">"))
+            links.append(Link(bisect_right(starts, span.start), target, "definition", definition[1]))
+    used: list[tuple[int, str]] = []
+    if "[" in prose:
+        for start, kind, inside, leads_to, reference in _brackets(text, prose):
+            if leads_to is not None:
+                links.append(Link(bisect_right(starts, start), leads_to, kind, inside))
+            elif reference is not None:
+                used.append((start, reference))
+                if kind == "image" and not inside.strip():
+                    links.append(Link(bisect_right(starts, start), "", kind, inside))
+    if "[[" in prose:
+        for wiki in _WIKI.finditer(prose):
+            links.append(Link(bisect_right(starts, wiki.start()), wiki[2].strip(), "wiki", wiki[2]))
+    if "<" in prose:
+        links += _html_links(prose, starts)
+    links.sort(key=lambda link: link.line)
+    undefined = [(bisect_right(starts, start), name) for start, name in used if label(name) not in labels]
+    return links, undefined
+
+
+def _brackets(text: str, prose: str) -> Iterator[tuple[int, LinkKind, str, str | None, str | None]]:
+    """(offset, kind, text in the brackets, target, label) of each link with a target, and of each with a label."""
+    openers: list[re.Match[str]] = []
+    for token in _TOKEN.finditer(prose):
+        mark = token[0]
+        if mark == "[" or mark == "![":
+            openers.append(token)
+            if len(openers) > MAX_BRACKETS:
+                del openers[0]
+        elif mark[0] in "\r\n":
+            openers.clear()
+        elif mark == "]" and openers:
+            opener, end = openers.pop(), token.end()
+            kind: LinkKind = "image" if opener[0] == "![" else "link"
+            following = prose[end : end + 1]
+            if following == "(":
+                if shortcode := _SHORTCODE_TARGET.match(prose, end):
+                    yield opener.start(), kind, text[opener.end() : token.start()], shortcode[1], None
+                    continue
+                target = LINK_TARGET.match(prose, end, end + MAX_TARGET_CHARS)
+                if target and not _NO_PARAGRAPH.search(target[0]):
+                    yield opener.start(), kind, text[opener.end() : token.start()], _destination(target[0]), None
+            elif following == "[" and (reference := LINK_LABEL.match(prose, end, end + MAX_TARGET_CHARS)):
+                before = prose[opener.start() - 1 : opener.start()] if opener.start() else ""
+                inside = text[opener.end() : token.start()]
+                name = reference[1].strip() or inside
+                if not before.isalnum() and before not in ("]", ")", "_") and name and "^" not in (name[0], inside[:1]):
+                    yield opener.start(), kind, inside, None, name
+
+
+def _html_links(prose: str, starts: tuple[int, ...]) -> Iterator[Link]:
+    for tag in _TAG.finditer(prose):
+        name = tag[1].lower()
+        if name == "a" and "href" in tag[2]:
+            if target := _attributes(tag[2]).get("href"):
+                yield Link(bisect_right(starts, tag.start()), target, "html link", "")
+        elif name == "img":
+            named = _attributes(tag[2])
+            alt = next((value for key, value in named.items() if key.lstrip(":") in ("alt", "v-bind:alt")), None)
+            yield Link(bisect_right(starts, tag.start()), named.get("src") or "", "html image", alt)
+
+
+def _attributes(source: str) -> dict[str, str]:
+    """Names of attributes, in small letters -> values; an expression in braces is none that is known, and empty."""
+    return {
+        name.lower(): "" if value.startswith("{") else html.unescape(value.strip("\"'"))
+        for name, value in _ATTRIBUTE.findall(source)
+    }
+
+
+def _destination(target: str) -> str:
+    """What ``(destination "title")`` leads to."""
+    inside = target[1:-1].strip()
+    if inside.startswith("<"):
+        return _unescaped(inside[1 : inside.find(">")])
+    return _unescaped(inside.split(maxsplit=1)[0]) if inside else ""
+
+
+def _unescaped(target: str) -> str:
+    return html.unescape(_ESCAPE.sub(r"\1", target)).strip()

@@ -1,0 +1,310 @@
+"""The text of a Markdown page that readers see: without comments, tags, styles, scripts, drawings and definitions.
+
+It takes one pass, linear time, and raises for no text. Code is not changed. Hidden characters are masked one by one,
+and line ends are kept, so offsets and line numbers stay those of the source.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.text.lines import LINE_END
+from anvil.values import Block, ParsedPage
+
+MASK = "\x7f"
+"""In place of a hidden character. For tokenizers it is not part of a word."""
+GAP = "\x1f"
+"""In place of a hidden character where readers see a space or a line break, as between two cells of a table."""
+
+_MASKS = lazy_pattern(f"[{MASK}{GAP}]")
+_HIDDEN_LINE = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
+_NOT_LINE_END = lazy_pattern(r"[^\r\n]")
+_SUSPECT = lazy_pattern(r"<[!/A-Za-z]|\]:|\{/\*")
+"""Without one of these, nothing is hidden."""
+_FENCE = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
+_FENCE_END = lazy_pattern(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
+_MARKER = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+|[ \t]*(?:!!!|\?\?\?|===|:[ \t]|\[\^[^\]\s]+\]:)")
+_TITLE = r"""(?:"[^"\r\n]*"|'[^'\r\n]*'|\([^()\r\n]*\))"""
+_ABBREVIATION = lazy_pattern(r"[ \t>]*\*\[[^\]\r\n]+\]:[^\r\n]*")
+_DEFINITION = lazy_pattern(
+    r"[ \t>]*\[(?!\^)(?:[^\[\]\\\r\n]|\\.)+\]:[ \t]*(?:(?:\r\n?|\n)[ \t]*)?(?:<[^<>\r\n]*>|[^\s<]\S*)"
+    rf"(?:[ \t]+{_TITLE}|[ \t]*(?:\r\n?|\n)[ \t]*{_TITLE})?[ \t]*(?=[\r\n]|\Z)"
+)
+_INLINE = lazy_pattern(r"\\.|`+|<!--|</?[A-Za-z]|\{\{?/\*|[\r\n]")
+_ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
+_ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
+_ICON = r":(?:fontawesome|material|octicons|simple)-[a-z0-9-]+:"
+_SPACE = r"&(?:nbsp|ensp|emsp|thinsp);"
+_SITE_INLINE = lazy_pattern(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}|{_SPACE}")
+_SITE_BLOCK = lazy_pattern(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
+_OPTION = lazy_pattern(r"[\w-]+=(?=[\"'])")
+_TICKS = lazy_pattern("`+")
+_PARAGRAPH_END = lazy_pattern(r"\n[ \t>]*(?:[\r\n|]|~{3})|\r(?!\n)[ \t>]*(?:[\r\n|]|~{3})")
+"""Between two runs of backticks: a blank line, the row of a table, a fence. Each alternative begins with a character,
+which makes the search fast."""
+_MARKERS = frozenset("-*+!?=:[")
+"""How the marks of :data:`_MARKER` begin that do not begin with a digit."""
+_TAG = lazy_pattern(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
+
+_UNSEEN = {name: lazy_pattern(rf"</{name}[ \t\r\n]*>", re.I) for name in ("script", "style", "svg", "template")}
+"""Elements that are hidden with their content -> how they end."""
+APART = frozenset(
+    """
+    address article aside audio blockquote br center dd details dialog div dl dt fieldset figcaption figure footer form
+    h1 h2 h3 h4 h5 h6 header hr iframe img li main nav ol option p picture pre section source summary svg table tbody td
+    tfoot th thead tr ul video
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
+)
+"""Elements whose tags separate words."""
+_ELEMENTS = APART | frozenset(
+    """
+    a abbr acronym area b base bdi bdo big body button canvas caption cite code col colgroup data datalist del dfn em
+    embed font head html i input ins kbd label legend link map mark math meta meter noscript object optgroup output
+    param picture progress q rp rt ruby s samp script search select slot small span strike strong style sub sup svg
+    template textarea time title track tt u var wbr
+    """.split()  # noqa: SIM905
+)
+"""HTML's own elements. Other names in angle brackets, such as ``<path>`` or a component, are text."""
+
+
+Kind = Literal["comment", "tag", "block tag", "definition", "look", "space", "code", "fence", "open fence"]
+"""What a span is. ``block tag``: one that parts words; with what is inside elements that are never shown. ``look``:
+an attribute list or an icon. ``space``: an entity that is one. ``code``: inline, or lines that are code by their
+indent. ``open fence``: one that ends with the text."""
+_CODE = frozenset({"code", "fence", "open fence"})
+
+
+class Span(NamedTuple):
+    """A part of a text that is code, or that readers do not see: offsets in characters, and what it is."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+def masked(text: str, site: bool = False) -> str:
+    """``text`` with :data:`MASK` or :data:`GAP` for each character that readers do not see, but for line ends.
+
+    ``site``: nor what Python-Markdown's usual extensions turn into looks: attribute lists, icons, names of options,
+    spaces spelled as entities.
+    """
+    if not site and not _SUSPECT.search(text):
+        return text
+    pieces, at = [], 0
+    for start, end, kind in spans(text, site):
+        if kind in _CODE:
+            continue
+        pieces.append(text[at:start])
+        mask = _NOT_LINE_END.sub(MASK, text[start:end])
+        pieces.append(GAP + mask[1:] if kind in ("block tag", "space") and mask.startswith(MASK) else mask)
+        at = end
+    return "".join([*pieces, text[at:]]) if pieces else text
+
+
+def shown(text: str) -> str:
+    """The visible text of a masked one."""
+    return text.replace(MASK, "").replace(GAP, " ") if MASK in text or GAP in text else text
+
+
+def without_hidden_lines(mask: str) -> str:
+    """The visible text, without lines that are hidden as a whole."""
+    return shown(_HIDDEN_LINE.sub("", mask))
+
+
+def taken(text: str, mask: str) -> str:
+    """The hidden characters of ``text``. ``mask``: the same text masked."""
+    return "".join(text[mark.start()] for mark in _MASKS.finditer(mask)) if mask != text else ""
+
+
+def restored(mask: str, characters: str) -> str:
+    """The whole text, from its masked form and the characters of :func:`taken`."""
+    if not characters:
+        return mask
+    left = iter(characters)
+    return _MASKS.sub(lambda mark: next(left, mark[0]), mask)
+
+
+def cleaned(page: ParsedPage) -> ParsedPage:
+    """The page without hidden text. Its sections, blocks and lines are the same."""
+    mask = masked(page.text, site=True)
+    if mask == page.text:
+        return page
+    gone = [mark.start() for mark in re.finditer(MASK, mask)]
+
+    def moved(offset: int) -> int:
+        return offset - bisect_right(gone, offset - 1)
+
+    return replace(
+        page,
+        text=shown(mask),
+        sections=tuple(part._replace(start=moved(part.start), end=moved(part.end)) for part in page.sections),
+        blocks=tuple(Block(moved(part.start), moved(part.end), part.atomic) for part in page.blocks),
+    )
+
+
+def spans(text: str, site: bool = False) -> Iterator[Span]:
+    """What is code in a text, and what readers do not see, in order; nothing overlaps but, with ``site``, a ``look`` in
+    the first line of a fence, which comes before the fence."""
+    code = _code_spans(text)
+    without_end: set[str] = set()
+    is_exact = site or "\r" in text
+    """Whether lines are searched that cannot hold anything: a lone carriage return can continue a line."""
+    at, blank, indented, paragraph = 0, True, False, False
+    inside: list[int] = []  # columns at which the content of open list items and admonitions begins
+    while at < len(text):
+        end = _line_end(text, at)
+        line = text[at:end]
+        bare = line.strip()
+        if not bare:
+            at, blank, paragraph = end, True, False
+            continue
+        column = 0
+        if line[0] in " \t":
+            margin = line[: len(line) - len(line.lstrip(" \t"))]
+            column = len(margin.expandtabs(4)) if "\t" in margin else len(margin)
+        indented = (
+            (blank or indented)
+            and column >= 4
+            and column >= 4 + max((each for each in inside if each <= column), default=0)
+        )
+        if indented:
+            yield Span(at, end, "code")
+            at, blank = end, False
+            continue
+        if blank or not paragraph:
+            while inside and column < inside[-1]:
+                inside.pop()
+        if ("```" in line or "~~~" in line) and (found := _FENCE.match(text, at)):
+            if site:
+                yield from (Span(*each.span(), "look") for each in _OPTION.finditer(text, found.end(), end))
+            closed = _fence_end(text, end, found[1])
+            if closed is None:
+                yield Span(found.start(1), len(text), "open fence")
+                return
+            yield Span(found.start(1), closed, "fence")
+            at, blank, paragraph = _line_end(text, closed), False, False
+            continue
+        if site and (found := _SITE_BLOCK.match(text, at)):
+            yield Span(found.start(), found.end(), "look")
+            at = found.end()
+        if (is_exact or "]:" in line) and (
+            found := _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at))
+        ):
+            yield Span(found.start(), found.end(), "definition")
+            at, blank = found.end() + len(_end_of_line(text, found.end())), False
+            continue
+        first = bare[0]
+        if (first in _MARKERS or first.isdecimal()) and (found := _MARKER.match(text, at)):
+            while inside and column < inside[-1]:
+                inside.pop()
+            width = found.end() - at if first in "-*+0123456789" else column + 4
+            inside.append(max(column + 1, min(width, column + 4)))
+        paragraph = not bare.startswith(("#", "<!--", "[^"))
+        blank = False
+        if is_exact or "`" in line or "<" in line or "{/*" in line:
+            at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
+        else:
+            at = end
+
+
+def _line_end(text: str, at: int) -> int:
+    """Where the line after the one at ``at`` begins."""
+    end = text.find("\n", at) + 1 or len(text)
+    lone = text.find("\r", at, end)
+    return end if lone < 0 or text.startswith("\r\n", lone) else lone + 1
+
+
+def _fence_end(text: str, at: int, marks: str) -> int | None:
+    """Where the fence ends whose opening marks these are and whose text begins at ``at``; None where nothing closes
+    it."""
+    while (found := text.find(marks, at)) >= 0:
+        line = max(text.rfind("\n", at, found), text.rfind("\r", at, found)) + 1 or at
+        closing = _FENCE_END.match(text, line)
+        if closing and closing[1].startswith(marks):
+            return closing.end()
+        at = _line_end(text, found)
+    return None
+
+
+def _end_of_line(text: str, at: int) -> str:
+    match = LINE_END.match(text, at)
+    return match[0] if match else ""
+
+
+def _inline(
+    pieces: re.Pattern[str], text: str, at: int, code: dict[int, int], without_end: set[str]
+) -> Generator[Span, None, int]:
+    """The same from ``at`` to the end of a line, as a generator that returns where the next line begins."""
+    while match := pieces.search(text, at):
+        start, at, piece = match.start(), match.end(), match[0]
+        if piece in "\r\n":
+            return start + len(_end_of_line(text, start))
+        if piece[0] == "`":
+            if start in code:
+                at = code[start]
+                yield Span(start, at, "code")
+        elif piece[0] == "&":
+            yield Span(start, at, "space")
+        elif piece[0] == ":" or (piece[0] == "{" and piece[-1] == "}"):
+            yield Span(start, at, "look")
+        elif piece == "<!--" or piece[0] == "{":
+            end = _after(text, at, "-->" if piece == "<!--" else "*/}", without_end)
+            if end:
+                at = end + (1 if piece.startswith("{{") and text.startswith("}", end) else 0)
+                yield Span(start, at, "comment")
+        elif piece[0] == "<" and (tag := _TAG.match(text, start)) and (name := tag[1].lower()) in _ELEMENTS:
+            at = tag.end()
+            if name in _UNSEEN and piece[1] != "/" and not tag[0].endswith("/>") and name not in without_end:
+                closing = _UNSEEN[name].search(text, at)
+                if closing:
+                    at = closing.end()
+                else:
+                    without_end.add(name)
+            yield Span(start, at, "block tag" if name in APART else "tag")
+    return len(text)
+
+
+def _after(text: str, at: int, mark: str, without_end: set[str]) -> int:
+    """Where the next ``mark`` ends; 0 when there is none, which is looked for once."""
+    position = -1 if mark in without_end else text.find(mark, at)
+    if position < 0:
+        without_end.add(mark)
+        return 0
+    return position + len(mark)
+
+
+def _code_spans(text: str) -> dict[int, int]:
+    """Start -> end of inline code. A run of backticks ends at the next one of the same length in its paragraph or row
+    of a table."""
+    spans: dict[int, int] = {}
+    runs: list[tuple[int, int]] = []
+
+    if "`" not in text:
+        return spans
+
+    def pair() -> None:
+        following: dict[int, int] = {}
+        for start, end in reversed(runs):
+            if end - start in following:
+                spans[start] = following[end - start]
+            following[end - start] = end
+        runs.clear()
+
+    position = 0
+    for match in _TICKS.finditer(text):
+        start, end = match.span()
+        is_fence = end - start >= 3 and text[position:start].rstrip(" \t>").endswith(("\n", "\r"))
+        if is_fence:
+            pair()
+        else:
+            if runs and _PARAGRAPH_END.search(text, position, start):
+                pair()
+            runs.append((start, end))
+        position = end
+    pair()
+    return spans

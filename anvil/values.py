@@ -1,0 +1,310 @@
+"""Dataclasses for pages, documents, their comparison and builds. All are immutable.
+
+Sections and blocks are named tuples, because a page can have half a million of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+ROOT = "(root)"
+"""Breadcrumb of text before the first heading."""
+
+SEPARATOR = " > "
+"""Joins the headings of a breadcrumb."""
+
+
+OPTIONAL = {"optional": True}
+"""Metadata of a field that is omitted from a result when it is None."""
+
+SEVERAL = {"optional": True, "several": True}
+"""Metadata of a field that only results of several collections, versions or languages have. It is not in the tools'
+schemas."""
+
+OPAQUE = {"opaque": True}
+"""Metadata of a field whose own fields are not in the tools' schemas, which agents pay for, but in their reference."""
+
+
+def labelled(collection: str, version: str | None) -> str:
+    """The label of a collection: its name, with its version as ``fastapi@0.139``."""
+    return f"{collection}@{version}" if version else collection
+
+
+def address(path: str, collection: str | None, version: str | None) -> str:
+    """A page for people: its path, or ``COLLECTION:PATH`` where there are several collections."""
+    return path if collection is None else f"{labelled(collection, version)}:{path}"
+
+
+def at_line(path: str, line: int | None) -> str:
+    """A place for people: ``PATH:LINE``, or the path alone where no line is known."""
+    return path if line is None else f"{path}:{line}"
+
+
+# --- a parsed page -------------------------------------------------------------------------------
+
+
+class Section(NamedTuple):
+    """One heading and the text under it, up to the next heading of any level.
+
+    ``start`` and ``end`` are character offsets into the page's text; ``start_line`` and ``end_line`` are
+    1-based, inclusive, in the source file (front matter counted); None where the text stands in no source file.
+    ``heading_path`` is unique in its page.
+    """
+
+    ordinal: int
+    heading_path: str
+    heading_level: int
+    title: str
+    anchor: str
+    start: int
+    end: int
+    start_line: int | None
+    end_line: int | None
+
+
+class Block(NamedTuple):
+    """A top-level block (paragraph, fence, table ...) or an item of a list: a chunk can end after it.
+
+    ``start`` and ``end``: offsets into the page's text. ``atomic`` blocks (fences, tables, HTML) are split only when
+    one alone is over the limit.
+    """
+
+    start: int
+    end: int
+    atomic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An item of a Markdown list with check boxes: its 1-based source line, its text and its breadcrumb.
+
+    ``mark``: the character in its box, such as a space or ``x``; empty for an item without a box, which has no text
+    here. ``group`` is the same for the items of one list.
+    """
+
+    line: int
+    text: str
+    mark: str
+    heading_path: str
+    group: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPage:
+    """A parsed Markdown page. ``text`` is the source without byte order mark and front matter.
+
+    The spans of ``sections`` cover ``text`` from 0 to its end, in order and without overlap; those of
+    ``blocks`` likewise. ``first_line`` is the 1-based source line on which ``text`` begins.
+    """
+
+    text: str
+    first_line: int
+    title: str | None
+    metadata: Mapping[str, Any]
+    sections: tuple[Section, ...]
+    blocks: tuple[Block, ...]
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The unit of search: a section, a part of a long one, or several short ones together.
+
+    ``heading_path`` is the breadcrumb of its first section, with `` [part 2/3]`` when it is one of several
+    parts. Offsets into the page's text; lines as those of a :class:`Section`. ``masked`` is ``content`` as
+    :func:`anvil.text.visible_text.masked` gives it, of the whole page; None where that is the same.
+    """
+
+    ordinal: int
+    heading_path: str
+    heading_level: int
+    content: str
+    start: int
+    end: int
+    start_line: int | None
+    end_line: int | None
+    anchor: str
+    masked: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A text that is embedded: ``content[start:end]`` of a chunk, under a header of title and breadcrumb."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkMetadata:
+    """Where a text comes from. The tool reference describes each field. ``version`` and ``language``: of a site's page;
+    None for other documents."""
+
+    file_path: str
+    heading_path: str
+    heading_level: int
+    last_modified: str
+    char_count: int
+    start_line: int | None
+    end_line: int | None
+    url: str | None = None
+    version: str | None = field(default=None, metadata=SEVERAL)
+    language: str | None = field(default=None, metadata=SEVERAL)
+
+
+@dataclass(frozen=True, slots=True)
+class PageChunk:
+    """A chunk within its page."""
+
+    content: str
+    heading_path: str
+    heading_level: int
+    char_count: int
+    ordinal: int
+
+
+# --- documents and their comparison -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is skipped, and a reason that a person can act on."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The files of a source: POSIX path -> git blob id (40 hex digits), sorted by path."""
+
+    entries: Mapping[str, str]
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A source document: its text and its metadata.
+
+    ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``). ``metadata`` is merged over the front matter.
+    ``headings`` (level, id, text) of the published page decide the anchors; None without a published page.
+    ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a plain file. ``inserted``: (source line,
+    number of lines from another file after it). ``missing``: (source line, path, candidates) of included files that do
+    not exist; see :mod:`anvil.text.includes`. ``page`` is the parsed ``text``, if the source parsed it, with
+    GitHub's anchors. ``cleaned``: text that readers do not see is not stored, as in the index of a site. ``source``: of
+    a page whose ``text`` was made from a file, the text of that file; empty for a page without one; None where ``text``
+    is that of the file.
+    """
+
+    path: str
+    blob_id: str
+    text: str
+    size: int
+    last_modified: str
+    title: str | None = None
+    url: str | None = None
+    nav_path: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    headings: tuple[tuple[int, str, str], ...] | None = None
+    fingerprint: str = ""
+    inserted: tuple[tuple[int, int], ...] = ()
+    page: ParsedPage | None = field(default=None, repr=False)
+    cleaned: bool = False
+    missing: tuple[tuple[int, str, tuple[str, ...]], ...] = ()
+    source: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The differences between a source and an index, by content: sorted paths."""
+
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.added or self.removed)
+
+    def __len__(self) -> int:
+        return len(self.changed) + len(self.added) + len(self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """The model of an index's vectors. ``dimensions``: 0 without vectors."""
+
+    provider: str
+    name: str
+    digest: str
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The manifest that is published with an index. Clients read it before they download the index.
+
+    ``file`` is the index's name in the same folder, ``sha256`` the hash of its bytes, ``size`` in bytes. ``digest`` is
+    the hash of its text and configuration. ``last_modified`` is the time of its newest page.
+    """
+
+    format: int
+    file: str
+    sha256: str
+    size: int
+    digest: str
+    commit: str | None
+    last_modified: str
+    anvil_version: str
+    model: ModelIdentity
+    pages: int
+    chunks: int
+    vectors: int
+
+
+Progress = Callable[[str, int, int], None]
+"""A callback for long operations: (stage, done, total)."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """A progress callback that does nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """The result of a build. ``reasons``: why more than the changed pages was built again.
+
+    ``failed``: chunks without a vector. ``kept``: number of old vectors that are used because no new ones could be
+    made, and ``refusal`` is the reason.
+    """
+
+    outcome: Literal["built", "unchanged"]
+    index_path: str
+    digest: str
+    pages: int
+    chunks: int
+    windows: int
+    embedded: int
+    reused: int
+    changes: Changes
+    skipped: tuple[Skipped, ...] = ()
+    failed: tuple[Skipped, ...] = ()
+    reasons: tuple[str, ...] = ()
+    seconds: float = 0.0
+    size_bytes: int = 0
+    kept: int = 0
+    refusal: str = ""
+
+    @property
+    def nothing_embedded(self) -> bool:
+        """Whether the embedding provider had texts and made no vector."""
+        return not self.embedded and bool(self.failed or self.kept)
+
+    @property
+    def nothing_embedded_because(self) -> str:
+        """A message for that, with the provider's reason."""
+        reason = self.failed[0].reason if self.failed else self.refusal
+        left = "The old ones are kept." if self.kept else "Search uses keywords until a build can make them."
+        return f"No vector could be made: {reason.rstrip('.')}. {left}"

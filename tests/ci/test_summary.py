@@ -1,0 +1,111 @@
+"""The summary of a run, compared with the pages in tests/data that show how it should look."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from anvil.ci import summary
+from anvil.ci.hosts import visible
+from anvil.ci.summary import Contents, Size
+from anvil.git_drivers.index_diff import Difference, PageChange, SectionChange
+from anvil.search.content_health import Bar, ContentHealth, Pair, Spot
+from anvil.values import BuildReport, Changes
+
+DATA = Path(__file__).parents[1] / "data"
+NASTY = "a|b\n::error::`x`` <script>*_[l](u)&amp;.md"
+BARS = tuple(Bar(up_to, count) for up_to, count in ((250, 3), (500, 160), (1000, 90), (2000, 1), (4000, 0), (6000, 41)))
+HEALTHY = ContentHealth(40, 310, 295, 330, 260_000, 0, 6000, (), (), (), (), (), BARS)
+
+
+def spot(path: str, heading: str, line: int, chars: int = 400) -> Spot:
+    return Spot(path, heading, line, chars)
+
+
+POORLY = ContentHealth(
+    41,
+    312,
+    296,
+    331,
+    266_000,
+    0,
+    6000,
+    long_sections=(spot("reference/cli.md", "Command line > Options", 12, 17_524), spot(NASTY, "A | B", 4, 6_001)),
+    duplicates=(tuple(spot(f"guides/{number}.md", "Install", 3) for number in range(8)),),
+    near_duplicates=(Pair(spot("a.md", "A > Notes", 9), spot("b.md", "B > Notes", 30), 0.9876),),
+    without_headings=tuple(f"notes/{number:02}.md" for number in range(30)),
+    empty_pages=("stub.md",),
+    chunk_sizes=BARS,
+)
+REPORT = BuildReport("built", "x", "0" * 64, 41, 296, 331, 6, 1, Changes(), seconds=1.234)
+AFTER, BEFORE = Size(41, 312, 296, 2_112_000), Size(40, 310, 297, 2_100_000)
+DIFFERENCE = Difference(
+    (
+        PageChange("changed", "index.md", tuple(SectionChange("changed", f"Home > {n}") for n in range(8))),
+        PageChange("changed", "meta.md", ()),
+        PageChange("changed", "mixed.md", (SectionChange("added", "M > New"), SectionChange("removed", "M > Old"))),
+        PageChange("added", NASTY, (SectionChange("added", "A"),)),
+        PageChange("removed", "old.md", (SectionChange("removed", "Old"), SectionChange("removed", "Old > Er"))),
+    ),
+    (("chunking", '{"max_chunk_size":6000}', '{"max_chunk_size":5000}'),),
+)
+COMMON = ("docs/.anvil/index.db", "docs", "48ba61fc131ec1951505", "3cc14de45525" + "0" * 28)
+CASES = {
+    "first": Contents(*COMMON, AFTER, None, None, HEALTHY, report=REPORT),
+    "changed": Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, POORLY, report=REPORT),
+    "unchanged": Contents(*COMMON, AFTER, AFTER, Difference((), ()), HEALTHY, report=REPORT),
+    "stale": Contents(*COMMON, AFTER, None, None, HEALTHY, stale=Changes(("a.md",), (NASTY,), ("gone.md",))),
+    "fresh": Contents(*COMMON, AFTER, None, None, HEALTHY, stale=Changes()),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_summary_looks_as_it_should(name: str) -> None:
+    file = DATA / f"summary_{name}.md"
+    text = summary.render(CASES[name])
+    if os.environ.get("WRITE_GOLDEN"):
+        file.write_text(text, encoding="utf-8", newline="\n")
+    assert text == file.read_text(encoding="utf-8"), "run with WRITE_GOLDEN=1, look at the page, and commit it"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.text("`|\\ \n:<*_[]()&x", max_size=12))
+def test_a_code_span_is_one_cell_of_code(text: str) -> None:
+    page = summary.table(("a", "b"), [(summary.code(text), "end")])
+    tokens = MarkdownIt("commonmark").enable("table").parse(page)
+    cells = [token.children or [] for token in tokens if token.type == "inline"]
+    assert len(cells) == 4
+    (span,) = cells[2]
+    assert span.type == "code_inline" and span.content.strip() == visible(text).strip()
+
+
+def test_long_lists_are_cut() -> None:
+    many = Difference(tuple(PageChange("added", f"{n:05}.md", ()) for n in range(20_000)), ())
+    text = summary.render(Contents(*COMMON, AFTER, BEFORE, many, HEALTHY, report=REPORT))
+    assert len(text) < 5_000 and "… and 19,975 more." in text
+    assert len(summary.code("x" * 9999)) < 200
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_999, "1.0 MB"), (2_100_000, "2.1 MB")]
+)
+def test_sizes_are_for_people(count: int, text: str) -> None:
+    assert summary.size(count) == text
+
+
+def test_pages_are_linked_to_their_files_and_the_artifact_to_its_place() -> None:
+    pages = "https://github.test/o/r/blob/0/docs/"
+    told = Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, HEALTHY, report=REPORT, since="main", pages_url=pages)
+    text = summary.render(told)
+    assert f"| [`index.md`]({pages}index.md) | changed |" in text and "| `old.md` | removed |" in text
+    assert "### Changed since `main`" in text and "since `main` |" in text
+    targets = re.findall(r"\]\((https://github\.test[^)]*)\)", text)
+    assert len(targets) == 4 and all(re.fullmatch(r"[A-Za-z0-9:/._~%-]+", each) for each in targets)
+    line = summary.artifact("my index`", "https://github.test/a/1", "o/r")
+    assert "(https://github.test/a/1)" in line and "``anvil pull github:o/r 'artifact:my index`'``" in line
+    assert "anvil pull" not in summary.artifact("index", "https://github.test/a/1", None)

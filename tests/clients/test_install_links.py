@@ -1,0 +1,31 @@
+"""Links that add a server to a program."""
+
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from anvil.clients.install_links import install_links
+
+WORDS = ["uvx", "anvil-docs", "serve", "--index", "https://docs.example.org/?a=1&b=é"]
+
+
+def test_each_program_gets_the_command_back() -> None:
+    links = install_links("my docs", WORDS)
+    server = {"command": WORDS[0], "args": WORDS[1:]}
+    head, _, query = links["VS Code"].partition("?")
+    assert head == "vscode:mcp/install"
+    assert json.loads(unquote(query)) == {"name": "my docs", "type": "stdio", **server}
+    for title, head in (
+        ("Cursor", "cursor://anysphere.cursor-deeplink/mcp/install"),
+        ("LM Studio", "lmstudio://add_mcp"),
+    ):
+        link = links[title]
+        assert link.startswith(f"{head}?")
+        values = parse_qs(urlsplit(link).query)
+        assert values["name"] == ["my docs"] and json.loads(base64.b64decode(values["config"][0])) == server
+
+
+def test_links_are_links_in_markdown() -> None:
+    assert not any(set(link) & set(" ()<>\"'\n") for link in install_links("a (b)", WORDS).values())

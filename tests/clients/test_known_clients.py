@@ -1,0 +1,22 @@
+"""The table of clients: where each format is published, and the command of an entry."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from anvil.clients.known_clients import CLIENTS, entry, words
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_each_format_was_verified_on_a_day_at_an_address(name: str) -> None:
+    assert CLIENTS[name].documentation.startswith("https://")
+    assert datetime.date.fromisoformat(CLIENTS[name].verified).year >= 2026
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_the_command_of_an_entry(name: str) -> None:
+    command = ["anvil", "serve", "--docs", "docs"]
+    assert words(CLIENTS[name], entry(CLIENTS[name], "docs", command)) == command
+    assert words(CLIENTS[name], None) == words(CLIENTS[name], {"url": "https://x"}) == []

@@ -1,0 +1,23 @@
+"""What is said when no place has the documentation of a package."""
+
+from __future__ import annotations
+
+import pytest
+
+from anvil.dependencies import package_names
+from anvil.dependencies.attempts import AttemptLog
+from anvil.dependencies.values import Dependency
+
+KNOWN = [Dependency("pypi", "fastapi", "0.115.0", True, "uv.lock")]
+
+
+@pytest.mark.parametrize(
+    ("typed", "command"),
+    [
+        ("fastapi", "anvil deps add fastapi --repository URL"),
+        ("other==1.0", "anvil deps add other==1.0 --repository URL"),
+        ("other@1.0", "anvil deps add other@1.0 --repository URL"),
+    ],
+)
+def test_the_command_names_the_package_as_it_can_be_found_again(typed: str, command: str) -> None:
+    assert AttemptLog().failure(package_names.matching(KNOWN, typed)).endswith(command)

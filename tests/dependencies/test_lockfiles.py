@@ -1,0 +1,196 @@
+"""Names and versions in lockfiles: as the tools write them, and hostile ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anvil.dependencies import lockfiles
+from anvil.errors import ConfigError
+
+DATA = Path(__file__).parents[1] / "data" / "lockfiles"
+PYTHON = ["click 8.5.1", "iniconfig 2.3.1", "markdown-it-py 4.3.0", "mdit-py-plugins 0.7.0", "mdurl 0.1.2"]
+NPM = ["@types/ms 2.1.0", "debug 4.4.3", "ms 2.1.3", "once 1.4.0", "wrappy 1.0.2"]
+POETRY = """\
+[[package]]
+name = "Backports_tarfile"
+version = "1.2.0"
+optional = false
+python-versions = ">=3.8"
+files = [{file = "backports_tarfile-1.2.0.tar.gz", hash = "sha256:00"}]
+
+[[package]]
+name = "ours"
+version = "0.1.0"
+
+[package.source]
+type = "git"
+url = "https://example.org/ours.git"
+
+[metadata]
+lock-version = "2.0"
+"""
+PDM = """\
+[metadata]
+groups = ["default"]
+lock_version = "4.5.0"
+
+[[package]]
+name = "anyio"
+version = "4.9.0"
+groups = ["default"]
+dependencies = ["idna>=2.8"]
+
+[[package]]
+name = "ours"
+version = "0.1.0"
+path = "./ours"
+"""
+PNPM_5 = """\
+lockfileVersion: 5.4
+specifiers: {debug: ^4.3.4}
+dependencies: {debug: 4.3.4}
+packages:
+  /@types/ms/2.1.0: {dev: false}
+  /debug/4.3.4_supports-color@9.0.0: {dev: false}
+  github.com/acme/ours/0123: {dev: false}
+"""
+
+
+def shown(file: str) -> list[str]:
+    path = DATA / file
+    return [each.shown for each in lockfiles.parse(path.name, path.read_text(encoding="utf-8"), file)]
+
+
+def parsed(name: str, text: str) -> list[tuple[str, str | None, bool]]:
+    return [(each.name, each.version, each.direct) for each in lockfiles.parse(name, text, name)]
+
+
+@pytest.mark.parametrize("file", ["uv.lock", "pylock.toml", "requirements.txt"])
+def test_python_tools(file: str) -> None:
+    assert shown(file) == PYTHON
+
+
+@pytest.mark.parametrize("file", ["package-lock.json", "npm1/package-lock.json", "pnpm-lock.yaml", "berry/yarn.lock"])
+def test_javascript_tools(file: str) -> None:
+    assert shown(file) == NPM
+
+
+def test_yarn_1() -> None:
+    assert set(shown("yarn.lock")) <= set(NPM) and "debug 4.4.3" in shown("yarn.lock")
+    aliased = (
+        '# yarn lockfile v1\n\n"other@npm:debug@^4":\n  version "4.4.3"\n\n"@a/b@^1, @a/b@^1.2":\n  version "1.3.0"\n'
+    )
+    assert parsed("yarn.lock", aliased) == [("@a/b", "1.3.0", False), ("debug", "4.4.3", False)]
+
+
+def test_what_has_no_version_of_a_registry_is_left_out() -> None:
+    assert parsed("poetry.lock", POETRY) == [("backports-tarfile", "1.2.0", False)]
+    assert parsed("pdm.lock", PDM) == [("anyio", "4.9.0", False)]
+    assert parsed("pnpm-lock.yaml", PNPM_5) == [("@types/ms", "2.1.0", False), ("debug", "4.3.4", True)]
+    git = {"lockfileVersion": 3, "packages": {"node_modules/a": {"version": "1.0.0", "resolved": "git+ssh://x"}}}
+    assert parsed("package-lock.json", json.dumps(git)) == []
+
+
+def test_direct_dependencies() -> None:
+    uv = lockfiles.parse("uv.lock", (DATA / "uv.lock").read_text(), "uv.lock")
+    assert {each.name for each in uv if each.direct} == {"click", "iniconfig", "markdown-it-py"}
+    npm = lockfiles.parse("pnpm-lock.yaml", (DATA / "pnpm-lock.yaml").read_text(), "p")
+    assert {each.name for each in npm if each.direct} == {"@types/ms", "debug", "once"}
+    named = lockfiles.direct_names("pyproject.toml", (DATA / "pyproject.toml").read_text(), "p")
+    assert named == ("pypi", ["click", "iniconfig", "markdown-it-py"])
+    poetry = (
+        '[tool.poetry.dependencies]\npython = "^3.10"\nClick = "^8"\n[tool.poetry.group.dev.dependencies]\nruff = "*"\n'
+    )
+    assert lockfiles.direct_names("pyproject.toml", poetry, "p") == ("pypi", ["click", "ruff"])
+    package = lockfiles.direct_names("package.json", (DATA / "package.json").read_text(), "p")
+    assert package == ("npm", ["@types/ms", "debug", "once"])
+
+
+def test_requirements_with_markers_hashes_and_other_lines() -> None:
+    text = (
+        "-r other.txt\n--index-url https://example.org\nDjango==5.0 ; python_version > '3'  # a comment\n"
+        "uvicorn[standard] == 0.30.1 \\\n    --hash=sha256:00\nloose>=1\ngit+https://example.org/x\n./local\nx==1.*\n"
+    )
+    assert parsed("requirements-dev.txt", text) == [("django", "5.0", True), ("uvicorn", "0.30.1", True)]
+
+
+def test_two_versions_of_one_package() -> None:
+    lock = {"packages": {"node_modules/a": {"version": "1.0.0"}, "node_modules/b/node_modules/a": {"version": "2.0.0"}}}
+    assert parsed("package-lock.json", json.dumps(lock)) == [("a", "1.0.0", False), ("a", "2.0.0", False)]
+
+
+NESTED = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("uv.lock", "package = 1", "'package' is not a list of tables"),
+        ("uv.lock", "[[package]]\nversion = '1'", "a package has no name"),
+        ("uv.lock", "[[package]]\nname = 'a b'\nversion = '1'", "'a b' is not the name of a Python package"),
+        (
+            "uv.lock",
+            "[[package]]\nname = 'a'\nversion = '1\\u0007'",
+            "Control characters|not the version|Invalid|Illegal",
+        ),
+        ("uv.lock", '[[package]]\nname = "a"\nversion = "\\u001b[31m"', "is not the version of a Python package"),
+        ("uv.lock", "[[package]]\nname = 'a'\nversion = 1", "'1' is not the version of a Python package"),
+        ("uv.lock", f"a = {NESTED}", "nested|Invalid|recursion"),
+        ("uv.lock", ".".join(["a"] * 20_000) + " = 1", "keys of too many parts"),
+        ("package-lock.json", NESTED, "nested too deeply"),
+        ("package-lock.json", "[]", "it is not an object"),
+        ("package-lock.json", '{"packages": {"node_modules/a": 1}}', "the package 'node_modules/a' is not an object"),
+        (
+            "package-lock.json",
+            '{"packages": {"node_modules/../x": {"version": "1"}}}',
+            "is not the name of an npm package",
+        ),
+        ("package-lock.json", '{"dependencies": {"a": [1]}}', "the package 'a' is not an object"),
+        ("pnpm-lock.yaml", "{" * 200, "too many levels"),
+        ("pnpm-lock.yaml", "a: &a [x]\nb: [" + "*a, " * 6000 + "]", "too many levels or aliases"),
+        ("pnpm-lock.yaml", "packages: [1]", "'packages' is not a mapping"),
+        ("pnpm-lock.yaml", "a: [", "is not YAML"),
+        ("yarn.lock", "nothing at all\n", "the line 'nothing at all' names no package"),
+        ("yarn.lock", "__metadata:\n  version: 8\nx: 1\n", "one of its entries is not a mapping"),
+    ],
+)
+def test_hostile_lockfiles_are_one_message(name: str, text: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason) as error:
+        lockfiles.parse(name, text, f"/x/{name}")
+    assert str(error.value).startswith(f"/x/{name} cannot be read: ")
+    assert str(error.value).isprintable() and len(str(error.value)) < 400
+
+
+def test_the_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lockfiles, "MAX_CHARACTERS", 100)
+    with pytest.raises(ConfigError, match="more than 100 characters"):
+        lockfiles.parse("uv.lock", "#" * 101, "uv.lock")
+    with pytest.raises(ConfigError, match="more than 100 characters"):
+        lockfiles.direct_names("package.json", " " * 101, "package.json")
+
+
+def test_old_npm_lockfiles_nest_to_a_limit() -> None:
+    inner: dict[str, object] = {}
+    for _ in range(lockfiles.MAX_NESTING + 2):
+        inner = {"a": {"version": "1.0.0", "dependencies": inner}}
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        lockfiles.parse("package-lock.json", json.dumps({"dependencies": inner}), "package-lock.json")
+
+
+@given(st.sampled_from(["uv.lock", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "requirements.txt"]), st.text())
+def test_any_text_is_packages_or_one_error(name: str, text: str) -> None:
+    try:
+        found = lockfiles.parse(name, text, name)
+    except ConfigError:
+        return
+    assert found == sorted(found)
+
+
+def test_which_files_are_lockfiles() -> None:
+    assert all(map(lockfiles.is_lockfile, ["uv.lock", "requirements.txt", "requirements-dev.txt", "pylock.dev.toml"]))
+    assert not any(map(lockfiles.is_lockfile, ["Cargo.lock", "requirements.in", "notes.txt"]))

@@ -1,0 +1,95 @@
+"""File events: told soon, of what matters, and again after the folder was away."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from anvil.documents.watcher import Watcher
+from tests.conftest import write
+
+
+class Told:
+    """Counts calls, and can be waited for."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+
+    def __call__(self) -> None:
+        self.event.set()
+
+    def soon(self, seconds: float = 10) -> bool:
+        return self.event.wait(seconds)
+
+
+def started(folder: Path, told: Told, *, deep: bool = True) -> Watcher:
+    watcher = Watcher(folder, told, deep=deep)
+    watcher.start()
+    end = time.monotonic() + 10
+    while not told.event.is_set() and time.monotonic() < end:  # until it listens
+        write(folder, {"probe.md": str(time.monotonic())})
+        told.event.wait(0.1)
+    time.sleep(0.5)
+    told.event.clear()
+    return watcher
+
+
+def test_a_change_anywhere_below_is_told(docs: Path) -> None:
+    told = Told()
+    watcher = started(docs, told)
+    assert watcher.alive
+    write(docs, {"deep/er/new.md": "# New\n"})
+    assert told.soon()
+    watcher.close()
+    watcher.close()
+    assert not watcher.alive
+
+
+def test_one_folder_alone(docs: Path) -> None:
+    told = Told()
+    watcher = started(docs, told, deep=False)
+    write(docs, {"guides/alerts.md": "# Other\n"})
+    assert not told.soon(1)
+    write(docs, {"index.md": "# Other\n"})
+    assert told.soon()
+    watcher.close()
+
+
+def test_a_folder_that_was_away(docs: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("anvil.documents.watcher.RETRY_S", 0.1)
+    told = Told()
+    watcher = started(docs, told)
+    docs.rename(docs.with_name("aside"))
+    end = time.monotonic() + 10
+    while watcher.alive and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not watcher.alive and watcher.problem
+    time.sleep(0.5)
+    assert len([each for each in caplog.records if "No file events" in each.message]) == 1
+    told.event.clear()
+    docs.with_name("aside").rename(docs)
+    assert told.soon()  # what happened meanwhile is told at once
+    assert watcher.alive
+    told.event.clear()
+    write(docs, {"new.md": "# New\n"})
+    assert told.soon()
+    watcher.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_link_that_is_set_to_another_folder(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anvil.documents.watcher.RETRY_S", 0.1)
+    told = Told()
+    (tmp_path / "current").symlink_to(docs)
+    watcher = started(tmp_path / "current", told)
+    (tmp_path / "next").symlink_to(write(tmp_path / "other", {"other.md": "# Other\n"}))
+    (tmp_path / "next").replace(tmp_path / "current")
+    assert told.soon()  # that it is another one
+    told.event.clear()
+    write(tmp_path / "other", {"other.md": "# Changed\n"})
+    assert told.soon()
+    watcher.close()

@@ -1,0 +1,58 @@
+"""Encodings by the names that strangers give them."""
+
+from __future__ import annotations
+
+import encodings
+import pkgutil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anvil.formats.encodings import known
+
+EVERY = sorted({each.name for each in pkgutil.iter_modules(encodings.__path__)})
+READ = [name for name in EVERY if known(name)]
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"),
+    [
+        ("UTF8", "utf-8"),
+        ("latin-1", "iso8859-1"),
+        ("Windows-1252", "cp1252"),
+        ("Shift-JIS", "shift_jis"),
+        ("EUC-KR", "euc_kr"),
+        ("macintosh", "mac-roman"),
+        ("KOI8-R", "koi8-r"),
+        ("Big5", "big5"),
+        ("ibm866", "cp866"),
+        ("punycode", None),
+        ("utf-7", None),
+        ("unicode_escape", None),
+        ("undefined", None),
+        ("rot13", None),
+        ("", None),
+        ("a\0b", None),
+        ("é", None),
+        ("../x", None),
+    ],
+)
+def test_names_of_encodings(name: str, codec: str | None) -> None:
+    assert known(name) == codec
+
+
+def test_most_encodings_of_the_web_are_read() -> None:
+    assert len(READ) > 50 and {"gbk", "gb18030", "euc_jp", "iso2022_jp", "tis_620", "utf_32"} <= set(READ)
+
+
+@given(st.sampled_from(READ), st.binary(max_size=200))
+def test_what_is_decoded_can_be_written(name: str, data: bytes) -> None:
+    codec = known(name)
+    assert codec is not None
+    data.decode(codec, "replace").encode("utf-8")
+    try:
+        text = data.decode(codec)
+    except UnicodeDecodeError:
+        return
+    text.encode("utf-8")

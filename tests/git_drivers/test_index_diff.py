@@ -1,0 +1,94 @@
+"""Two indexes side by side: what differs, in pages, sections and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from anvil.build.builder import build
+from anvil.documents.open_tree import working_tree
+from anvil.embedding.provider import EmbeddingProvider
+from anvil.git_drivers import index_diff
+from anvil.git_drivers.index_diff import Difference, PageChange, SectionChange
+from anvil.index_file import verify
+from anvil.settings.schema import ChunkingOptions
+from tests.conftest import PAGES, write
+
+Comparison = Callable[..., tuple[Difference, Difference]]
+
+
+@pytest.fixture
+def compare(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> Comparison:
+    """Compares the index of the four pages with one built after a change."""
+    build(working_tree(docs), tmp_path / "old.db", keywords, ChunkingOptions())
+
+    def compared(
+        provider: EmbeddingProvider = keywords, options: ChunkingOptions | None = None
+    ) -> tuple[Difference, Difference]:
+        build(working_tree(docs), tmp_path / "new.db", provider, options or ChunkingOptions())
+        with verify.open_checked(tmp_path / "old.db") as old, verify.open_checked(tmp_path / "new.db") as new:
+            return index_diff.difference(old, new), index_diff.difference(new, old)
+
+    return compared
+
+
+def test_equal_indexes_do_not_differ(compare: Comparison) -> None:
+    found, back = compare()
+    assert found == back == Difference((), ())
+    assert index_diff.rendered(found) == "0 pages differ.\n"
+
+
+def test_pages_and_sections_come_go_and_change(docs: Path, compare: Comparison) -> None:
+    (docs / "install.md").unlink()
+    checks = PAGES["guides/checks.md"].replace("status 200", "status 204").replace("## Disk space", "## Volumes")
+    write(docs, {"guides/checks.md": checks, "new.md": "# New\n\nText.\n\n## Part\n\nMore.\n"})
+    found, back = compare()
+    assert found.pages == (
+        PageChange(
+            "changed",
+            "guides/checks.md",
+            (
+                SectionChange("changed", "Checks > HTTP"),
+                SectionChange("added", "Checks > Volumes"),
+                SectionChange("removed", "Checks > Disk space"),
+            ),
+        ),
+        PageChange(
+            "removed",
+            "install.md",
+            (
+                SectionChange("removed", "Install"),
+                SectionChange("removed", "Install > Linux"),
+                SectionChange("removed", "Install > Windows"),
+            ),
+        ),
+        PageChange("added", "new.md", (SectionChange("added", "New"), SectionChange("added", "New > Part"))),
+    )
+    assert [(page.kind, page.file_path) for page in back.pages] == [
+        ("changed", "guides/checks.md"),
+        ("added", "install.md"),
+        ("removed", "new.md"),
+    ]
+    assert index_diff.rendered(found) == (
+        "~ guides/checks.md\n    ~ Checks > HTTP\n    + Checks > Volumes\n    - Checks > Disk space\n"
+        "- install.md\n    - Installing > Install\n    - Installing > Install > Linux\n"
+        "    - Installing > Install > Windows\n"
+        "+ new.md\n    + New\n    + New > Part\n3 pages differ.\n"
+    )
+
+
+def test_front_matter_alone_is_a_change_without_sections(docs: Path, compare: Comparison) -> None:
+    write(docs, {"install.md": PAGES["install.md"].replace("tags: [start]", "tags: [begin]")})
+    found, _ = compare()
+    assert found.pages == (PageChange("changed", "install.md", ()),)
+    assert index_diff.rendered(found) == "~ install.md\n1 page differs.\n"
+
+
+def test_settings_that_differ_are_named(compare: Comparison, local: EmbeddingProvider) -> None:
+    found, _ = compare(local, ChunkingOptions(max_chunk_size=500))
+    assert found.pages == ()
+    changed = {key: (old, new) for key, old, new in found.settings}
+    assert changed["embedding_provider"] == ("none", "local") and "500" in changed["chunking"][1]
+    assert "~ embedding_provider: none -> local\n" in index_diff.rendered(found)

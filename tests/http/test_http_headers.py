@@ -1,0 +1,53 @@
+"""What headers of HTTP say, and that strange ones say nothing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from anvil.http import http_headers
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "charset"),
+    [
+        ("", "", None),
+        ("text/HTML", "text/html", None),
+        ("text/plain; charset=UTF-8", "text/plain", "UTF-8"),
+        ('text/plain; a=b; charset="latin 1"', "text/plain", "latin 1"),
+        ("text/plain; charset*=utf-8''latin1", "text/plain", None),
+        ("nonsense", "text/plain", None),
+    ],
+)
+def test_the_type_of_a_body(said: str, kind: str, charset: str | None) -> None:
+    assert http_headers.content_type({"content-type": said}) == (kind, charset)
+
+
+def test_a_type_without_end_takes_no_time() -> None:
+    started = time.process_time()
+    http_headers.content_type({"content-type": 'text/plain; "' + ";" * 100_000})
+    assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    ("said", "when"),
+    [
+        ("Wed, 21 Oct 2015 07:28:00 GMT", "2015-10-21T07:28:00Z"),
+        ("Wed, 21 Oct 2015 07:28:00 +0200", "2015-10-21T05:28:00Z"),
+        ("", None),
+        ("yesterday", None),
+        ("Fri, 31 Dec 9999 23:59:59 -2300", None),
+        ("Wed, 21 Oct 2015 07:28:00 +99999999999999", None),
+    ],
+)
+def test_when_a_body_was_changed(said: str, when: str | None) -> None:
+    assert http_headers.last_modified({"last-modified": said}) == when
+
+
+@pytest.mark.parametrize(
+    ("said", "packed"),
+    [(None, False), ("", False), ("identity", False), (" Identity ", False), ("gzip", True), ("identity, br", True)],
+)
+def test_whether_a_body_is_compressed(said: str | None, packed: bool) -> None:
+    assert http_headers.is_packed({"content-encoding": said} if said is not None else {}) is packed

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import _thread
+import contextlib
+import threading
+import time
+from pathlib import Path
+
+import apsw
+import pytest
+
+from anvil.errors import BuildError, IndexBusy
+from anvil.index_file import lock
+from tests.conftest import linked
+
+
+def test_a_build_that_ends_leaves_the_lock_of_the_one_that_began_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, second = tmp_path / "index.db", contextlib.ExitStack()
+
+    class Slow(apsw.Connection):
+        """Somebody else begins as soon as it is closed."""
+
+        def close(self, force: bool = False) -> None:
+            super().close(force)
+            monkeypatch.undo()
+            second.enter_context(lock.exclusive(path, 0.0))
+
+    monkeypatch.setattr(apsw, "Connection", Slow)
+    with lock.exclusive(path, 0.0):
+        pass
+    with second:
+        assert path.with_name("index.db.lock").exists()
+        with pytest.raises(IndexBusy), lock.exclusive(path, 0.0):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path, there: bool) -> None:
+    target = tmp_path / "away.db"
+    if there:
+        target.write_bytes(b"")
+    linked(tmp_path / "index.db.lock", target)
+    with pytest.raises(BuildError, match="lock is a link"), lock.exclusive(tmp_path / "index.db", 0.0):
+        pass
+    assert target.exists() == there
+
+
+def test_a_lock_that_holds_something_is_not_opened(tmp_path: Path) -> None:
+    file = tmp_path / "index.db.lock"
+    with contextlib.closing(apsw.Connection(str(file))) as handle:
+        handle.execute("CREATE TABLE x (y)")
+    journal = tmp_path / "index.db.lock-journal"
+    journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7".ljust(512, b"\1"))
+    with pytest.raises(BuildError, match="not a lock of Anvil's"), lock.exclusive(tmp_path / "index.db", 0.0):
+        pass
+    assert file.exists() and journal.exists()
+
+
+def test_an_interrupt_ends_the_wait_for_a_lock(tmp_path: Path) -> None:
+    with lock.exclusive(tmp_path / "index.db"):
+        interrupt = threading.Timer(0.2, _thread.interrupt_main)
+        began = time.monotonic()
+        interrupt.start()
+        with pytest.raises(KeyboardInterrupt), lock.exclusive(tmp_path / "index.db", 60.0):
+            pass
+        assert time.monotonic() - began < 30
+    assert list(tmp_path.iterdir()) == []

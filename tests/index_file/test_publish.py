@@ -1,0 +1,127 @@
+"""What is published beside what the libraries would have written themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from pathlib import Path
+
+import apsw
+import pytest
+
+import anvil
+from anvil.errors import ArtifactRejected, BuildError
+from anvil.index_file import connection, manifest_file, publish, row_ids, verified_cache, verify
+from anvil.index_file.publish import Publication
+from anvil.index_file.reader import Reader
+from anvil.index_file.writer import SETTINGS, Writer
+from anvil.text import markdown_parser
+from anvil.values import Document, Window
+from tests.conftest import linked, write
+
+DIMENSIONS = 16
+STORAGE = ("vectors_info", "vectors_chunks", "vectors_rowids", "vectors_vector_chunks00")
+
+
+def published(path: Path, vectors: dict[int, bytes], gone: list[int]) -> None:
+    """An index whose vectors came in this order, those of ``gone`` taken out again."""
+    writer = Writer(connection.open_scratch())
+    connection.lay_out(writer.connection, DIMENSIONS)
+    writer.set_meta(dict.fromkeys(SETTINGS, "x"))
+    writer.set_meta({"embedding_dimensions": DIMENSIONS, "anvil_version": "x", "docs_root_path": "docs"})
+    text = "# Page\n"
+    id_ = writer.put(Document("a.md", "1", text, len(text), "2026-01-31T09:30:00Z"), markdown_parser.parse(text), ())
+    assert id_ == row_ids.document_id("default", "a.md", ())
+    for row in {window >> row_ids.WINDOW_BITS for window in vectors}:
+        count = sum(window >> row_ids.WINDOW_BITS == row for window in vectors)
+        writer.put_windows(row, [Window(0, 1, f"{row} {number}") for number in range(count)])
+    writer.put_vectors(vectors.items())
+    for window in gone:
+        writer.connection.execute("DELETE FROM vectors WHERE id = ?", (window,))
+        writer.connection.execute("DELETE FROM windows WHERE id = ?", (window,))
+    with contextlib.closing(writer):
+        publication = Publication(writer, path)
+        publication.write_text()
+        writer.seal()
+        publication.finish()
+
+
+@pytest.mark.parametrize("layout", [connection.SMALL, connection.LARGE])
+@pytest.mark.parametrize(("count", "gone"), [(0, 0), (1, 0), (32, 0), (33, 1), (184, 0), (185, 1), (700, 90)])
+def test_vectors_lie_as_sqlite_vec_would_lay_them(
+    tmp_path: Path, count: int, gone: int, layout: connection.Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "layout", lambda characters: layout)
+    monkeypatch.setattr(verify, "check_written", lambda *given, **more: None)  # its windows are of no chunk
+    chance = random.Random(count)
+    first = row_ids.chunk_range(row_ids.document_id("default", "a.md", ()))[0]
+    windows = [row_ids.window_row(first + number // 3 * 7, number % 3) for number in range(count)]
+    chance.shuffle(windows)
+    vectors = {window: chance.randbytes(DIMENSIONS) for window in windows}
+    lost = chance.sample(windows, gone)
+    path = tmp_path / "index.db"
+    published(path, vectors, lost)
+    kept = sorted((window, vector) for window, vector in vectors.items() if window not in lost)
+
+    with Reader(connection.open_artifact(path)) as found, contextlib.closing(connection.open_scratch()) as expected:
+        assert list(found.vectors()) == kept
+        assert [(window, found.vector(window)) for window, _ in kept] == kept
+        connection.lay_out(expected, DIMENSIONS, layout.vector_group)
+        assert found.connection.pragma("page_size") == layout.page_size
+        expected.executemany("INSERT INTO vectors (id, embedding) VALUES (?, vec_int8(?))", kept)
+        for table in STORAGE:
+            assert rows(found.connection, table) == rows(expected, table), table
+
+
+def rows(handle: apsw.Connection, table: str) -> list[tuple[object, ...]]:
+    return handle.execute(f"SELECT rowid, * FROM {table} ORDER BY 1").fetchall()
+
+
+# --- what a checkout brings --------------------------------------------------------------------------------------
+
+
+def test_links_beside_an_index_are_not_written_through(tmp_path: Path) -> None:
+    for name in ("index.db", "index.db.new", "index.json"):
+        (tmp_path / f"away-{name}").write_text("" if name == "index.db" else "mine")  # else it is refused, not replaced
+        linked(tmp_path / "new" / name, tmp_path / f"away-{name}")
+    away = {each: each.read_text() for each in tmp_path.glob("away-*")}
+    docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
+    with anvil.open(docs, tmp_path / "new/index.db", "none") as opened:
+        opened.index()
+    manifest_file.write_manifest(tmp_path / "new/index.db")
+    linked(tmp_path / "new/copy.db.new", tmp_path / "away-index.db")
+    publish.place(tmp_path / "new/index.db", tmp_path / "new/copy.db")
+    assert len(away) == 3 and all(each.read_text() == text for each, text in away.items())
+    assert sorted(each.name for each in (tmp_path / "new").iterdir()) == ["copy.db", "index.db", "index.json"]
+    assert not any(each.is_symlink() for each in (tmp_path / "new").iterdir())
+
+
+def test_a_folder_in_the_way_is_told(tmp_path: Path) -> None:
+    (tmp_path / "index.db.new").mkdir()
+    with pytest.raises(BuildError, match=r"index\.db\.new is in the way"):
+        published(tmp_path / "index.db", {}, [])
+
+
+def test_a_default_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    (tmp_path / "docs").mkdir()
+    linked(tmp_path / "docs/.anvil", tmp_path / "away")
+    with pytest.raises(BuildError, match="leads out"):
+        publish.keep_out_of_git(tmp_path / "docs/.anvil")
+    assert list((tmp_path / "away").iterdir()) == []
+
+
+def test_a_file_that_was_replaced_after_its_examination_is_not_placed(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
+    with anvil.open(docs, tmp_path / "from.db", "none") as opened:
+        opened.index()
+    examined = verified_cache.sha256(tmp_path / "from.db")
+    publish.place(tmp_path / "from.db", tmp_path / "to.db", examined)
+    before = (tmp_path / "to.db").read_bytes()
+    write(docs, {"b.md": "# B\n\nMore.\n"})
+    with anvil.open(docs, tmp_path / "from.db", "none") as opened:
+        opened.index()
+    with pytest.raises(ArtifactRejected, match="was replaced while it was copied"):
+        publish.place(tmp_path / "from.db", tmp_path / "to.db", examined)
+    assert (tmp_path / "to.db").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.glob("to.db*")) == ["to.db"]

@@ -1,0 +1,374 @@
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import threading
+import time
+import wave
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
+from anvil.library import file_formats
+from anvil.library.converter import Converter
+from anvil.library.text_encoding import decoded
+from anvil.settings.schema import LibraryOptions
+from tests.support import documents, fork_server
+
+OPTIONS = LibraryOptions()
+
+
+@pytest.fixture(scope="module")
+def converter() -> Iterator[Converter]:
+    made = Converter(OPTIONS, 1)
+    yield made
+    made.close()
+
+
+def converted(converter: Converter, path: Path) -> str:
+    return "".join(piece.text for piece in converter.parts(path, path.suffix[1:], path.name))
+
+
+def process_ids(converter: Converter) -> set[int]:
+    return {each._process.pid for each in converter._pool._idle}
+
+
+# --- each format, by real files ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "wanted"),
+    [
+        ("a.docx", lambda path: documents.docx(path, "Report", "The keeper sleeps."), "# Report\n\nThe keeper sleeps."),
+        ("a.xlsx", lambda path: documents.xlsx(path, [["boat", "length"], ["Ada", "12"]]), "| Ada | 12 |"),
+        ("a.epub", lambda path: documents.epub(path, "Tides", "They come twice."), "They come twice."),
+        ("a.ipynb", lambda path: documents.notebook(path, "# Notes"), "# Notes"),
+        ("a.csv", lambda path: path.write_text("x,y\n1,2\n"), "| 1 | 2 |"),
+        ("a.json", lambda path: path.write_text('{"lamp": true}'), '{"lamp": true}'),
+        ("a.xml", lambda path: path.write_text("<?xml version='1.0'?><r><a>lamp</a></r>"), "<a>lamp</a>"),
+        ("a.zip", lambda path: documents.archive(path, {"in/a.csv": b"x,y\n1,2\n", "b.txt": b"hello"}), "| 1 | 2 |"),
+        ("a.html", lambda path: path.write_bytes(b"<html><body><p>cr\xe8me</p></body></html>"), "crème"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 8 else "",
+)
+def test_formats(converter: Converter, tmp_path: Path, name: str, make: Callable[[Path], object], wanted: str) -> None:
+    path = tmp_path / name
+    make(path)
+    assert wanted in converted(converter, path)
+
+
+def test_the_title_of_a_web_page_is_its_heading(converter: Converter, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<html><head><title>Harbour  guide</title></head><body><p>x</p></body></html>")
+    assert converted(converter, tmp_path / "a.html").startswith("# Harbour guide\n\n")
+
+
+def test_pages_of_a_pdf_and_slides_keep_their_numbers(converter: Converter, tmp_path: Path) -> None:
+    path = documents.pdf(tmp_path / "a.pdf", ["first page", "", "third page"])
+    assert [(piece.page, piece.text) for piece in converter.parts(path, "pdf", "a.pdf")] == [
+        (1, "first page\n\n"),
+        (3, "third page\n\n"),
+    ]
+    path = documents.pptx(tmp_path / "a.pptx", [("One", "alpha"), ("Two", "beta")])
+    pieces = list(converter.parts(path, "pptx", "a.pptx"))
+    assert [piece.page for piece in pieces] == [1, 2] and "beta" in pieces[1].text
+
+
+def test_what_converts_leaves_nothing_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MarkItDown brings onnxruntime along, which keeps a number of this machine for what it tells its makers."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(home))
+    with fork_server.cold():
+        own = Converter(OPTIONS, 1)
+        assert converted(own, documents.docx(tmp_path / "a.docx", "Report", "The keeper sleeps."))
+        assert "page" in converted(own, documents.pdf(tmp_path / "a.pdf", ["page"]))
+        own.close()
+    assert not list(home.rglob("*"))
+
+
+def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    text = "\ufeff---\na: 1\n---\r\n# H\n\n\n\ttext  \n"
+    (tmp_path / "a.md").write_bytes(text.encode())
+    converter = Converter(OPTIONS, 1)
+    assert converted(converter, tmp_path / "a.md") == text
+    with pytest.raises(UnsupportedFormat, match=r"pip install 'anvil-docs\[library\]'"):
+        converter.parts(tmp_path / "a.pdf", "pdf", "a.pdf")
+    assert file_formats.available(OPTIONS) == file_formats.TEXT.endings
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"caf\xc3\xa9", "café"),
+        (b"caf\xe9 \x93x\x94", "café \u201cx\u201d"),
+        ("\ufeffhé".encode("utf-16-le"), "hé"),
+        (b"<meta charset='iso-8859-2'>\xb3", "<meta charset='iso-8859-2'>ł"),
+        (b"<meta charset='rot13'>\xe9", "<meta charset='rot13'>é"),
+        (b"<meta charset='undefined'>\xe9", "<meta charset='undefined'>é"),
+        (b"<meta charset='utf-7'>\xe9+2AA-", "<meta charset='utf-7'>é+2AA-"),
+    ],
+)
+def test_text_of_other_encodings(data: bytes, text: str) -> None:
+    assert decoded(data) == text
+
+
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(DocumentRejected, match="NUL byte at offset 1"):
+        decoded(b"a\0b")
+
+
+# --- hostile ground ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["bad.docx", "bad.pdf", "bad.xlsx", "bad.pptx", "bad.epub", "bad.zip"])
+def test_a_damaged_file_is_one_error_and_the_process_lives(converter: Converter, tmp_path: Path, name: str) -> None:
+    documents.docx(tmp_path / "good.docx", "A", "fine")
+    assert converted(converter, tmp_path / "good.docx")
+    before = process_ids(converter)
+    (tmp_path / name).write_bytes(b"PK\x03\x04" + os.urandom(300))
+    with pytest.raises(DocumentRejected, match=rf"cannot be read as {name[4:].upper()}") as caught:
+        converted(converter, tmp_path / name)
+    assert "Traceback" not in str(caught.value) and "\n" not in str(caught.value)
+    assert converted(converter, tmp_path / "good.docx") and process_ids(converter) == before
+
+
+def test_a_zip_that_is_called_docx_is_not_read_as_zip(converter: Converter, tmp_path: Path) -> None:
+    documents.archive(tmp_path / "a.docx", {"word/vbaProject.bin": b"macro", "a.txt": b"text"})
+    with pytest.raises(DocumentRejected, match="DOCX"):
+        converted(converter, tmp_path / "a.docx")
+
+
+def test_macros_are_left_out(converter: Converter, tmp_path: Path) -> None:
+    path = documents.docx(tmp_path / "a.docx", "Plan", "What is said.")
+    with zipfile.ZipFile(path, "a") as packed:
+        packed.writestr("word/vbaProject.bin", b"AutoOpen shell calc.exe")
+    assert converted(converter, path) == "# Plan\n\nWhat is said.\n\n"
+
+
+def test_an_archive_is_read_as_its_files_are(converter: Converter, tmp_path: Path) -> None:
+    makers: dict[str, Callable[[Path], object]] = {
+        "a.docx": lambda path: documents.docx(path, "Report", "from word"),
+        "a.xlsx": lambda path: documents.xlsx(path, [["boat", "length"], ["from excel", "12"]]),
+        "a.pptx": lambda path: documents.pptx(path, [("One", "from slides")]),
+        "a.pdf": lambda path: documents.pdf(path, ["from paper"]),
+        "a.epub": lambda path: documents.epub(path, "Tides", "from a book"),
+        "a.ipynb": lambda path: documents.notebook(path, "from a notebook"),
+        "a.html": lambda path: path.write_text("<html><body><p>from the web</p></body></html>"),
+        "a.xml": lambda path: path.write_text("<?xml version='1.0'?><r><a>from tags</a></r>"),
+        "a.json": lambda path: path.write_text('{"from": "a program"}'),
+        "a.csv": lambda path: path.write_text("x,y\nfrom cells,2\n"),
+        "a.md": lambda path: path.write_text("# A\n\nfrom marks\n"),
+    }
+    for name, make in makers.items():
+        make(tmp_path / name)
+    inner = documents.archive(tmp_path / "inner.zip", {"b.txt": b"from inside"})
+    files = {path.name: path.read_bytes() for path in sorted(tmp_path.glob("a.*"))}
+    text = converted(converter, documents.archive(tmp_path / "all.zip", {**files, "in/b.zip": inner.read_bytes()}))
+    for source in (
+        "word",
+        "excel",
+        "slides",
+        "paper",
+        "a book",
+        "a notebook",
+        "the web",
+        "tags",
+        "cells",
+        "marks",
+        "inside",
+    ):
+        assert f"from {source}" in text
+    assert '{"from": "a program"}' in text and "| from excel | 12 |" in text and "<p>" not in text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the program is a script")
+def test_pictures_in_an_archive_tell_of_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "exiftool"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\n[ "$1" = -ver ] && echo 12.60 || echo \'[{"Title": "The lamp"}]\'\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    own = Converter(OPTIONS, 1)
+    try:
+        text = converted(own, documents.archive(tmp_path / "a.zip", {"a.png": b"\x89PNG\r\n\x1a\n" + b"\0" * 20}))
+    finally:
+        own.close()
+    assert "Title: The lamp" in text
+
+
+SPEECH = """
+import pathlib
+class Recognizer:
+    def record(self, source): return source
+    def recognize_google(self, audio):
+        with pathlib.Path(__file__).with_name("sent").open("a") as file:
+            file.write("sent ")
+        return "what was spoken"
+class AudioFile:
+    def __init__(self, file): pass
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+"""
+"""In place of SpeechRecognition: it keeps count of what would go to the service."""
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_recordings_in_an_archive_want_the_same_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: bool
+) -> None:
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "speech_recognition.py").write_text(SPEECH)
+    (modules / "pydub.py").write_text("")
+    monkeypatch.syspath_prepend(str(modules))
+    with wave.open(str(tmp_path / "a.wav"), "wb") as recording:
+        recording.setparams((1, 2, 8000, 8000, "NONE", ""))
+        recording.writeframes(b"\0\1" * 8000)
+    sound = (tmp_path / "a.wav").read_bytes()
+    inner = documents.archive(tmp_path / "inner.zip", {"deep.wav": sound, "note": sound})
+    path = documents.archive(tmp_path / "a.zip", {"a.wav": sound, "in.zip": inner.read_bytes(), "b.txt": b"words"})
+    own = Converter(replace(OPTIONS, transcribe_audio=allowed), 1)
+    try:
+        text = converted(own, path)
+    finally:
+        own.close()
+    assert "words" in text and ("what was spoken" in text) is allowed
+    assert (modules / "sent").exists() is allowed
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(converter: Converter, tmp_path: Path) -> None:
+    documents.archive(tmp_path / "a.zip", {"b.txt": b"0" * 20_000_000})
+    with pytest.raises(DocumentTooLarge, match="unpacks from"):
+        converted(converter, tmp_path / "a.zip")
+
+
+def test_a_file_that_needs_too_much_memory_is_one_error(tmp_path: Path) -> None:
+    pytest.importorskip("resource")
+    if sys.platform == "darwin":
+        pytest.skip("macOS does not bound memory")
+    converter = Converter(replace(OPTIONS, convert_memory_bytes=600_000_000), 1)
+    try:
+        (tmp_path / "a.json").write_bytes(b"[" + b"1," * 60_000_000 + b"1]")
+        with pytest.raises(DocumentTooLarge, match=r"more memory than is allowed \(library.convert_memory_bytes\)"):
+            converted(converter, tmp_path / "a.json")
+        assert converted(converter, documents.docx(tmp_path / "good.docx", "A", "fine"))
+    finally:
+        converter.close()
+
+
+def test_too_many_pages(tmp_path: Path) -> None:
+    converter = Converter(replace(OPTIONS, max_pages=2), 1)
+    try:
+        with pytest.raises(DocumentTooLarge, match="3 pages; the limit is 2"):
+            converted(converter, documents.pdf(tmp_path / "a.pdf", ["a", "b", "c"]))
+    finally:
+        converter.close()
+
+
+def test_too_much_text(converter: Converter, tmp_path: Path) -> None:
+    small = Converter(replace(OPTIONS, max_characters=500), 1)
+    try:
+        (tmp_path / "a.txt").write_text("x" * 501)
+        with pytest.raises(DocumentTooLarge, match="501 characters; the limit is 500"):
+            converted(small, tmp_path / "a.txt")
+        (tmp_path / "a.csv").write_text("a,b\n" * 300)
+        with pytest.raises(DocumentTooLarge, match="more than 500 characters"):
+            converted(small, tmp_path / "a.csv")
+    finally:
+        small.close()
+
+
+def test_a_conversion_that_takes_too_long_is_ended_and_the_next_file_is_read(tmp_path: Path) -> None:
+    converter = Converter(replace(OPTIONS, convert_seconds=1.0), 1)
+    try:
+        documents.docx(tmp_path / "good.docx", "A", "fine")
+        assert converted(converter, tmp_path / "good.docx")  # the time to start is not counted
+        (pid,) = process_ids(converter)
+        rows = "".join(f"<tr><td>{n}</td><td>x</td></tr>" for n in range(60_000))
+        (tmp_path / "slow.html").write_text(f"<table>{rows}</table>")
+        started = time.monotonic()
+        with pytest.raises(DocumentTooLarge, match=r"longer than 1 s \(library.convert_seconds\)"):
+            converted(converter, tmp_path / "slow.html")
+        assert time.monotonic() - started < 30
+        assert pid not in process_ids(converter)
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    finally:
+        converter.close()
+
+
+def test_a_process_that_dies_is_one_error(converter: Converter, tmp_path: Path) -> None:
+    documents.docx(tmp_path / "good.docx", "A", "fine")
+    assert converted(converter, tmp_path / "good.docx")
+    path = documents.pdf(tmp_path / "a.pdf", [f"page {n}\n" * 40 for n in range(100)])
+    with pytest.raises(DocumentRejected, match="broke the converter"):
+        for number, _ in enumerate(converter.parts(path, "pdf", "a.pdf")):
+            if number == 0:
+                (process,) = converter._pool._busy
+                process._process.kill()
+    assert converted(converter, tmp_path / "good.docx")
+
+
+def test_nobody_is_left_when_it_is_closed(tmp_path: Path) -> None:
+    converter = Converter(OPTIONS, 1)
+    path = documents.pdf(tmp_path / "a.pdf", [f"page {n}\n" * 40 for n in range(100)])
+    begun = threading.Event()
+    failed: list[Exception] = []
+
+    def work() -> None:
+        try:
+            for _ in converter.parts(path, "pdf", "a.pdf"):
+                begun.set()
+        except DocumentRejected as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(60)
+    (process,) = converter._pool._busy
+    converter.close()
+    thread.join(10)
+    assert failed and not process.alive
+    with pytest.raises(DocumentRejected, match="being closed"):
+        converted(converter, documents.docx(tmp_path / "a.docx", "A", "b"))
+
+
+def test_keys_do_not_reach_the_process(converter: Converter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("reads /proc")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    fresh = Converter(OPTIONS, 1)
+    try:
+        with fork_server.cold():
+            assert converted(fresh, documents.docx(tmp_path / "a.docx", "A", "b"))
+        (pid,) = process_ids(fresh)
+        assert b"sk-secret" not in Path(f"/proc/{pid}/environ").read_bytes()
+    finally:
+        fresh.close()
+
+
+# --- what is read ------------------------------------------------------------------------------------------------
+
+
+def test_recordings_want_a_word_and_pictures_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnsupportedFormat, match="ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true"):
+        file_formats.format_of("wav", OPTIONS)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(UnsupportedFormat, match="install ExifTool"):
+        file_formats.format_of("png", OPTIONS)
+    assert "png" not in file_formats.looked_for(OPTIONS) and "pdf" in file_formats.looked_for(OPTIONS)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    assert "png" in file_formats.available(OPTIONS) and "png" in file_formats.looked_for(OPTIONS)
+
+
+@pytest.mark.parametrize(("ending", "told"), [("exe", r"Files of type \.exe"), ("", "Files without an ending")])
+def test_an_unknown_ending_names_the_known(ending: str, told: str) -> None:
+    with pytest.raises(UnsupportedFormat, match=rf"{told} are not read\. Known are md, "):
+        file_formats.format_of(ending, OPTIONS)

@@ -1,0 +1,176 @@
+"""What Milvus names is scored as in a file: the same results, whoever named them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anvil.embedding.provider import EmbeddingProvider
+from anvil.errors import ConfigError
+from anvil.index_file import verify
+from anvil.milvus import export
+from anvil.milvus.candidates import MilvusIndex
+from anvil.milvus.milvus_copy import MilvusCollection
+from anvil.milvus.overlay import LayeredReader
+from anvil.requests import SearchRequest
+from anvil.results import Mode
+from anvil.search.file_index import FileIndex
+from anvil.search.ranking import MAX_WHOLE
+from anvil.search.searcher import Found, Searcher
+from tests.support.milvus import Words, built, hasty, pages, questions  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("hasty")
+MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
+EXTRA = {
+    'it\'s "50%" or document > 0.md': "# Quotes\n\nA page whose name is an expression: wombat_burrow.\n",
+    "a\\b.md": "# Backslash\n\nAnother page, of numbats and the wombat.\n",
+    "中文/文档.md": "# 配置\n\n服务器的配置文件在这里。\n",
+}
+PAGES = pages(76)
+EXTRA["guides/overview.md"] = "# Overview\n\n" + "\n".join(
+    f"- [the {['lighthouse', 'harbour'][number % 2]} of {number}](../{path})"
+    for number, path in enumerate(sorted(PAGES))
+)
+QUESTIONS = [
+    "lighthouse of 7",
+    "harbour",
+    "wombat_burrow",
+    "another page of numbats",
+    "配置文件",
+    '"whose name is an expression"',
+    *questions(PAGES, 20),
+]
+
+
+@dataclass
+class Both:
+    """One index as a file and in Milvus."""
+
+    file: Searcher
+    there: Searcher
+
+    def ask(self, query: str, mode: Mode = "hybrid", top_k: int = 5, **more: Any) -> tuple[Found, Found]:
+        request = SearchRequest(query, top_k, mode=mode, **{"max_chars": 12_000, **more})
+        return self.file.search(request), self.there.search(request)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    folder = tmp_path_factory.mktemp("both")
+    index = built(folder, {**PAGES, **EXTRA})
+    remote = MilvusCollection("milvus+lite:lite.db/docs", folder)
+    export.export(index, remote.client, grace=0)
+    with verify.open_checked(index) as reader:
+        there = Searcher(MilvusIndex(LayeredReader(remote.reader())), Words())
+        made = Both(Searcher(FileIndex(reader), Words()), there)
+        assert made.file.index.count() > MAX_WHOLE  # else all are candidates, whoever names them
+        yield made
+    remote.close()
+
+
+def same(there: Found, file: Found) -> bool:
+    """The same places and texts in the same order. Scores differ by little: the mean nearness of a question to all
+    chunks is that of a sample."""
+    close = all(abs(one.score - other.score) < 0.01 for one, other in zip(there.hits, file.hits, strict=True))
+    return (
+        close
+        and there.rows == file.rows
+        and [replace(hit, score=0) for hit in there.hits] == [replace(hit, score=0) for hit in file.hits]
+    )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_results_are_those_of_the_file(both: Both, mode: Mode) -> None:
+    assert both.there.index.links
+    other = []
+    for query in QUESTIONS:
+        file, there = both.ask(query, mode)
+        assert (there.total_chunks, there.notes) == (file.total_chunks, file.notes)
+        assert there.rows[:1] == file.rows[:1], query
+        if not same(there, file):
+            other.append(query)
+    assert len(other) <= 0.05 * len(QUESTIONS), other
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "glob",
+    [
+        "guides/**",
+        "*.md",
+        "reference/page-*",
+        "it's*",
+        "a\\\\b.md",
+        "中文/*",
+        "nowhere/**",
+        "**",
+        "' or 1 == 1 or '",
+        '"] or id > 0 or document in ["',
+        "%",
+    ],
+)
+def test_a_filter_narrows_what_is_named_and_is_never_syntax(both: Both, mode: Mode, glob: str) -> None:
+    for query in ("wombat_burrow expression", QUESTIONS[7]):
+        file, there = both.ask(query, mode, file_filter=glob)
+        assert same(there, file) and there.total_chunks == file.total_chunks
+
+
+def test_budget_threshold_and_number_are_kept(both: Both) -> None:
+    for top_k in (1, 20, 99):
+        file, there = both.ask(QUESTIONS[9], top_k=top_k, max_chars=900)
+        assert len(there.rows) == len(file.rows) and there.rows[:5] == file.rows[:5]
+        assert sum(len(hit.content) for hit in there.hits) <= 1000 + 50 * top_k
+    file, there = both.ask(QUESTIONS[9], threshold=0.4)
+    assert there.rows == file.rows != ()
+    file, there = both.ask(QUESTIONS[8], paths=["a\\b.md", *sorted(PAGES)[:3]])
+    assert there.rows == file.rows != ()
+
+
+def test_what_is_refused_of_a_file_is_refused_here(both: Both) -> None:
+    for query, mode in ((" ", "hybrid"), ("x", "exact")):
+        with pytest.raises(ConfigError):
+            both.there.search(SearchRequest(query, 5, None, 12_000, mode))  # type: ignore[arg-type]
+
+
+def test_a_bounded_number_of_questions_and_rows(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is read whole: what a question costs does not grow with the index."""
+    layered = both.there.index.reader
+    assert isinstance(layered, LayeredReader)
+    client, rows = layered.below.client, 0
+    asked: list[str] = []
+    ask = client.ask
+
+    def counting(name: str, *args: Any, **more: Any) -> Any:
+        nonlocal rows
+        found = ask(name, *args, **more)
+        asked.append(name)
+        rows += len(found[0]) if name == "search" else len(found)
+        return found
+
+    monkeypatch.setattr(client, "ask", counting)
+    both.there.search(SearchRequest(f"{QUESTIONS[11]} unheard-of", 5, None, 12_000, "hybrid"))
+    assert set(asked) <= {"search", "query"} and len(asked) <= 14 and rows < 1500
+
+
+def test_another_model_searches_by_words_and_says_so(both: Both, local: EmbeddingProvider) -> None:
+    other = Searcher(both.there.index, local)
+    found = other.search(SearchRequest(QUESTIONS[10], 5, None, 12_000, "hybrid"))
+    assert "Semantic search is off" in found.notes[0] and found.hits
+    with pytest.raises(ConfigError, match="hashed-words"):
+        other.search(SearchRequest("lantern", 5, None, 12_000, "semantic"))
+
+
+def test_without_vectors_words_are_all(tmp_path: Path, keywords: EmbeddingProvider) -> None:
+    asked = questions(pages(12), 1)[0]
+    index = built(tmp_path, pages(12), keywords)
+    remote = MilvusCollection("milvus+lite:lite.db/docs", tmp_path)
+    export.export(index, remote.client, grace=0)
+    with verify.open_checked(index) as reader:
+        file = Searcher(FileIndex(reader), keywords).search(SearchRequest(asked, 5, None, 12_000, "hybrid"))
+        there = Searcher(MilvusIndex(LayeredReader(remote.reader())), keywords)
+        assert there.search(SearchRequest(asked, 5, None, 12_000, "hybrid")) == file and file.hits
+    remote.close()

@@ -1,0 +1,93 @@
+"""What the HTML of a page says: headings with ids that exist, and content as Markdown."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anvil.text.rendered_anchors import Heading
+from mkdocs_anvil import rendering
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [
+        ('<h1 id="a">A</h1><p>x</p><h2 id="b">B</h2>', [(1, "a", "A"), (2, "b", "B")]),
+        ('<h2 id="a"><code>f()</code> &amp; <em>g</em>\n h</h2>', [(2, "a", "f() & g h")]),
+        ('<h2 id="a">A<a class="headerlink" href="#a">&para;</a></h2>', [(2, "a", "A")]),
+        ('<h2 id="a">A<a class="x anchor-link" href="#a">&para;</a></h2>', [(2, "a", "A")]),
+        ('<h2 id="a"><a class="toclink" href="#a">A</a></h2>', [(2, "a", "A")]),
+        ("<h2>A</h2>", [(2, "", "A")]),
+        ('<h2><a id="inner"></a>A</h2>', [(2, "inner", "A")]),
+        ('<H2 ID="a">A</H2>', [(2, "a", "A")]),
+        ('<h2 id="a">open <h3 id="b">B</h3>', [(2, "a", "open"), (3, "b", "B")]),
+        ('<h2 id="a">never closed', [(2, "a", "never closed")]),
+        ('<!-- <h2 id="no">No</h2> --><h2 id="a">A</h2>', [(2, "a", "A")]),
+        ('<template><h2 id="no">No</h2></template><h2 id="a">A</h2>', [(2, "a", "A")]),
+        ('<script>"<h2 id=no>"</script><textarea><h2 id="no">x</textarea><h2 id="a">A</h2>', [(2, "a", "A")]),
+        ('<p title="<h2 id=no>">x</p><h2 id="a">A</h2>', [(2, "a", "A")]),
+        ('<pre><code>&lt;h2 id="no"&gt;</code></pre>', []),
+        ('<details><summary>s</summary><h3 id="a">A</h3></details>', [(3, "a", "A")]),
+    ],
+)
+def test_headings_are_those_that_a_browser_has(html: str, found: list[tuple[int, str, str]]) -> None:
+    assert rendering.read(html).headings == tuple(Heading(*each) for each in found)
+
+
+@given(st.text(alphabet=st.sampled_from(list("<>/h12 id=\"'a!-&;"))) | st.text())
+def test_any_text_is_taken(html: str) -> None:
+    assert all(1 <= heading.level <= 6 for heading in rendering.read(html).headings)
+
+
+def test_html_becomes_markdown_as_it_is_read() -> None:
+    html = """
+<h1 id="api">API<a class="headerlink" href="#api">¶</a><a class="anchor-link" href="#api">¶</a></h1>
+<p>Takes <code>a_b</code> * <b>two</b>.<script>no()</script><button>copy</button></p>
+<div class="language-python highlight"><pre><span></span><code><span class="k">def</span> f(a_b, *c):
+    pass
+</code></pre></div>
+<table class="highlighttable"><tr><td class="linenos"><pre>1</pre></td><td class="code"><div class="highlight">
+<pre><code>numbered</code></pre></div></td></tr></table>
+<ul><li>x<ul><li>y_z</li></ul></li></ul>
+<table><thead><tr><th>name</th></tr></thead><tbody><tr><td><code>walrus</code></td></tr></tbody></table>
+<h2 id="mod.f" class="doc"><code>f(a_b)</code></h2><p>1. it <a href="../x/">links</a></p>
+"""
+    text = rendering.to_markdown(html)
+    assert text.startswith("# API\n\nTakes `a_b` * **two**.\n\n```python\ndef f(a_b, *c):\n    pass\n```\n")
+    assert "```\nnumbered\n```" in text and "\n1\n" not in text
+    assert "- x\n  - y_z\n" in text and "| `walrus` |" in text
+    assert text.endswith("## `f(a_b)`\n\n1\\. it [links](../x/)\n")
+
+
+def test_html_that_stayed_the_same_is_read_once() -> None:
+    seen: list[str] = []
+
+    def make(html: str) -> int:
+        seen.append(html)
+        return len(seen)
+
+    remembered = rendering.Remembered(make)
+    found = [remembered.of(*each) for each in [("a", "x"), ("a", "x"), ("b", "x"), ("a", "y"), ("a", "x")]]
+    assert found == [1, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "html", "wanted"),
+    [
+        ("# A\n\nText.\n", "<h1>A</h1><p>Text.</p>", False),
+        ("# API\n\n::: package\n", "<h1>API</h1><h2><code>package.f(a)</code></h2>", True),
+        ("## H~2~O & `f()`\n", "<h2>H<sub>2</sub>O &amp; <code>f()</code></h2>", False),
+        ("# A\n\n{{ table }}\n", f"<h1>A</h1><p>{'<b>new</b> words ' * 20}</p>", True),
+        ("# A\n\n:smile:\n", "<h1>A</h1><p>Copy to clipboard</p><svg><title>smiling face</title></svg>", False),
+        ("# A\n", f"<h1>A</h1><script>{'x ' * 100}</script><p>End.</p>", False),
+    ],
+)
+def test_html_says_what_its_markdown_lacks(markdown: str, html: str, wanted: bool) -> None:
+    assert rendering.lacks(markdown, rendering.read(html)) is wanted
+
+
+def test_words_are_those_that_readers_see() -> None:
+    html = "<table><tr><td>a</td><td>B<i>c</i></td></tr></table><svg/>"
+    html += "<p>d<br>e<a class='headerlink'>¶ no</a></p><svg><text>no</text></svg>"
+    assert rendering.read(html).words == ("a", "bc", "d", "e")

@@ -1,0 +1,778 @@
+"""Search: what a question finds, in which order, within which budget; and that no question breaks it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, astuple
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from anvil.build.builder import build
+from anvil.documents.open_tree import working_tree
+from anvil.embedding.provider import EmbeddingProvider, Vector
+from anvil.errors import ConfigError, ModelError
+from anvil.index_file import verify
+from anvil.index_file.reader import Reader
+from anvil.requests import SearchRequest
+from anvil.results import Mode
+from anvil.search import snippets
+from anvil.search.confidence import UNLIKELY
+from anvil.search.file_index import FileIndex
+from anvil.search.searcher import Found, Searcher
+from anvil.settings.schema import ChunkingOptions
+from tests.build.test_builder import Counting
+from tests.conftest import PAGES, write
+
+Opener = Callable[..., Searcher]
+MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opener]:
+    """Builds an index of pages with a provider and opens it with another, if said."""
+    with ExitStack() as stack:
+
+        def make(
+            pages: dict[str, str], provider: EmbeddingProvider, asking: EmbeddingProvider | None = None
+        ) -> Searcher:
+            (tmp_path / "docs").mkdir(exist_ok=True)
+            build(working_tree(write(tmp_path / "docs", pages)), tmp_path / "i.db", provider, ChunkingOptions())
+            reader = verify.open_checked(tmp_path / "i.db")
+            stack.callback(reader.close)
+            return Searcher(FileIndex(reader), asking or provider)
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def lighthouse(tmp_path_factory: pytest.TempPathFactory, local: EmbeddingProvider) -> Iterator[Searcher]:
+    """The four pages, with vectors; opened once for all questions that change nothing."""
+    folder = tmp_path_factory.mktemp("lighthouse")
+    build(working_tree(write(folder / "docs", PAGES)), folder / "i.db", local, ChunkingOptions())
+    with verify.open_checked(folder / "i.db") as reader:
+        yield Searcher(FileIndex(reader), local)
+
+
+def ask(
+    searcher: Searcher,
+    query: str,
+    top_k: int = 5,
+    file_filter: str | None = None,
+    max_chars: int | None = None,
+    mode: Mode = "hybrid",
+    threshold: float = 0.0,
+) -> Found:
+    return searcher.search(SearchRequest(query, top_k, file_filter, max_chars, mode, threshold=threshold))
+
+
+def places(found: Found) -> list[str]:
+    return [f"{hit.metadata.file_path}#{hit.metadata.heading_path}" for hit in found.hits]
+
+
+def paths(found: Found) -> list[str]:
+    return [hit.metadata.file_path for hit in found.hits]
+
+
+# --- what a score is made of ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_parts_of_a_score_are_its_sum(lighthouse: Searcher, mode: Mode) -> None:
+    found = ask(lighthouse, "who is told when a check fails?", top_k=20, mode=mode)
+    assert len(found.parts) == len(found.hits) > 3
+    for hit, parts in zip(found.hits, found.parts, strict=True):
+        assert sum(astuple(parts)) == pytest.approx(hit.score, abs=3e-6)
+        assert mode == "semantic" or min(astuple(parts)) >= 0
+        assert mode == "hybrid" or (parts.vectors == 0) == (mode == "keyword")
+        assert mode != "semantic" or (parts.words, parts.heading, parts.links, parts.page) == (0, 0, 0, 0)
+    if mode == "hybrid":
+        assert any(parts.page for parts in found.parts) and any(parts.heading for parts in found.parts)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+def test_of_two_equal_pages_the_one_that_others_call_what_the_question_says_comes_first(
+    opened: Opener, local: EmbeddingProvider, mode: Mode
+) -> None:
+    same = "The environment of a branch is made anew for each change, and removed with it."
+    pages = {
+        "a.md": f"# Branches\n\n{same}\n",
+        "b.md": f"# Branches\n\n{same}\n",
+        "start.md": "# Start\n\nFirst read about [preview environments][p].\n\n[p]: b.md\n",
+        "more.md": "# More\n\nTo see a change before it is merged, use [preview environments](./b.md#branches).\n",
+    }
+    found = ask(opened(pages, local), "environment to preview a branch", top_k=20, mode=mode)
+    places = paths(found)
+    assert places.index("b.md") < places.index("a.md")
+    named, other = found.parts[places.index("b.md")], found.parts[places.index("a.md")]
+    assert named.links > other.links == 0 and named.words == other.words
+
+
+def test_words_that_no_page_has_find_nothing_among_pages_with_links(opened: Opener, local: EmbeddingProvider) -> None:
+    searcher = opened({"a.md": "# A\n\nSee [the other](b.md).\n", "b.md": "# B\n\nText.\n"}, local)
+    assert searcher.index.links and not ask(searcher, "zygomorphic", mode="keyword").hits
+
+
+# --- what is found -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("what happens to alerts at night", "guides/alerts.md#Alerts > Silence at night"),
+        ("who is next on call when nobody acknowledges", "guides/alerts.md#Alerts > Escalation"),
+        ("install on Windows as a service", "install.md#Install > Windows"),
+        ("when is a TLS certificate about to expire", "guides/checks.md#Checks > Certificates"),
+        ("free space on a volume", "guides/checks.md#Checks > Disk space"),
+    ],
+)
+def test_a_question_that_fits_one_section_finds_it_first(
+    lighthouse: Searcher, mode: Mode, query: str, best: str
+) -> None:
+    assert places(ask(lighthouse, query, mode=mode))[0] == best
+
+
+def test_overlapping_subjects_come_in_the_expected_order(lighthouse: Searcher) -> None:
+    found = places(ask(lighthouse, "alert messages by e-mail"))
+    assert found[0] == "guides/alerts.md#Alerts > E-mail"
+    assert {place.split("#")[0] for place in found[:3]} == {"guides/alerts.md"}, "no other page matches half as well"
+
+
+MANY = {
+    f"{name}.md": "# Guide {name}\n\n".replace("{name}", name)
+    + "".join(
+        f"## {part} of {name}\n\nRotate the {name} lantern {part}.\n\n" + "Words to fill. " * 200 + "\n\n"
+        for part in ("By day", "By night")
+    )
+    for name in ("harbour", "lighthouse", "lightship")
+}
+
+
+def test_results_are_of_different_pages_and_name_the_further_sections(
+    opened: Opener, keywords: EmbeddingProvider
+) -> None:
+    searcher = opened(MANY, keywords)
+    found = ask(searcher, "rotate the lantern", 3).hits
+    assert len({hit.metadata.file_path for hit in found}) == 3
+    assert all(len(hit.also or ()) == 1 for hit in found)
+    more = ask(searcher, "rotate the lantern", 6).hits
+    assert [hit.score for hit in more] == sorted((hit.score for hit in more), reverse=True)
+    assert all(hit.also is None for hit in more), "all sections are results of their own"
+
+
+def test_a_record_ranks_below_a_page_on_the_subject_unless_it_is_asked_for(
+    opened: Opener, keywords: EmbeddingProvider
+) -> None:
+    pages = {
+        "changelog.md": "# Guide\n\nLantern rotation, and a few words, and a release.\n",
+        "guide.md": "# Guide\n\nLantern rotation, and a few words.\n",
+    }
+    searcher = opened(pages, keywords)
+    assert paths(ask(searcher, "lantern rotation"))[:1] == ["guide.md"]
+    assert paths(ask(searcher, "lantern rotation release"))[:1] == ["changelog.md"]
+
+
+def test_a_hit_says_where_it_stands(lighthouse: Searcher) -> None:
+    hit = ask(lighthouse, "silence at night").hits[0]
+    lines = PAGES["guides/alerts.md"].splitlines(keepends=True)
+    place = hit.metadata
+    assert hit.content == "".join(lines[place.start_line - 1 : place.end_line]) and not hit.truncated
+    assert (place.heading_level, place.char_count, place.url) == (2, len(hit.content), None)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_paragraph_is_a_question_too(lighthouse: Searcher, mode: Mode) -> None:
+    paragraph = PAGES["guides/checks.md"].split("## Disk space\n\n")[1]
+    assert places(ask(lighthouse, paragraph, mode=mode))[0] == "guides/checks.md#Checks > Disk space"
+    assert places(ask(lighthouse, " ".join([paragraph] * 40), mode=mode))[0] == "guides/checks.md#Checks > Disk space"
+
+
+# --- identifiers, phrases, letters ---------------------------------------------------------------------
+
+IDENTIFIERS = {
+    "dec54.md": "# One\n\nThe decision DEC-0054 is about two weeks of warning before the end.\n",
+    "dec55.md": "# Two\n\nThe decision DEC-0055 came next; it is about other weeks and has 54 pages.\n",
+    "snake.md": "# Three\n\nThe function snake_case_name takes a name and gives it back.\n",
+    "parted.md": "# Four\n\nA snake in a case has a name; names of snakes are long.\n",
+    "flag.md": "# Five\n\nGive --flag-name on the command line when the default does not do.\n",
+    "unflag.md": "# Six\n\nA flag has a colour, and its name is a word of one syllable.\n",
+    "dotted.md": "# Seven\n\nSet a.b.c to true; the others follow.\n",
+    "undotted.md": "# Eight\n\nThe letters c, b and a stand here in another order: c b a.\n",
+    "camel.md": "# Nine\n\nCall optimizeDeps before the first request is served.\n",
+    "filler.md": "# Ten\n\nNothing of the sort is told here, only that there is a page.\n",
+}
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("DEC-0054", "dec54.md"),
+        ("dec-0054", "dec54.md"),
+        ("what does DEC-0054 decide?", "dec54.md"),
+        ("snake_case_name", "snake.md"),
+        ("`snake_case_name()`", "snake.md"),
+        ("--flag-name", "flag.md"),
+        ("what is --flag-name for", "flag.md"),
+        ("a.b.c", "dotted.md"),
+        ("optimizeDeps", "camel.md"),
+        ("optimizedeps", "camel.md"),
+        ("deps", "camel.md"),
+        ("optimize", "camel.md"),
+        ('"default does not do"', "flag.md"),
+        ('"c b a"', "undotted.md"),
+    ],
+)
+def test_identifiers_and_phrases(
+    opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider, mode: Mode, query: str, best: str
+) -> None:
+    searcher = opened(IDENTIFIERS, local if mode == "hybrid" else keywords)
+    assert paths(ask(searcher, query, mode=mode))[0] == best
+
+
+LETTERS = {
+    "cjk.md": "# 検索\n\n全文検索エンジンは文書を索引に登録します。\n",
+    "korean.md": "# 한국어\n\n문서를 색인하고 검색하는 방법을 설명합니다.\n",
+    "german.md": "# Übersicht\n\nDie Änderungen werden über Nacht geprüft.\n",
+    "greek.md": "# Αναζήτηση\n\nΤο έγγραφο περιγράφει την ενημέρωση του ευρετηρίου.\n",  # noqa: RUF001
+    "plain.md": "# Plain\n\nNothing but plain letters.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("検索", "cjk.md"),
+        ("索引に登録", "cjk.md"),
+        ("索", "cjk.md"),
+        ("エンジン", "cjk.md"),
+        ("검색하는", "korean.md"),
+        ("Änderungen", "german.md"),
+        ("anderungen", "german.md"),
+        (unicodedata.normalize("NFD", "geprüft"), "german.md"),
+        ("ΕΥΡΕΤΗΡΊΟΥ", "greek.md"),
+    ],
+)
+def test_letters_of_the_world_in_keyword_mode(
+    opened: Opener, keywords: EmbeddingProvider, query: str, best: str
+) -> None:
+    assert paths(ask(opened(LETTERS, keywords), query, mode="keyword"))[:1] == [best]
+
+
+FOREIGN = {
+    "cache.md": "# 缓存\n\n把经常读取的结果保存在内存中以便更快地返回。\n",
+    "deploy.md": "# 部署\n\n用多个进程运行服务器利用所有处理器核心。\n",
+    "login.md": "# 登录\n\n用户用密码登录后得到一个令牌。\n",
+    "plain.md": "# Plain\n\nKeep results in memory, and start several processes.\n",
+}
+
+
+@pytest.mark.parametrize("query", ["如何用多个进程运行", "запуск нескольких процессов 进程", "Docker 多个进程"])
+def test_words_alone_decide_for_a_question_in_a_script_that_the_model_does_not_read(
+    opened: Opener, local: EmbeddingProvider, query: str
+) -> None:
+    searcher = opened(FOREIGN, local)
+    by_words, found = ask(searcher, query, mode="keyword"), ask(searcher, query)
+    assert paths(found) == paths(by_words) == ["deploy.md"]
+    assert [hit.confidence for hit in found.hits] == [hit.confidence for hit in by_words.hits]
+    assert any("reads Latin script only: words alone decided." in note for note in found.notes)
+    by_vectors = ask(searcher, query, mode="semantic")
+    assert len(by_vectors.hits) == 4, "who asks for vectors gets them"
+    assert all(evidence.cosine is None for evidence in by_vectors.evidence), "as evidence they say nothing"
+    assert any("its vectors say little" in note for note in by_vectors.notes)
+
+
+@pytest.mark.parametrize(
+    "query", ["several processes", "Prozesse für Server in größerer Zahl", "what does 进程 mean here"]
+)
+def test_vectors_count_for_a_question_in_a_script_that_the_model_reads(
+    opened: Opener, local: EmbeddingProvider, query: str
+) -> None:
+    found = ask(opened(FOREIGN, local), query)
+    assert all(evidence.cosine is not None for evidence in found.evidence) and len(found.hits) == 4
+    assert not any("script" in note for note in found.notes)
+
+
+def test_a_right_page_in_chinese_is_not_called_unlikely(opened: Opener, local: EmbeddingProvider) -> None:
+    searcher = opened(FOREIGN, local)
+    assert (ask(searcher, "多个进程运行服务器").hits[0].confidence or 0) > 0.5
+    assert (ask(searcher, "怎样用全麦面粉烤面包").hits or [None])[0] is None
+
+
+def test_a_text_whose_letters_are_written_apart_is_found_by_either_spelling(
+    opened: Opener, keywords: EmbeddingProvider
+) -> None:
+    searcher = opened({"apart.md": unicodedata.normalize("NFD", "# Prüfung\n\nDie Änderung.\n")}, keywords)
+    for query in ("Änderung", unicodedata.normalize("NFD", "Änderung")):
+        assert paths(ask(searcher, query, mode="keyword")) == ["apart.md"]
+
+
+# --- no question breaks it -----------------------------------------------------------------------------
+
+SYNTAX = r"""
+" "" "unbalanced AND OR(NOT NEAR(a,b) {title}:x ^x x* * - -- -x + \ '; % _ () [] <b> . ... // a//b ? ! : 1e9 0x00
+""".split()  # noqa: SIM905 - a row of signs reads better than a list of quotes
+SYNTAX += [
+    "a AND (b",
+    "NEAR(a b, 3)",
+    "title: x",
+    "'; DROP TABLE chunks; --",
+    "\0",
+    "a\0b",
+    "\ufeff",
+    "e\u0301",
+    "\u202e",
+    "\x1b[31m",
+    "a\u2028b",
+    "\u017f",
+    "\ufb01",
+    "\uff1f\uff01",
+    "\U0001f98a",
+]
+
+
+@pytest.mark.parametrize("query", SYNTAX, ids=[f"{i}" for i in range(len(SYNTAX))])
+def test_what_is_syntax_elsewhere_is_text_here(lighthouse: Searcher, query: str) -> None:
+    for mode in MODES:
+        found = ask(lighthouse, query, mode=mode)
+        assert found.total_chunks == lighthouse.index.count()
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(min_size=1, max_size=200).filter(str.strip))
+@example("\ud800")
+@example("a\udfffb.c")
+def test_no_text_breaks_a_keyword_search(lighthouse: Searcher, query: str) -> None:
+    found = ask(lighthouse, query, mode="keyword")
+    scores = [hit.score for hit in found.hits]
+    assert max(scores, default=0.0) in scores[:1] or not scores
+    assert all(0 <= score <= 1 for score in scores)
+    assert found == ask(lighthouse, query, mode="keyword")
+
+
+@pytest.mark.parametrize("query", ["\ud800", "index \udcff alerts"])
+def test_text_that_is_not_unicode_breaks_no_search(lighthouse: Searcher, query: str) -> None:
+    for mode in MODES:
+        ask(lighthouse, query, mode=mode)
+
+
+@pytest.mark.parametrize("query", ["", " ", "\t\n", "\u3000"])
+def test_a_blank_question_is_an_error(lighthouse: Searcher, query: str) -> None:
+    for mode in MODES:
+        with pytest.raises(ConfigError) as error:
+            ask(lighthouse, query, mode=mode)
+        assert str(error.value) == "query parameter is required"
+
+
+def test_an_unknown_mode_lists_the_known_ones(lighthouse: Searcher) -> None:
+    with pytest.raises(ConfigError, match=r"'fuzzy'. Use hybrid, semantic or keyword"):
+        ask(lighthouse, "x", mode="fuzzy")  # type: ignore[arg-type]
+
+
+MEGABYTE = {
+    "words": "silence at night " * 60_000,
+    "numbers": " ".join(str(i) for i in range(150_000)),
+    "one word": "a" * 1_000_000,
+    "identifiers": " ".join(f"a_{i}.b" for i in range(90_000)),
+    "quotes": '"a b" ' * 170_000,
+    "CJK": "全文検索" * 80_000,
+}
+
+
+@pytest.mark.parametrize("kind", MEGABYTE)
+def test_a_megabyte_of_question_is_answered_in_a_moment(lighthouse: Searcher, kind: str) -> None:
+    for mode in ("hybrid", "keyword"):
+        started = time.process_time()
+        found = ask(lighthouse, MEGABYTE[kind], mode=mode)
+        assert time.process_time() - started < 3, mode
+        if kind == "words":
+            assert places(found)[0] == "guides/alerts.md#Alerts > Silence at night"
+
+
+def test_a_long_question_to_a_large_index(opened: Opener, keywords: EmbeddingProvider) -> None:
+    pages = {f"{i}.md": f"# Page {i}\n\n" + " ".join(f"word{i}x{j}" for j in range(20)) + "\n" for i in range(500)}
+    query = " ".join(f"word{i}x{j}" for i in range(499, 200, -1) for j in range(20))
+    found = ask(opened(pages, keywords), query, 20, mode="keyword")
+    assert len(found.hits) == 20 and found.total_chunks == 500
+
+
+# --- how many, and of which pages ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("top_k", "count"), [(-5, 1), (0, 1), (1, 1), (3, 3), (20, 20), (21, 20), (10**9, 20)])
+def test_top_k_is_clamped(opened: Opener, local: EmbeddingProvider, top_k: int, count: int) -> None:
+    pages = {f"{i}.md": f"# Page {i}\n\nThe same lighthouse in other words, number {i}.\n" for i in range(25)}
+    searcher = opened(pages, local)
+    for mode in MODES:
+        assert len(ask(searcher, "lighthouse", top_k, mode=mode).hits) == count
+
+
+@pytest.mark.parametrize("count", [30, 700])
+def test_a_filter_acts_before_ranking(
+    opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider, count: int
+) -> None:
+    """However well other pages fit: as many as are asked for come back whenever they exist."""
+    many = {
+        f"loud/{i}.md": "# Index freshness\n\nKeep the index fresh, fresh index, freshness.\n" for i in range(count)
+    }
+    few = {
+        f"quiet/{i}.md": f"# Note {i}\n\nAmong much else about page {i}, an index is named once.\n" for i in range(6)
+    }
+    searcher = opened({**many, **few}, local if count < 100 else keywords)
+    modes: Sequence[Mode] = MODES if count < 100 else ("hybrid", "keyword")
+    for mode in modes:
+        for query in ("index", "how do I keep the index fresh?"):
+            found = ask(searcher, query, 5, "quiet/*", mode=mode)
+            assert len(found.hits) == 5 and all(path.startswith("quiet/") for path in paths(found))
+            assert found.total_chunks == 6
+        assert ask(searcher, "index", 5, "loud/3.md", mode=mode).total_chunks == 1
+        assert ask(searcher, "index", 20, "**/*", mode=mode).total_chunks == count + 6
+
+
+def test_a_rare_word_does_not_cost_the_results_of_a_common_one(opened: Opener, keywords: EmbeddingProvider) -> None:
+    pages = {f"{i}.md": f"# Page {i}\n\nEvery page speaks of an index.\n" for i in range(1200)}
+    pages["zebra.md"] = "# Zebra\n\nA zebra is striped.\n"
+    searcher = opened(pages, keywords)
+    for mode in ("hybrid", "keyword"):
+        found = ask(searcher, "zebra index", 20, mode=mode)
+        assert paths(found)[0] == "zebra.md" and len(found.hits) == 20
+
+
+@pytest.mark.parametrize(
+    ("glob", "wanted"),
+    [
+        ("guides/*", {"guides/alerts.md", "guides/checks.md"}),
+        ("guides/", {"guides/alerts.md", "guides/checks.md"}),
+        ("**/alerts.md", {"guides/alerts.md"}),
+        ("index.md", {"index.md"}),
+        ("*.md", {"index.md", "install.md"}),
+        ("{index,install}.md", {"index.md", "install.md"}),
+        ("**", set(PAGES)),
+        ("nothing/*", set()),
+    ],
+)
+def test_filters_are_globs_over_paths(lighthouse: Searcher, glob: str, wanted: set[str]) -> None:
+    for mode in MODES:
+        found = ask(lighthouse, "lighthouse check alert install server", 20, glob, mode=mode)
+        assert set(paths(found)) == wanted
+        assert found.total_chunks >= len(found.hits)
+
+
+def test_a_choice_of_paths_narrows_like_a_filter(lighthouse: Searcher) -> None:
+    def paths(*chosen: str, glob: str | None = None) -> set[str]:
+        found = lighthouse.search(SearchRequest("server alert", 20, glob, 12_000, "keyword", paths=chosen))
+        assert len(found.rows) == len(found.hits) and found.rows == tuple(dict.fromkeys(found.rows))
+        return {hit.metadata.file_path for hit in found.hits}
+
+    assert paths("guides/alerts.md", "none.md") == {"guides/alerts.md"}
+    assert paths("guides/alerts.md", "index.md", glob="guides/*") == {"guides/alerts.md"}
+    assert paths() == set()
+
+
+@pytest.mark.parametrize(
+    "glob",
+    [
+        "[",
+        "[]",
+        "[!",
+        "{",
+        "{a",
+        "a}",
+        "[z-a]",
+        "***",
+        "\\",
+        "\0",
+        "{" * 5000,
+        "*" * 100_000,
+        "\udcff",
+        "(",
+        "?" * 300,
+        "[[:alpha:]",
+    ],
+)
+def test_a_malformed_glob_matches_nothing_and_breaks_nothing(lighthouse: Searcher, glob: str) -> None:
+    for mode in MODES:
+        found = ask(lighthouse, "alerts", 5, glob, mode=mode)
+        assert len(found.hits) <= found.total_chunks
+        if glob != "***":
+            assert (found.hits, found.total_chunks) == ((), 0)
+
+
+# --- scores --------------------------------------------------------------------------------------------
+
+
+def test_a_semantic_score_is_the_cosine(lighthouse: Searcher, local: EmbeddingProvider) -> None:
+    query = "who is called at night?"
+    vector = local.embed_query(query)
+    found = ask(lighthouse, query, 20, mode="semantic")
+    assert len(found.hits) == found.total_chunks
+    owners = {hit.metadata.heading_path: hit.score for hit in found.hits}
+    reader = lighthouse.index.reader
+    assert isinstance(reader, Reader)
+    for row, heading, title, content in reader.connection.execute(
+        "SELECT id, heading_path, title, content FROM chunks"
+    ):
+        windows = reader.windows_of(row)
+        assert len(windows) == 1, "one window each, so that its text is known"
+        from anvil.text.windows import window_header, window_text
+
+        text = window_text(window_header(title, heading), content[windows[0][0] : windows[0][1]])
+        exact = float(local.embed([text]).vectors[0] @ vector)
+        assert owners[heading] == pytest.approx(exact, abs=2e-3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_scores_descend_and_stay_in_range(lighthouse: Searcher, mode: Mode) -> None:
+    for query in ("alerts", "TLS", "zebra quagga", "how is it done", "DEC-0054 certificates"):
+        found = ask(lighthouse, query, 20, mode=mode).hits
+        scores = [hit.score for hit in found]
+        best: dict[str, float] = {}
+        for hit in found:
+            best.setdefault(hit.metadata.file_path, hit.score)
+        if mode != "semantic":  # where a share of the page's own cosine decides too
+            assert list(best.values()) == sorted(best.values(), reverse=True)
+        assert all((-1 if mode == "semantic" else 0) <= score <= 1 for score in scores)
+
+
+def test_what_holds_none_of_the_words_is_no_keyword_result(lighthouse: Searcher) -> None:
+    assert ask(lighthouse, "zebra quagga", mode="keyword").hits == ()
+    assert all("smtp" in hit.content for hit in ask(lighthouse, "smtp_host", mode="keyword").hits)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ties_go_by_path_and_place(opened: Opener, local: EmbeddingProvider, mode: Mode) -> None:
+    text = "# Same\n\nThe very same text stands in each of these pages.\n"
+    searcher = opened({f"{name}.md": text for name in "hgfedcbazyx"}, local)
+    for top_k in (3, 20):
+        found = ask(searcher, "the very same text", top_k, mode=mode)
+        assert paths(found) == [f"{name}.md" for name in "abcdefghxyz"][:top_k]
+        assert len({hit.score for hit in found.hits}) == 1
+
+
+def test_a_threshold_leaves_out_what_scores_below(lighthouse: Searcher) -> None:
+    for mode in MODES:
+        every = ask(lighthouse, "alerts at night", 20, mode=mode).hits
+        middle = every[len(every) // 2].score
+        kept = ask(lighthouse, "alerts at night", 20, mode=mode, threshold=middle).hits
+        assert all(hit.score >= middle - 1e-6 for hit in kept)
+        assert abs(len(kept) - sum(hit.score >= middle for hit in every)) <= 1  # scores are rounded when shown
+        assert ask(lighthouse, "alerts at night", 20, mode=mode, threshold=1.1).hits == ()
+
+
+# --- confidence ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_answer_is_confident_and_nothing_is_not(lighthouse: Searcher, mode: Mode) -> None:
+    answered = ask(lighthouse, "how do I silence alerts at night?", mode=mode)
+    assert answered.hits[0].confidence is not None and answered.hits[0].confidence > 0.5 and answered.notes == ()
+    foreign = ask(lighthouse, "which sourdough flour do Windows 95 users prefer for pizza?", mode=mode)
+    assert all(hit.confidence is not None and hit.confidence < UNLIKELY for hit in foreign.hits)
+    assert len(foreign.hits) == 0 or "Probably nothing here answers this" in foreign.notes[0]
+
+
+def test_confidence_does_not_depend_on_the_other_results(lighthouse: Searcher) -> None:
+    """The score of the only candidate is the highest there is; its confidence is what it was."""
+    query = "how do I silence alerts at night?"
+    every = {hit.metadata.heading_path: hit.confidence for hit in ask(lighthouse, query, 20).hits}
+    for path in PAGES:
+        alone = ask(lighthouse, query, 1, file_filter=path).hits[0]
+        assert alone.confidence == every[alone.metadata.heading_path]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_results_of_less_confidence_are_left_out(lighthouse: Searcher, mode: Mode) -> None:
+    query = "how do I silence alerts at night?"
+    every = [hit.confidence for hit in ask(lighthouse, query, 20, mode=mode).hits]
+    found = lighthouse.search(SearchRequest(query, 20, None, 12_000, mode, min_confidence=0.5))
+    assert [hit.confidence for hit in found.hits] == [
+        likely for likely in every if likely is not None and likely >= 0.5
+    ]
+    assert 0 < len(found.hits) < len(every) and found.notes == ()
+    nothing = lighthouse.search(SearchRequest("pizza flour at night", 20, None, 12_000, mode, min_confidence=0.99))
+    assert nothing.hits == () and len(nothing.notes) == 1
+
+
+def test_words_alone_have_a_confidence_too(opened: Opener, keywords: EmbeddingProvider) -> None:
+    searcher = opened(PAGES, keywords)
+    found = ask(searcher, "silence alerts at night", mode="keyword")
+    assert found.hits[0].confidence is not None and found.hits[0].confidence > 0.5
+    assert found.evidence[0].cosine is None and 0 < found.evidence[0].words <= 1
+
+
+# --- the budget ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_chars", [100_000, 3000, 1500, 700, 300])
+def test_a_reply_stays_within_its_budget(lighthouse: Searcher, max_chars: int) -> None:
+    query = "check alert Lighthouse server"
+    whole = ask(lighthouse, query, 20, max_chars=10**9)
+    found = ask(lighthouse, query, 20, max_chars=max_chars)
+    total = sum(len(hit.content) for hit in whole.hits)
+    assert total > 3000 and sum(len(hit.content) for hit in found.hits) <= max(max_chars, len(found.hits))
+    assert [(hit.metadata, hit.score) for hit in found.hits] == [(hit.metadata, hit.score) for hit in whole.hits]
+    for before, after in zip(whole.hits, found.hits, strict=True):
+        assert after.truncated == (after.content != before.content)
+        assert after.content in before.content and after.content
+    cut = [hit.truncated for hit in found.hits]
+    assert any(cut) == (max_chars < total)
+    below = found.hits[cut.index(True) :] if any(cut) else ()  # the lower ranks first, but for what is short anyway
+    assert all(hit.truncated or len(hit.content) <= max(max_chars // len(found.hits), 1) for hit in below)
+
+
+def test_what_is_left_is_whole_lines_that_matched(opened: Opener, keywords: EmbeddingProvider) -> None:
+    filler = "".join(f"Line {i} speaks of other things altogether, as lines do.\n" for i in range(40))
+    pages = {f"{i}.md": f"# Page {i}\n\n{filler}The zebra is here on page {i}.\n{filler}" for i in range(5)}
+    found = ask(opened(pages, keywords), "zebra", max_chars=6000, mode="keyword")
+    assert [hit.truncated for hit in found.hits][-1] and sum(len(hit.content) for hit in found.hits) <= 6000
+    for hit in found.hits:
+        assert "The zebra is here on page" in hit.content
+        lines = pages[hit.metadata.file_path].splitlines(keepends=True)
+        assert all(line in lines for line in hit.content.splitlines(keepends=True))
+
+
+def test_giving_the_default_budget_is_giving_none(opened: Opener, keywords: EmbeddingProvider) -> None:
+    filler = "".join(f"Line {i} speaks of other things altogether, as lines do.\n" for i in range(150))
+    pages = {f"{i}.md": f"# Page {i}\n\n{filler}The zebra is here on page {i}.\n{filler}" for i in range(25)}
+    searcher = opened(pages, keywords)
+    for top_k in (1, 5, 20):
+        assert ask(searcher, "zebra", top_k, max_chars=12_000).hits == ask(searcher, "zebra", top_k).hits
+    of_size = {
+        max_chars: [len(hit.content) for hit in ask(searcher, "zebra", 5, max_chars=max_chars).hits]
+        for max_chars in (600, 3000, 12_000, 24_000, 10**6)
+    }
+    for smaller, larger in itertools.pairwise(of_size.values()):  # more budget is never less text
+        assert all(few <= many for few, many in zip(smaller, larger, strict=True)) and sum(smaller) < sum(larger)
+
+
+def test_without_a_budget_later_results_are_shorter(opened: Opener, keywords: EmbeddingProvider) -> None:
+    filler = "".join(f"Line {i} speaks of other things altogether, as lines do.\n" for i in range(150))
+    pages = {f"{i}.md": f"# Page {i}\n\n{filler}The zebra is here on page {i}.\n{filler}" for i in range(25)}
+    pages["short.md"] = "# Short\n\nA zebra.\n"
+    found = ask(opened(pages, keywords), "zebra", 20, max_chars=None, mode="keyword")
+    sizes = [len(hit.content) for hit in found.hits]
+    assert len(sizes) == 20 and max(sizes[2:]) <= 500 < sizes[1] <= 2000 < max(sizes[0], 2001) <= 4000
+    assert sum(sizes) <= 12_000 and all("zebra" in hit.content for hit in found.hits)
+    (short,) = (hit for hit in found.hits if hit.metadata.file_path == "short.md")
+    assert not short.truncated and short.content == pages["short.md"]
+    whole = ask(opened(pages, keywords), "zebra", 2, max_chars=100_000, mode="keyword")
+    assert all(cut.content in hit.content for cut, hit in zip(found.hits, whole.hits, strict=False))
+
+
+def test_a_section_is_cut_to_its_beginning_unless_another_passage_has_more_of_the_words() -> None:
+    lines = [f"Line {number} is of no interest at all.\n" for number in range(50)]
+    stems = snippets.query_stems("zebra crossing lights")
+
+    def cut(beginning: str, passage: str) -> str:
+        text = "".join([beginning, *lines, passage, *lines])
+        start, end = snippets.section_snippet(text, stems, 200)
+        assert end - start <= 200 and text[start:end].endswith("\n")
+        return text[start:end]
+
+    passage = "The zebra crossing has lights.\n"
+    assert cut("## A zebra crossing\n", passage).startswith("## A zebra")
+    assert passage in cut("## A zebra\n", passage) and passage in cut("## Streets\n", passage)
+    assert cut("## A zebra\n", "A crossing.\n").startswith("## A zebra")
+    long = "x" * 300 + " zebra\n"
+    assert snippets.section_snippet(long + "zebra\n", stems, 100) == snippets.best_snippet(long + "zebra\n", stems, 100)
+
+
+@pytest.mark.parametrize("max_chars", [0, -1, 1])
+def test_a_budget_of_nothing_still_names_what_was_found(lighthouse: Searcher, max_chars: int) -> None:
+    found = ask(lighthouse, "alerts", 3, max_chars=max_chars)
+    assert len(found.hits) == 3 and all(hit.truncated and len(hit.content) <= 1 for hit in found.hits)
+
+
+# --- without vectors, with another model, without anything ---------------------------------------------
+
+
+def test_without_vectors_words_answer(opened: Opener, keywords: EmbeddingProvider) -> None:
+    searcher = opened(PAGES, keywords)
+    found = ask(searcher, "silence at night")
+    assert places(found)[0] == "guides/alerts.md#Alerts > Silence at night"
+    assert len(found.notes) == 1 and "built without vectors" in found.notes[0]
+    keyword = ask(searcher, "silence at night", mode="keyword")
+    assert (keyword.hits, keyword.notes) == (found.hits, ())
+    with pytest.raises(ConfigError, match="built without vectors"):
+        ask(searcher, "silence at night", mode="semantic")
+
+
+def test_another_model_never_answers_for_the_first(
+    opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider
+) -> None:
+    another = Counting(local, digest="e" * 64)
+    for other, way_out in ((another, "Rebuild the index"), (keywords, "set embedding.provider")):
+        searcher = opened(PAGES, local, other)
+        assert (
+            places(ask(searcher, "silence at night", mode="keyword"))[0] == "guides/alerts.md#Alerts > Silence at night"
+        )
+        with pytest.raises(ConfigError, match=rf"{local.model}.*{way_out}"):
+            ask(searcher, "silence at night", mode="semantic")
+        found = ask(searcher, "silence at night")
+        assert way_out in found.notes[0] and found.hits == ask(searcher, "silence at night", mode="keyword").hits
+
+
+def test_a_question_that_cannot_be_embedded_is_answered_by_words(opened: Opener, local: EmbeddingProvider) -> None:
+    class Failing(Counting):
+        def embed_query(self, text: str) -> Vector:
+            raise ModelError("The model is not well.")
+
+    searcher = opened(PAGES, local, Failing(local))
+    found = ask(searcher, "silence at night")
+    assert (
+        places(found)[0] == "guides/alerts.md#Alerts > Silence at night" and "The model is not well." in found.notes[0]
+    )
+    with pytest.raises(ModelError):
+        ask(searcher, "silence at night", mode="semantic")
+
+
+def test_a_chunk_without_a_vector_is_found_by_its_words(opened: Opener, local: EmbeddingProvider) -> None:
+    searcher = opened(PAGES, Counting(local, refuse="smtp_host"), local)
+    assert "smtp_host" in ask(searcher, "smtp_host smtp_port").hits[0].content
+    semantic = ask(searcher, "mail server", 20, mode="semantic")
+    assert all("smtp_host" not in hit.content for hit in semantic.hits)
+
+
+def test_an_empty_index_finds_nothing(opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider) -> None:
+    for provider in (local, keywords):
+        searcher = opened({}, provider)
+        for mode in MODES if provider is local else ("hybrid", "keyword"):
+            found = ask(searcher, "anything", mode=mode)
+            assert (found.hits, found.total_chunks) == ((), 0)
+
+
+@pytest.mark.parametrize("provider", ["local", "none"])
+def test_the_same_question_gets_the_same_answer(
+    opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider, provider: str
+) -> None:
+    """What was asked before, and how often, changes nothing."""
+    chosen = local if provider == "local" else keywords
+    one, other = opened(PAGES, chosen), opened(PAGES, chosen)
+    queries = ["alerts", "silence at night", "DEC-0054", "zebra", "install"]
+    for query in reversed(queries):
+        ask(other, query, 20)
+    for query in queries:
+        first, second = ask(one, query, 20), ask(other, query, 20)
+        assert [asdict(hit) for hit in first.hits] == [asdict(hit) for hit in second.hits]
+
+
+def test_more_chunks_than_are_remembered_change_no_score(
+    opened: Opener, keywords: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = {f"{i}.md": f"# Page {i}\n\nA common word, and word{i} alone.\n" for i in range(60)}
+    searcher = opened(pages, keywords)
+    before = [ask(searcher, query, 20) for query in ("common", "word7", "common word9")]
+    monkeypatch.setattr("anvil.search.ranking.MAX_TEXTS", 5)
+    reader = searcher.index.reader
+    assert isinstance(reader, Reader)
+    fresh = Searcher(FileIndex(reader), keywords)
+    assert [ask(fresh, query, 20) for query in ("common", "word7", "common word9")] == before
+    assert re.search("word7 alone", before[1].hits[0].content)

@@ -1,0 +1,61 @@
+"""What a document or a client names cannot write to the terminal on which the log is read, nor forge an entry."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+import pytest
+
+from anvil.server import logs
+
+HOSTILE = "\x1b]0;title\x07 page\r\n12:00:00 info forged\x9b31m\x7f"
+
+
+def record(**fields: str) -> logging.LogRecord:
+    made = logging.LogRecord("anvil.server", logging.INFO, __file__, 1, "read %s", (HOSTILE,), None)
+    setattr(made, logs.FIELDS, fields)
+    return made
+
+
+@pytest.mark.parametrize("entry", [record(), record(path=HOSTILE)])
+def test_text_lines_have_no_control_characters_and_one_entry(entry: logging.LogRecord) -> None:
+    text = logs.TextLines().format(entry)
+    assert [line[:2] for line in text.split("\n")[1:]] == ["  "] * text.count("\n")
+    assert all(character.isprintable() or character == "\n" for character in text)
+
+
+def test_json_lines_escape_all_control_characters() -> None:
+    line = logs.JsonLines().format(record(path=HOSTILE))
+    assert line.isprintable()
+    assert json.loads(line)["message"] == f"read {HOSTILE}" and json.loads(line)["path"] == HOSTILE
+
+
+def test_a_traceback_is_shown_without_control_characters() -> None:
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        entry = record()
+        entry.exc_info = sys.exc_info()
+    text = logs.TextLines().format(entry)
+    assert "Traceback" in text and "\x1b" not in text and "\x9b" not in text
+
+
+def test_what_another_handler_writes_is_not_written_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    root, own, quiet = logging.getLogger(), logging.getLogger("some.server"), logging.getLogger("some.library")
+    before = root.handlers[:], root.level
+    try:
+        logs.configure("info", "json")
+        own.addHandler(logging.StreamHandler(sys.stdout))
+        quiet.addHandler(logging.NullHandler())
+        logging.getLogger("some.server.error").error("once")
+        quiet.error("as well")
+        captured = capsys.readouterr()
+    finally:
+        logging.captureWarnings(False)
+        root.handlers[:], root.level = before
+        own.handlers.clear()
+        quiet.handlers.clear()
+    assert captured.out == "once\n"
+    assert [json.loads(line)["message"] for line in captured.err.splitlines()] == ["as well"]

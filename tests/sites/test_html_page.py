@@ -1,0 +1,61 @@
+"""Pages that real generators made, and the Markdown that they give. ``tests/data/sites/README.md`` has their origin.
+
+``WRITE_GOLDEN=1 pytest tests/sites/test_html_page.py`` writes the Markdown.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from anvil.sites import html_tree
+from anvil.sites.html_page import read_page
+from anvil.text.markdown_parser import parse
+from tests.support.html_words import lost_and_invented
+
+FOLDER = Path(__file__).parents[1] / "data" / "sites" / "pages"
+PAGES = sorted(path.stem for path in FOLDER.glob("*.html"))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_markdown_of_a_page(name: str) -> None:
+    html = (FOLDER / f"{name}.html").read_bytes()
+    page = read_page(html)
+    assert page.facts.generator == name.partition("-")[0]
+    expected = FOLDER / f"{name}.md"
+    if os.environ.get("WRITE_GOLDEN"):
+        expected.write_text(page.markdown, encoding="utf-8", newline="\n")
+    assert page.markdown == expected.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_lost_or_invented(name: str) -> None:
+    html = (FOLDER / f"{name}.html").read_bytes()
+    lost, invented = lost_and_invented(html)
+    assert not lost and not invented
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_sections_are_the_headings_of_the_page(name: str) -> None:
+    """They have the same order and levels, and each anchor is the id of an element."""
+    html = (FOLDER / f"{name}.html").read_bytes()
+    page = read_page(html)
+    sections = [section for section in parse(page.markdown).sections if section.heading_level]
+    assert [section.heading_level for section in sections] == [heading.level for heading in page.headings]
+    ids = {element.attributes.get("id") for element in html_tree.select(html_tree.parse(html), "[id]")}
+    assert {heading.id for heading in page.headings if heading.id} <= ids
+    assert all(heading.id for heading in page.headings if heading.level > 1) or name == "eleventy"  # it gives no ids
+
+
+def test_the_words_of_each_construct() -> None:
+    """All generators say the same of the same page, each in the constructs that it has."""
+    for name in PAGES:
+        markdown = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+        if "# The lamp" not in markdown:
+            continue
+        for text in ("Light it at dusk.", "if 1 < 2 and 3 > 2:", 'Lamp().on()  # "bright" & warm', "Trim the wick"):
+            assert text in markdown, (name, text)
+        for chrome in ("Edit this page", "Edit page", "Next", "Copy", "On this page", "¶", "​"):
+            assert chrome not in markdown, (name, chrome)

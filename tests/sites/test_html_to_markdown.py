@@ -1,0 +1,349 @@
+"""HTML to Markdown: each construct of the generators, and nothing of the text is lost."""
+
+# ruff: noqa: E501 - HTML as generators write it
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from anvil.sites import content_words, html_tree
+from anvil.sites.html_page import read_page
+from anvil.text.markdown_parser import parse
+from tests.support.html_words import lost_and_invented
+
+CASES = {
+    "heading with a permalink": ('<h2 id="a">A<a class="headerlink" href="#a">¶</a></h2>', "## A"),
+    "heading with a sign": ('<h2 id="a"><a href="#a">#</a> A <em>b</em></h2>', "## A b"),
+    "heading that looks like marks": ("<h2>__init__ *x* #</h2>", "## \\_\\_init\\_\\_ \\*x\\* \\#"),
+    "inline": ("<p>a <b>b</b> <i>c</i>\n <del>d</del> <code>e`f</code></p>", "a **b** *c* ~~d~~ ``e`f``"),
+    "marks inside a word": ("<p>un<b>believ</b>able <b>B</b>c H<sub>2</sub>O</p>", "unbelievable Bc H2O"),
+    "link": ('<p><a href="../x/?a b">to <b>x</b></a> <a href="javascript:x()">y</a></p>', "[to **x**](../x/?a%20b) y"),
+    "image": ('<p><img alt="A map" src="x.png">of it</p>', "A map of it"),
+    "line break": ("<p>a<br>b</p>", "a\\\nb"),
+    "text that looks like Markdown": (
+        "<p># a</p><p>1. b</p><p>- c</p><p>&gt; d</p><p>---</p>",
+        "\\# a\n\n1\\. b\n\n\\- c\n\n\\> d\n\n\\---",
+    ),
+    "text that looks like a tag": ("<p>Vec&lt;T&gt; and &lt;div&gt;</p>", "Vec\\<T> and \\<div>"),
+    "list": ("<ul><li>a<ul><li>b</li></ul></li><li><p>c</p></li></ul>", "- a\n  - b\n- c"),
+    "loose list": ("<ol><li><p>a</p><p>b</p></li><li>c</li></ol>", "1. a\n\n   b\n\n2. c"),
+    "list from 3": ('<ol start="3"><li>a</li><li>b</li></ol>', "3. a\n4. b"),
+    "tasks": (
+        '<ul><li><input type="checkbox" checked> a</li><li><input type="checkbox"> b</li></ul>',
+        "- [x] a\n- [ ] b",
+    ),
+    "quote": ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b"),
+    "table": (
+        "<table><thead><tr><th>a</th><th>b|c</th></tr></thead><tr><td>1<br>2</td><td><code>3</code></td></tr></table>",
+        "| a | b\\|c |\n| --- | --- |\n| 1 2 | `3` |",
+    ),
+    "table without a header": ("<table><tr><td>a</td></tr><tr><td>b</td></tr></table>", "|  |\n| --- |\n| a |\n| b |"),
+    "table with spans": (
+        '<table><tr><th>a</th><th>b</th></tr><tr><td rowspan="2">c</td><td>d</td></tr><tr><td>e</td></tr>'
+        '<tr><td colspan="2">f</td></tr></table>',
+        "| a | b |\n| --- | --- |\n| c | d |\n|  | e |\n| f |  |",
+    ),
+    "table that is a layout": ("<table><tr><td><h2>a</h2>b</td><td>c</td></tr></table>", "## a\n\nb\n\nc"),
+    "definitions": (
+        "<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd><p>d</p><p>e</p></dd></dl>",
+        "- **a**\n  b\n- **c**\n  d\n\n  e",
+    ),
+    "details": ("<details><summary>a</summary><p>b</p></details>", "**a**\n\nb"),
+    "footnotes of Python-Markdown": (
+        '<p>a<sup id="fnref:1"><a class="footnote-ref" href="#fn:1">1</a></sup></p><div class="footnote"><hr><ol>'
+        '<li id="fn:1"><p>b <a class="footnote-backref" href="#fnref:1">↩</a></p></li></ol></div>',
+        "a[^1]\n\n[^1]: b",
+    ),
+    "footnotes of markdown-it": (
+        '<p>a<sup class="footnote-ref"><a href="#fn1" id="fnref1">[1]</a></sup></p><section class="footnotes">'
+        '<ol class="footnotes-list"><li id="fn1" class="footnote-item"><p>b <a href="#fnref1" class="footnote-backref">↩</a>'
+        "</p></li></ol></section>",
+        "a[^1]\n\n[^1]: b",
+    ),
+    "footnotes of kramdown": (
+        '<p>a<sup id="fnref:x"><a href="#fn:x" class="footnote" rel="footnote">1</a></sup></p>'
+        '<div class="footnotes" role="doc-endnotes"><ol><li id="fn:x" role="doc-endnote"><p>b '
+        '<a href="#fnref:x" class="reversefootnote" role="doc-backlink">↩</a></p></li></ol></div>',
+        "a[^1]\n\n[^1]: b",
+    ),
+    "headings that link back to a list of contents": (
+        '<section id="a"><h2><a class="toc-backref" href="#id1" role="doc-backlink">A</a><a class="headerlink" href="#a">¶</a>'
+        "</h2></section>",
+        "## A",
+    ),
+    "aside of Starlight": (
+        '<aside aria-label="Tip" class="starlight-aside starlight-aside--tip"><p class="starlight-aside__title" aria-hidden="true">'
+        '<svg></svg>A title</p><div class="starlight-aside__content"><p>b</p></div></aside>',
+        "> [!TIP] A title\n>\n> b",
+    ),
+    "footnotes of docutils": (
+        '<p>a <a class="footnote-reference brackets" href="#f" role="doc-noteref"><span>[</span>2<span>]</span></a></p>'
+        '<aside class="footnote-list brackets"><aside class="footnote brackets" id="f" role="doc-footnote">'
+        '<span class="label"><span>[</span><a role="doc-backlink" href="#i">2</a><span>]</span></span><p>b</p>'
+        "</aside></aside>",
+        "a [^2]\n\n[^2]: b",
+    ),
+    "math": (
+        '<p><span class="arithmatex">\\(x^2\\)</span></p><div class="math notranslate">\\[a &amp; b\\]</div>'
+        '<p><span class="katex"><span class="katex-mathml"><math><semantics><mi>x</mi>'
+        '<annotation encoding="application/x-tex">\\sum x</annotation></semantics></math></span>'
+        '<span class="katex-html" aria-hidden="true">x</span></span></p>',
+        "$x^2$\n\n$$a & b$$\n\n$\\sum x$",
+    ),
+    "API of Sphinx": (
+        '<section id="m"><h1>m</h1><dl class="py class"><dt class="sig sig-object py" id="m.C"><em>class</em> m.C'
+        '<a class="headerlink" href="#m.C">¶</a></dt><dd><p>a</p><dl class="py method"><dt class="sig" id="m.C.f">f()</dt>'
+        "<dd>b</dd></dl></dd></dl></section>",
+        "# m\n\n## `class m.C`\n\na\n\n### `f()`\n\nb",
+    ),
+    "tabs of Material": (
+        '<div class="tabbed-set tabbed-alternate"><input type="radio"><div class="tabbed-labels"><label>A</label><label>B'
+        '</label></div><div class="tabbed-content"><div class="tabbed-block"><p>a</p></div><div class="tabbed-block">'
+        "<p>b</p></div></div></div>",
+        "**A**\n\na\n\n**B**\n\nb",
+    ),
+    "tabs of sphinx-design": (
+        '<div class="sd-tab-set"><input type="radio"><label class="sd-tab-label">A</label><div class="sd-tab-content"><p>a'
+        '</p></div><input type="radio"><label class="sd-tab-label">B</label><div class="sd-tab-content"><p>b</p></div></div>',
+        "**A**\n\na\n\n**B**\n\nb",
+    ),
+    "tabs of Docusaurus, one inside another": (
+        '<div class="tabs-container"><ul role="tablist"><li role="tab">A</li><li role="tab">B</li></ul><div>'
+        '<div role="tabpanel"><p>a</p><div class="tabs-container"><ul role="tablist"><li role="tab">C</li></ul><div>'
+        '<div role="tabpanel">c</div></div></div></div><div role="tabpanel" hidden>b</div></div></div>',
+        "**A**\n\na\n\n**C**\n\nc\n\n**B**\n\nb",
+    ),
+    "code group of VitePress": (
+        '<div class="vp-code-group"><div class="tabs"><input><label>a.js</label><input><label>b.js</label></div>'
+        '<div class="blocks"><div class="language-js active"><button class="copy"></button><span class="lang">js</span>'
+        '<pre class="shiki"><code><span class="line">a</span>\n<span class="line">b</span></code></pre></div>'
+        '<div class="language-js"><pre><code>c</code></pre></div></div></div>',
+        "**a.js**\n\n```js\na\nb\n```\n\n**b.js**\n\n```js\nc\n```",
+    ),
+}
+ADMONITIONS = {
+    "Python-Markdown": '<div class="admonition warning"><p class="admonition-title">Mind</p><p>a</p></div>',
+    "Material": '<details class="warning"><summary>Mind</summary><p>a</p></details>',
+    "Docusaurus": '<div class="theme-admonition theme-admonition-warning admonition_xJq3 alert alert--warning">'
+    '<div class="admonitionHeading_Gvgb"><span class="admonitionIcon_Rf37"><svg><path/></svg></span>Mind</div>'
+    '<div class="admonitionContent_BuS1"><p>a</p></div></div>',
+    "VitePress": '<div class="warning custom-block"><p class="custom-block-title">Mind</p><p>a</p></div>',
+    "Starlight": '<aside class="starlight-aside starlight-aside--warning"><p class="starlight-aside__title">'
+    '<svg></svg>Mind</p><div class="starlight-aside__content"><p>a</p></div></aside>',
+    "GitHub": '<div class="markdown-alert markdown-alert-warning"><p class="markdown-alert-title">Mind</p><p>a</p></div>',
+    "Docsy": '<div class="alert alert-warning" role="alert"><h4 class="alert-heading">Mind</h4><p>a</p></div>',
+    "mdBook": '<blockquote class="blockquote-tag blockquote-alert blockquote-alert-warning">'
+    '<p class="blockquote-alert-title">Mind</p><p>a</p></blockquote>',
+}
+CODE = {
+    "Pygments": '<div class="language-py highlight"><pre><span></span><code><span class="k">x</span>\n</code></pre></div>',
+    "Pygments with a table of numbers": '<div class="highlight-py"><table class="highlighttable"><tr><td class="linenos">'
+    '<div class="linenodiv"><pre><span class="normal">1</span></pre></div></td><td class="code"><div><pre>x\n</pre></div>'
+    "</td></tr></table></div>",
+    "Pygments with inline numbers": '<div class="highlight-py"><pre><span class="linenos">1</span>x</pre></div>',
+    "Rouge": '<div class="language-py highlighter-rouge"><div class="highlight"><pre class="highlight"><code><table class='
+    '"rouge-table"><tbody><tr><td class="rouge-gutter gl"><pre class="lineno">1\n</pre></td><td class="rouge-code"><pre>x'
+    "\n</pre></td></tr></tbody></table></code></pre></div></div>",
+    "Chroma": '<div class="highlight"><pre class="chroma"><code class="language-py" data-lang="py"><span class="line">'
+    '<span class="ln">1</span><span class="cl">x</span></span></code></pre></div>',
+    "Prism": '<div class="language-py theme-code-block"><pre class="prism-code language-py"><code><span class="token-line">'
+    "<span>x</span><br></span></code></pre><button>Copy</button></div>",
+    "highlight.js": '<pre><code class="language-py hljs">x</code></pre>',
+    "highlight.js without a prefix": '<pre><code class="hljs py">x</code></pre>',
+    "Expressive Code": '<div class="expressive-code"><figure class="frame"><pre data-language="py"><code><div class="ec-line">'
+    '<div class="gutter"><div class="ln">1</div></div><div class="code">x</div></div></code></pre></figure></div>',
+    "Pandoc": '<div class="sourceCode"><pre class="sourceCode py"><code class="sourceCode python">x</code></pre></div>',
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_construct_becomes_markdown(name: str) -> None:
+    html, markdown = CASES[name]
+    assert read_page(f"<main>{html}</main>").markdown == f"{markdown}\n"
+
+
+@pytest.mark.parametrize("name", ADMONITIONS)
+def test_an_admonition_is_a_quote_with_its_kind(name: str) -> None:
+    assert read_page(f"<main>{ADMONITIONS[name]}</main>").markdown == "> [!WARNING] Mind\n>\n> a\n"
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_code_has_its_language_and_no_line_numbers(name: str) -> None:
+    assert read_page(f"<main>{CODE[name]}</main>").markdown == "```py\nx\n```\n"
+
+
+def test_prompts_are_code() -> None:
+    html = '<div class="highlight"><pre><span class="gp">&gt;&gt;&gt; </span>1\n<span class="go">1</span></pre></div>'
+    assert ">>> 1\n1" in read_page(html).markdown
+
+
+@pytest.mark.parametrize("name", [*CASES, *ADMONITIONS, *CODE])
+def test_words_of_content_and_markdown_agree(name: str) -> None:
+    html = CASES[name][0] if name in CASES else ADMONITIONS.get(name) or CODE[name]
+    lost, invented = lost_and_invented(f"<main>{html}</main>")
+    assert not lost and not invented
+
+
+@pytest.mark.parametrize(
+    ("html", "anchor"),
+    [
+        ('<h2 id="a">A</h2>', "a"),
+        ('<h2><a id="a"></a>A</h2>', "a"),
+        ('<h2><a name="a">A</a></h2>', "a"),
+        ('<section id="a"><h2>A</h2></section>', "a"),
+        ('<section id="a"><span id="b"></span><h2>A</h2></section>', "b"),
+        ('<a id="a"></a>\n<h2>A</h2>', "a"),
+        ('<section id="a"><p>x</p><h2>A</h2></section>', ""),
+        ("<h2>A</h2>", ""),
+    ],
+)
+def test_an_anchor_is_an_id_of_the_page(html: str, anchor: str) -> None:
+    assert read_page(f"<main>{html}</main>").headings == ((2, anchor, "A"),)
+
+
+_TEXT = st.text(alphabet=st.sampled_from(list("ab1 _*`#<>&[]()!|~-+=\\\n.:{}$^é")), max_size=12)
+_INLINE = st.sampled_from(["b", "i", "em", "code", "a", "span", "del", "sup", "kbd"])
+_BLOCKS = st.sampled_from(
+    [
+        "p",
+        "div",
+        "ul",
+        "ol",
+        "blockquote",
+        "section",
+        "details",
+        "table",
+        "h2",
+        "h3",
+        "dl",
+        "pre",
+        "td",
+        "li",
+        "dt",
+        "dd",
+        "summary",
+    ]
+)
+_HTML = st.recursive(
+    _TEXT.map(lambda text: text.replace("&", "&amp;").replace("<", "&lt;")),
+    lambda inner: st.builds(
+        lambda tag, parts: f"<{tag}>{''.join(parts)}</{tag}>", _INLINE | _BLOCKS, st.lists(inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ("<p>an array[](1) of</p>", "an array[\\](1) of\n"),
+        ("<p>f[x]<b>(y)</b></p>", "f[x]**\\(y)**\n"),
+        ("<p><span>[x]</span><span>(y)</span></p>", "[x]\\(y)\n"),
+        ('<p><a href="x.html">x</a>(y)</p>', "[x](x.html)(y)\n"),
+    ],
+)
+def test_text_that_looks_like_a_link_is_none(html: str, markdown: str) -> None:
+    assert read_page(f"<main>{html}</main>").markdown == markdown
+
+
+@given(_HTML)
+def test_no_word_is_lost_in_any_html(html: str) -> None:
+    """Read by another reader of Markdown than ours."""
+    page = f"<main>{html}</main>"
+    tree = html_tree.parse(page)
+    root = html_tree.first(tree, "main")
+    if root is None:
+        return
+    from anvil.sites.page_content import content_of
+
+    seen = content_words.of_content(content_of(tree))
+    rendered = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    shown = html_tree.parse(rendered.render(read_page(page).markdown))
+    assert shown.body is not None
+    assert sorted("".join(seen)) == sorted("".join(content_words.words(shown.body.text())))
+
+
+@given(_HTML)
+def test_each_heading_at_the_top_is_a_section(html: str) -> None:
+    page = read_page(f"<main>{html}</main>")
+    titles = [heading.text for heading in page.headings]
+    sections = [section for section in parse(page.markdown).sections if section.heading_level]
+    assert len(sections) <= len(titles)
+
+
+@given(st.text(alphabet=st.sampled_from(list("<>/h12ptdliuprea id=\"'!-&;"))) | st.text())
+def test_any_text_is_taken(html: str) -> None:
+    page = read_page(html)
+    assert all(1 <= heading.level <= 6 for heading in page.headings)
+
+
+def test_lists_in_lists_are_linear() -> None:
+    html = "<ul><li>a" * 400 + "</li></ul>" * 400
+    text = read_page(f"<main>{html}</main>").markdown
+    assert text.count("a") == 400 and len(text) < 30_000
+
+
+def test_a_long_table_is_linear() -> None:
+    rows = "<tr>" + "<td>x</td>" * 3 + "</tr>"
+    wide = "<tr>" + "<td>y</td>" * 3_000 + "</tr>"
+    text = read_page(f"<main><table>{wide}{rows * 3_000}</table></main>").markdown
+    assert text.count("x") == 9_000 and len(text) < 200_000
+
+
+def test_a_long_paragraph_is_linear() -> None:
+    """A copy of what is written so far, for each of these elements, would take minutes."""
+    text = read_page(f"<main><p>{'<b>x</b> <i></i><a href=y>z</a> ' * 12_000}</p></main>").markdown
+    assert text.count("**x**") == 12_000 and text.count("[z](y)") == 12_000
+
+
+@pytest.mark.parametrize(
+    ("html", "expected", "name"),
+    [
+        (
+            '<dl><dt class="sig" id="a.B"><em>class</em> <span class="sig-prename">a.</span>'
+            '<span class="sig-name">B</span>(<em>x</em>, <em>y=None</em>)</dt><dd>Text.</dd></dl>',
+            "# A\n\n## `a.B`\n\n`class a.B(x, y=None)`\n\nText.\n",
+            "a.B",
+        ),
+        (
+            '<dl><dt class="sig" id="o"><span class="sig-name">-v</span>, <span class="sig-name">--verbose</span>'
+            '<span class="sig-prename"> LEVEL</span></dt><dd>Text.</dd></dl>',
+            "# A\n\n## `-v, --verbose`\n\n`-v, --verbose LEVEL`\n\nText.\n",
+            "-v, --verbose",
+        ),
+        (
+            '<dl><dt class="sig" id="c"><span class="sig-name">C</span></dt><dd>Text.</dd></dl>',
+            "# A\n\n## `C`\n\nText.\n",
+            "C",
+        ),
+        (
+            '<h2 class="doc doc-heading" id="a.f"><code class="doc-symbol"></code> <code>f(x, y=(1, 2))</code>'
+            ' <span class="doc doc-labels"><small>async</small></span></h2><p>Text.</p>',
+            "# A\n\n## `f`\n\n`f(x, y=(1, 2)) async`\n\nText.\n",
+            "f",
+        ),
+        (
+            '<h2 class="doc doc-heading" id="a.f"><code>a.f</code></h2><p>Text.</p>',
+            "# A\n\n## `a.f`\n\nText.\n",
+            "a.f",
+        ),
+    ],
+)
+def test_an_entry_of_an_api_has_its_name_as_heading(html: str, expected: str, name: str) -> None:
+    page = read_page(f"<main><h1>A</h1>{html}</main>")
+    assert page.markdown == expected
+    assert [heading.text for heading in page.headings] == ["A", name]
+    assert lost_and_invented(f"<main><h1>A</h1>{html}</main>") == (Counter(), Counter())
+
+
+def test_many_buttons_side_by_side_are_content_and_a_few_are_not() -> None:
+    names = "".join(f'<button aria-label="Copy"><svg></svg><span>icon-{n}</span></button>' for n in range(8))
+    few = "<div><button>Copy</button><button>Share</button></div>"
+    page = read_page(f"<main><h1>Icons</h1><div>{names}</div>{few}</main>")
+    assert page.markdown.split() == ["#", "Icons", *(f"icon-{n}" for n in range(8))]
+    assert lost_and_invented(f"<main><h1>Icons</h1><div>{names}</div>{few}</main>") == (Counter(), Counter())

@@ -1,0 +1,175 @@
+"""HTML to a tree: broken encodings, broken tags, and tags inside each other without end."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from anvil.errors import ConfigError
+from anvil.sites import html_tree
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"caf\xc3\xa9", "café"),
+        (b"\xef\xbb\xbfcaf\xc3\xa9", "café"),
+        (b"caf\xe9", "café"),
+        ("café".encode("utf-16"), "café"),
+        ('<meta charset="iso-8859-7">π'.encode("iso-8859-7"), '<meta charset="iso-8859-7">π'),
+        (b'<meta charset="no-such">caf\xe9', '<meta charset="no-such">café'),
+        (b'<meta charset="utf-8">caf\xe9', '<meta charset="utf-8">caf\ufffd'),
+        (b"", ""),
+    ],
+)
+def test_bytes_are_decoded_as_browsers_do(data: bytes, text: str) -> None:
+    assert html_tree.decoded(data) == text
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div>" * 300_000,
+        "<DIV>" * 300_000,
+        "<b><i>" * 150_000,
+        "<p>".join(f"<b id={n}>" for n in range(9000)),
+        "<div><script></script>" * 100_000,
+        "<!-->" + "<div>" * 100_000,
+        "<svg><title>" + "<div>" * 100_000,
+        "<svg><div>" + "<path/>" * 100_000,
+        "<path/>" * 100_000,
+        "<svg>" + "<g a='/>'>" * 100_000,
+        "<svg>" + "<path a=/>" * 100_000,
+        "<p a='<svg>'>" + "<path/>" * 100_000,
+        "<svg>" + "<g a=b'/>" * 100_000,
+    ],
+    ids=range(13),
+)
+def test_a_page_that_is_too_deep_is_refused(html: str) -> None:
+    with pytest.raises(html_tree.Unreadable, match=r"more than .* elements .*inside each other"):
+        html_tree.parse(html)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        '<p title="<!--">',
+        "<p title='<script>'>",
+        "<p title=<!-->",
+        "<p <!-- >",
+        '<p a=b"c d="<!--">',
+        '<p ="x" y="<!--">',
+        '<p a= "b"c="<!--">',
+        '</p title="<title>">',
+        '<title a="</title>"></title b="<!--">',
+        "<?x <!-- ?>",
+        "<!doctype <!-- >",
+        "</ <!-- >",
+        "<script_>",
+        "<script></script_<!--</script>",
+        "<script><!--<script></script><!--</script></script>",
+        "<iframe><!--</iframe>",
+        "<noframes><title></noframes>",
+        "<svg><![CDATA[><!--]]>",
+        "<svg><title><p a='</title>' b='<!--'>",
+    ],
+)
+def test_nothing_hides_the_depth_of_what_follows(start: str) -> None:
+    tree = html_tree.parse(f"{start}{'<div>' * 2_000}<i>")
+    assert html_tree.first(tree, "div > " * 1_500 + "i") is not None  # they are elements
+    with pytest.raises(html_tree.Unreadable, match="more than 1,000 elements inside each other"):
+        html_tree.parse(start + "<div>" * 30_000)
+
+
+@pytest.mark.parametrize(
+    ("html", "reason"),
+    [
+        ("<div></x>" * 30_000, "1,000 elements"),
+        ("<span></x>" * 30_000, "1,000 elements"),
+        ("<div t='</div>'>" * 30_000, "1,000 elements"),
+        ("<div><! </div>" * 30_000, "1,000 elements"),
+        ("<span><div></span></div>" * 30_000, "1,000 elements"),
+        ("<span><p></span></p>" * 30_000, "1,000 elements"),
+        ("<div><table></div></table>" * 30_000, "1,000 elements"),
+        ("<table></x>" * 30_000, "1,000 elements"),
+        ("<svg><p></p><g/>" * 30_000, "1,000 elements"),
+        ("<y><p>" + "<span>" * 990 + "</y>" * 30_000, "end tags that fit no element"),
+        ("".join(f"<b a{n}></i>" for n in range(10_000)) + "<p>" * 10_000, "50 elements such as <b>"),
+        ("<select>" + "<option>x" * 46_000, "10,000 elements <option>"),
+        ("<a " + " ".join(f"a{n}" for n in range(50_000)) + ">", "tag with more than 1,000 attributes"),
+    ],
+    ids=range(13),
+)
+def test_a_page_that_would_keep_the_parser_busy_is_refused_at_once(html: str, reason: str) -> None:
+    began = time.process_time()
+    with pytest.raises(html_tree.Unreadable, match=reason):
+        html_tree.parse(html)
+    assert time.process_time() - began < 3
+
+
+def test_any_mixture_of_marks_is_as_deep_as_the_tree() -> None:
+    marks = [*"<>='\"/ a", "<!--", "-->", "--!>", "<!", "<?x ", "</", "<p ", '<p a="', "<p a='", "<p a=b", "</p b='"]
+    marks += ["<![CDATA[", "]]>", "<svg>", "</svg>", "<select>", "</select>", "<table>", "<template>", "<noscript>"]
+    for name in ("script", "style", "title", "textarea", "xmp", "iframe", "noframes"):
+        marks += [f"<{name}>", f"</{name}>", f"<{name} a='", f"</{name} "]
+    chosen = random.Random(7)
+    deep = 0
+    for _ in range(300):
+        start = "".join(chosen.choice(marks) for _ in range(chosen.randint(1, 9)))
+        element: html_tree.Element | None = html_tree.first(html_tree.parse(f"{start}{'<div>' * 1_200}<i>"), "i")
+        depth = 0
+        while element is not None:
+            depth, element = depth + 1, element.parent
+        if depth > 1_100:
+            deep += 1
+            with pytest.raises(html_tree.Unreadable):
+                html_tree.parse(start + "<div>" * 30_000)
+    assert deep > 50
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<p title="<!--">a</p>' * 30_000,
+        "<p>it's 1 < 2</p>" * 30_000,
+        '<p title="<!--">' + "<script>" + "<div>" * 300_000 + "</script>",
+        "<select></select>" + "<!-- <b> --><script>'<div>'</script>" * 10_000,
+        "<p>a" * 300_000,
+        "<ul>" + "<li>a" * 100_000,
+        "<br>" * 300_000,
+        "<script>" + "<div>" * 300_000 + "</script>",
+        "<!--" + "<div>" * 300_000,
+        "<div></div>" * 100_000,
+        "<script>" + "if (a<b) c = ' d e'; " * 30_000 + "</script>",
+        "<table><tr><td>a<td>b" * 900 + "<p>a" * 20_000,
+        "<svg><path d='x'/></svg>" * 20_000,
+        "<svg a=b>" + "<path a = 'x' b=\"/\"c d / /><stop/>" * 50_000,
+        "<svg>" + "<g><title>n</title><polygon points='1,2'/><text>x</text></g>" * 10_000 + "</svg>",
+    ],
+    ids=range(15),
+)
+def test_a_long_page_is_not_deep(html: str) -> None:
+    assert html_tree.parse(html).body is not None
+
+
+def test_a_selector_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"'p\[\[' is not a CSS selector"):
+        html_tree.select(html_tree.parse("<p>"), "p[[")
+
+
+def test_a_walk_leaves_out_what_is_skipped() -> None:
+    tree = html_tree.parse("<main><p>a<b>b</b></p><nav>no<i>no</i></nav>c</main>")
+    main = html_tree.first(tree, "main")
+    assert main is not None
+    skipped = html_tree.ids(html_tree.select(tree, "nav"))
+    assert [(node.tag, begins) for node, begins in html_tree.walk(main, skipped)] == [
+        ("p", True),
+        ("-text", True),
+        ("b", True),
+        ("-text", True),
+        ("b", False),
+        ("p", False),
+        ("-text", True),
+    ]

@@ -1,0 +1,182 @@
+"""The pages of a site between two scans: what is read again, and what is not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from anvil.settings.schema import SiteOptions
+from anvil.sites import reader_processes, site_folder, site_listing
+from anvil.sites.site_folder import SiteFolder
+from anvil.values import Document
+from tests.support.html_sites import page, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path / "site", {f"{n}.html": page(f"Page {n}", f"<p>Text {n}.</p>") for n in range(40)})
+
+
+@pytest.fixture
+def old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files count as written long ago, half a second after they were written."""
+    monkeypatch.setattr(site_listing, "written_back", lambda state: state.st_ctime_ns + 500_000_000)
+
+
+def scanned(folder: Path) -> Mapping[str, str]:
+    with closing(SiteFolder(folder, SiteOptions())) as source:
+        return source.scan().entries
+
+
+def texts(folder: Path) -> dict[str, str]:
+    with closing(SiteFolder(folder, SiteOptions())) as source:
+        documents = [source.text(path) for path in source.scan().entries]
+    return {document.path: document.text for document in documents if isinstance(document, Document)}
+
+
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the files that are read from now on."""
+    paths: list[str] = []
+    load = reader_processes.load
+
+    def counted(root: Path, path: str, twin: str | None) -> reader_processes.Loaded:
+        paths.append(path)
+        return load(root, path, twin)
+
+    monkeypatch.setattr(reader_processes, "load", counted)
+    return paths
+
+
+@pytest.mark.usefixtures("old")
+def test_files_whose_signature_is_known_are_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    time.sleep(0.7)
+    entries = scanned(folder)
+    paths = loaded(monkeypatch)
+    assert scanned(folder) == entries
+    assert paths == []
+    write(folder, {"3.html": page("Page 3", "<p>Another text.</p>")})
+    changed = scanned(folder)
+    assert {path for path in entries if changed[path] != entries[path]} == {"3.html"} == set(paths)
+
+
+def test_files_that_were_just_written_are_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = scanned(folder)
+    paths = loaded(monkeypatch)
+    assert scanned(folder) == entries
+    assert sorted(paths) == sorted(entries)
+
+
+@pytest.mark.usefixtures("old")
+def test_an_edit_that_keeps_size_and_time_is_noticed(folder: Path) -> None:
+    time.sleep(0.7)
+    entries = scanned(folder)
+    file = folder / "7.html"
+    state = file.stat()
+    file.write_bytes(file.read_bytes().replace(b"Text 7", b"Lies 7"))
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    changed = scanned(folder)
+    assert {path for path in entries if changed[path] != entries[path]} == {"7.html"}
+
+
+def test_an_edit_right_after_a_scan_is_noticed(folder: Path) -> None:
+    with closing(SiteFolder(folder, SiteOptions())) as source:
+        entries = source.scan().entries
+        for number in range(5):
+            file = folder / f"{number}.html"
+            state = file.stat()
+            file.write_bytes(file.read_bytes().replace(b"Text", b"Lies"))
+            os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+        changed = source.scan().entries
+    assert len([path for path in entries if changed[path] != entries[path]]) == 5
+
+
+def test_markdown_that_appears_changes_or_goes_is_noticed(folder: Path) -> None:
+    linked = '<link rel="alternate" type="text/markdown" href="/docs/md/1.md">'
+    write(folder, {"1.html": page("Page 1", "<p>Text 1.</p>", head=linked), "a/index.html": page("A", "<p>Text.</p>")})
+    steps = [
+        ({}, {"1.html": "# Page 1\n\nText 1.\n", "a/index.html": "# A\n\nText.\n"}),
+        ({"md/1.md": "# Page 1\n\nText *1*.\n"}, {"1.html": "# Page 1\n\nText *1*.\n"}),
+        ({"md/1.md": "# Page 1\n\n_Text_ 1.\n"}, {"1.html": "# Page 1\n\n_Text_ 1.\n"}),
+        ({"a.md": "# A\n\n*Text*.\n"}, {"a/index.html": "# A\n\n*Text*.\n"}),
+        ({"a/index.md": "# A\n\n**Text**.\n"}, {"a/index.html": "# A\n\n**Text**.\n"}),
+    ]
+    for files, expected in steps:
+        write(folder, files)
+        found = texts(folder)
+        assert {path: found[path] for path in expected} == expected
+    shutil.rmtree(folder / "md")
+    assert texts(folder)["1.html"] == "# Page 1\n\nText 1.\n"
+
+
+@pytest.mark.usefixtures("old")
+def test_linked_markdown_that_is_written_after_the_page_was_read_is_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linked = '<link rel="alternate" type="text/markdown" href="/docs/md/1.md">'
+    write(folder, {"1.html": page("Page 1", "<p>Text 1.</p>", head=linked)})
+    time.sleep(0.7)
+    assert texts(folder)["1.html"] == "# Page 1\n\nText 1.\n"
+    for path, markdown in (("md/1.md", "# Page 1\n\n*Text* 1.\n"), ("docs/md/1.md", "# Page 1\n\n**Text** 1.\n")):
+        write(folder, {path: markdown})
+        time.sleep(0.7)
+        paths = loaded(monkeypatch)
+        scanned(folder)
+        assert set(paths) == {"1.html"}
+        assert texts(folder)["1.html"] == markdown
+        paths.clear()
+        scanned(folder)
+        assert paths == []
+    shutil.rmtree(folder / "docs")
+    assert texts(folder)["1.html"] == "# Page 1\n\n*Text* 1.\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_markdown_outside_of_the_site_is_not_read(folder: Path, tmp_path: Path) -> None:
+    write(tmp_path, {"secret.md": "# Page 1\n\n*Text* 1.\n"})
+    (folder / "out").symlink_to(tmp_path)
+    for href in ("../secret.md", "out/secret.md", "/../../secret.md", "file:///secret.md"):
+        linked = f'<link rel="alternate" type="text/markdown" href="{href}">'
+        write(folder, {"1.html": page("Page 1", "<p>Text 1.</p>", head=linked)})
+        assert texts(folder)["1.html"] == "# Page 1\n\nText 1.\n"
+
+
+def test_texts_of_all_pages_are_read_together_if_many_are_asked_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = texts(folder)
+    monkeypatch.setattr(site_folder, "MAX_SINGLE_READS", 3)
+    paths = loaded(monkeypatch)
+    assert texts(folder) == expected
+    assert sorted(paths) == sorted([*expected, *expected])  # once for its hash, once for its text
+
+
+@pytest.fixture
+def emptied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SiteFolder]:
+    """A site that was read, and is built again: the folder is empty, and its pages come one by one."""
+    monkeypatch.setattr(site_folder, "QUIET_S", 1.5)  # a busy machine may stop the generator for a while
+    source = SiteFolder(folder, SiteOptions())
+    source.scan()
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+    def build() -> None:
+        for number in range(20):
+            time.sleep(0.02)
+            write(folder, {f"new/{number}.html": page(f"New {number}", "<p>Text.</p>")})
+
+    generator = threading.Thread(target=build)
+    generator.start()
+    yield source
+    generator.join()
+    source.close()
+
+
+def test_a_site_that_is_built_again_is_read_when_it_is_whole(emptied: SiteFolder) -> None:
+    assert len(emptied.scan().entries) == 20

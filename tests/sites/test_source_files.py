@@ -1,0 +1,71 @@
+"""The file that a page was made from, as the generators lay out sources and pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from anvil.sites import source_files
+from anvil.sites.page_choice import SitePage
+from anvil.sites.page_facts import PageFacts
+
+
+def made(
+    file: str, title: str = "", edit: str | None = None, version: str | None = None, language: str = "en"
+) -> SitePage:
+    return SitePage(file, file, None, version, language, PageFacts(title=title, edit_url=edit))
+
+
+GITHUB = "https://github.com/o/r/edit/main/docs/"
+
+
+@pytest.mark.parametrize(
+    ("pages", "files", "expected"),
+    [
+        ([made("guide/x/index.html")], ["guide/x.md"], {"guide/x/index.html": "guide/x.md"}),
+        ([made("guide/index.html")], ["guide/index.md"], {"guide/index.html": "guide/index.md"}),
+        ([made("guide/index.html")], ["guide/README.md"], {"guide/index.html": "guide/README.md"}),
+        ([made("guide/index.html")], ["guide/_index.md"], {"guide/index.html": "guide/_index.md"}),
+        ([made("index.html")], ["index.mdx"], {"index.html": "index.mdx"}),
+        ([made("api.html")], ["api.rst"], {"api.html": "api.rst"}),
+        ([made("a/b/index.html")], ["01-a/02-b.mdx"], {"a/b/index.html": "01-a/02-b.mdx"}),
+        ([made("x.html", edit=f"{GITHUB}y.md")], ["x.md", "y.md"], {"x.html": "y.md"}),
+        ([made("docs/x.html", "X")], ["x.md"], {"docs/x.html": "x.md"}),
+        ([made("docs/x.html", "Other")], ["x.md"], {}),
+        ([made("x.html", "X")], ["content/en/x.md"], {"x.html": "content/en/x.md"}),
+        ([made("de/x/index.html", language="de")], ["de/x.md", "x.md"], {"de/x/index.html": "de/x.md"}),
+        ([made("1.2/x.html", version="1.2"), made("x.html")], ["x.md"], {"x.html": "x.md"}),
+        ([made("x.html"), made("x/index.html")], ["x.md"], {"x.html": "x.md"}),
+        ([made("api/index.html")], ["x.md"], {}),
+    ],
+)
+def test_a_page_has_its_source(pages: list[SitePage], files: list[str], expected: dict[str, str]) -> None:
+    def title_of(path: str) -> str:
+        return "X"
+
+    assert source_files.mapped(pages, files, {}, title_of) == expected
+
+
+def test_links_to_edit_go_by_the_prefix_of_most() -> None:
+    """``index.md`` of a page in a folder is not that of the start page."""
+    pages = [
+        made("index.html", edit=f"{GITHUB}index.md"),
+        made("a/index.html", edit=f"{GITHUB}a.md"),
+        made("b/index.html", edit="https://github.com/o/other/edit/main/index.md"),
+    ]
+    assert source_files.mapped(pages, ["index.md", "a.md"], {}, lambda path: "") == {
+        "index.html": "index.md",
+        "a/index.html": "a.md",
+    }
+
+
+def test_copies_of_sources_in_a_folder_below() -> None:
+    copies = {"api": "api.rst", "user/install": "user/install.rst"}
+    pages = [made("api.html"), made("user/install.html")]
+    assert source_files.mapped(pages, ["source/api.rst", "source/user/install.rst"], copies, lambda path: "") == {
+        "api.html": "source/api.rst",
+        "user/install.html": "source/user/install.rst",
+    }
+    assert source_files.mapped(pages, ["api.rst", "user/install.rst"], copies, lambda path: "") == {
+        "api.html": "api.rst",
+        "user/install.html": "user/install.rst",
+    }

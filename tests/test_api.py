@@ -1,0 +1,616 @@
+"""The object that programs hold: what is opened, what is answered, and that the answer is never last month's."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from os import utime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anvil
+from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError, NotFound, SourceError
+from anvil.settings.schema import Config, EmbeddingSettings
+from anvil.status import StaleCounts
+from tests.conftest import PAGES, write
+from tests.support import repositories
+from tests.support.programs import environment as program_environment
+from tests.support.repositories import commit, run
+
+NIGHT = "guides/alerts.md"
+CALLS: dict[str, Callable[[anvil.Anvil], Any]] = {
+    "search": lambda a: a.search("zebra", mode="keyword").results[0].content,
+    "get_page": lambda a: "".join(chunk.content for chunk in a.get_page(NIGHT).chunks),
+    "get_section": lambda a: a.get_section(NIGHT, "Alerts > Zebra").content,
+    "list_pages": lambda a: " ".join(h for page in a.list_pages().pages for h in page.headings),
+    "get_status": lambda a: "Zebra" * a.get_status().index.stale.changed,
+}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The working folder has neither documents nor configuration."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+
+
+@pytest.fixture
+def opened(docs: Path) -> Iterator[anvil.Anvil]:
+    """The four pages, indexed without vectors."""
+    with anvil.open(docs, provider="none") as found:
+        found.index()
+        yield found
+
+
+def edit(docs: Path) -> None:
+    write(docs, {NIGHT: PAGES[NIGHT] + "\n## Zebra\n\nZebra: a section that was not there when the index was built.\n"})
+
+
+def names(value: Any) -> set[str]:
+    return {field.name for field in dataclasses.fields(value) if not field.metadata.get("several")}
+
+
+# --- fresh before each answer --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_question_sees_an_edit_and_the_artifact_is_not_touched(
+    opened: anvil.Anvil, docs: Path, call: str
+) -> None:
+    assert not opened.search("zebra", mode="keyword").results
+    before, stat = opened.index_path.read_bytes(), opened.index_path.stat()
+    edit(docs)
+    assert "Zebra" in CALLS[call](opened)
+    assert opened.index_path.read_bytes() == before
+    assert opened.index_path.stat().st_mtime_ns == stat.st_mtime_ns and opened.index_path.stat().st_ino == stat.st_ino
+    assert sorted(path.name for path in opened.index_path.parent.iterdir()) == [".gitignore", "index.db"]
+
+
+@pytest.mark.parametrize("call", [name for name in CALLS if name != "get_status"])
+def test_every_question_sees_an_edit_after_a_build(opened: anvil.Anvil, docs: Path, call: str) -> None:
+    opened.list_pages()
+    edit(docs)
+    assert opened.index().outcome == "built"
+    assert "Zebra" in CALLS[call](opened)
+    assert opened.get_status().index.stale == anvil.status.StaleCounts(0, 0, 0)
+
+
+@pytest.mark.parametrize("call", [name for name in CALLS if name != "get_status"])
+def test_the_first_question_of_another_object_sees_the_edit_too(docs: Path, opened: anvil.Anvil, call: str) -> None:
+    edit(docs)
+    with anvil.open(docs, provider="none") as other:
+        assert "Zebra" in CALLS[call](other)
+
+
+def test_pages_that_come_go_and_move(opened: anvil.Anvil, docs: Path) -> None:
+    (docs / "install.md").unlink()
+    (docs / "guides/checks.md").rename(docs / "questions.md")
+    write(docs, {"new/page.md": "# Quagga\n\nA new page.\n"})
+    expected = sorted({*PAGES, "questions.md", "new/page.md"} - {"install.md", "guides/checks.md"})
+    status = opened.get_status()
+    assert status.index.stale == anvil.status.StaleCounts(changed=0, added=2, removed=2)
+    assert status.index.total_pages == 4
+    assert [page.file_path for page in opened.list_pages().pages] == expected
+    assert opened.search("quagga").results[0].metadata.file_path == "new/page.md"
+    assert opened.search("DEC-0054").results[0].metadata.file_path == "questions.md"
+    with pytest.raises(NotFound):
+        opened.get_page("install.md")
+    (docs / "new/page.md").unlink()
+    assert not opened.search("quagga", mode="keyword").results
+
+
+def test_a_filter_that_was_used_before_sees_pages_that_come_and_go(opened: anvil.Anvil, docs: Path) -> None:
+    def found(glob: str = "later/**") -> list[str]:
+        return [hit.metadata.file_path for hit in opened.search("zebra", file_filter=glob).results]
+
+    assert found() == []
+    write(docs, {"later/stripes.md": "# Stripes\n\nA zebra has stripes.\n"})
+    assert found() == ["later/stripes.md"]
+    for number in range(20):  # more than are kept
+        assert found(f"none-{number}/**") == []
+    assert found() == ["later/stripes.md"]
+    (docs / "later/stripes.md").unlink()
+    assert found() == []
+
+
+def test_the_answer_says_what_was_refreshed(opened: anvil.Anvil, docs: Path) -> None:
+    assert opened.search("alerts").freshness.refreshed == ()
+    edit(docs)
+    freshness = opened.search("alerts").freshness
+    assert (freshness.checked, freshness.refreshed, freshness.commit) == ("working tree", (NIGHT,), None)
+    assert opened.search("alerts").freshness.refreshed == ()
+
+
+def test_vectors_follow_an_edit(docs: Path) -> None:
+    with anvil.open(docs) as found:
+        found.index()
+        edit(docs)
+        result = found.search("the zebra section that was not there", mode="semantic")
+        assert "## Zebra" in result.results[0].content  # it is short, and merged with its neighbour
+        assert result.freshness.pending_vectors == 0 and result.freshness.notes == ()
+
+
+def test_an_artifact_replaced_by_another_process_is_picked_up(opened: anvil.Anvil, docs: Path) -> None:
+    before = opened.get_status().index.artifact
+    edit(docs)
+    opened.list_pages()
+    command = [sys.executable, "-m", "anvil", "build", "--docs", str(docs), "--provider", "none", "--quiet"]
+    subprocess.run(command, check=True, timeout=60, env=program_environment())
+    after = opened.get_status().index
+    assert before and after.artifact and after.artifact.digest != before.digest
+    assert after.stale.changed == 0 and "Zebra" in CALLS["search"](opened)
+
+
+def test_an_index_alone_follows_its_file(opened: anvil.Anvil, docs: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "published.db"
+    copy.write_bytes(opened.index_path.read_bytes())
+    with anvil.open(index=copy, provider="none") as alone:
+        assert not alone.search("zebra", mode="keyword").results
+        edit(docs)
+        opened.index()
+        fresh = tmp_path / "fresh.db"
+        fresh.write_bytes(opened.index_path.read_bytes())
+        fresh.replace(copy)
+        assert "Zebra" in CALLS["search"](alone)
+
+
+def test_the_folder_may_go_and_come_back(opened: anvil.Anvil, docs: Path) -> None:
+    opened.list_pages()
+    docs.rename(docs.with_name("aside"))
+    for call in CALLS.values():
+        with pytest.raises(SourceError, match=str(docs)):
+            call(opened)
+    with pytest.raises(SourceError, match=str(docs)):
+        opened.index()
+    assert not docs.exists()
+    docs.with_name("aside").rename(docs)
+    edit(docs)
+    assert "Zebra" in CALLS["search"](opened)
+
+
+# --- what is opened --------------------------------------------------------------------------------------
+
+
+def test_a_question_builds_the_index_that_was_never_built(docs: Path) -> None:
+    with anvil.open(docs, provider="none") as found:
+        assert found.search("silence at night").results[0].metadata.heading_path == "Alerts > Silence at night"
+    assert (docs / ".anvil/.gitignore").read_text() == "*\n" and (docs / ".anvil/index.db").is_file()
+
+
+def test_the_choice_made_for_git_is_kept(docs: Path) -> None:
+    write(docs, {".anvil/.gitignore": "*\n!index.db\n"})
+    with anvil.open(docs, provider="none") as found:
+        found.index()
+    assert (docs / ".anvil/.gitignore").read_text() == "*\n!index.db\n"
+
+
+def test_an_index_elsewhere_leaves_the_docs_alone(docs: Path, tmp_path: Path) -> None:
+    with anvil.open(docs, tmp_path / "out/i.db", "none") as found:
+        found.search("alerts")
+    assert (tmp_path / "out/i.db").is_file() and not (docs / ".anvil").exists()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["i.db"]
+
+
+def test_a_damaged_index_is_built_anew_in_the_default_place_only(docs: Path, tmp_path: Path) -> None:
+    with anvil.open(docs, provider="none") as found:
+        found.index()
+        found.index_path.write_bytes(found.index_path.read_bytes()[:5000])
+        assert found.search("alerts").results
+    (tmp_path / "mine.db").write_bytes(b"precious")
+    with (
+        anvil.open(docs, tmp_path / "mine.db", "none") as found,
+        pytest.raises(ArtifactRejected, match="not an Anvil index"),
+    ):
+        found.search("alerts")
+    assert (tmp_path / "mine.db").read_bytes() == b"precious"
+
+
+def test_an_index_alone_answers_as_it_is(opened: anvil.Anvil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "elsewhere" / "published.db"
+    copy.parent.mkdir()
+    copy.write_bytes(opened.index_path.read_bytes())
+    monkeypatch.chdir(copy.parent)
+    with anvil.open(index=copy, provider="none") as alone:
+        result = alone.search("silence at night")
+        assert result.results == opened.search("silence at night").results
+        assert result.freshness.checked is None
+        status = alone.get_status()
+        assert status.server.docs_root is None and status.index.stale == anvil.status.StaleCounts(0, 0, 0)
+        assert alone.get_page("index.md") == opened.get_page("index.md")
+        for use in (alone.index, alone.check):
+            with pytest.raises(SourceError, match="no documents"):
+                use()
+    assert [path.name for path in copy.parent.iterdir()] == ["published.db"]
+
+
+def test_what_cannot_be_opened_says_what_to_do(docs: Path, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"There is no folder .*--docs"):
+        anvil.open(tmp_path / "none")
+    with pytest.raises(SourceError, match=r"is not a folder.*--docs"):
+        anvil.open(docs / "index.md")
+    with anvil.open(index=tmp_path / "none.db") as found, pytest.raises(ArtifactMissing, match="anvil build"):
+        found.search("x")
+    with anvil.open(docs, provider="locl") as found, pytest.raises(ConfigError, match="local, none, openai"):
+        found.search("x")
+
+
+def test_a_config_object_does_as_well_as_a_file(docs: Path, tmp_path: Path) -> None:
+    settings = Config(docs=str(docs), index=str(tmp_path / "i.db"), embedding=EmbeddingSettings(provider="none"))
+    with anvil.open(config=settings) as found:
+        assert found.index().index_path == str(tmp_path / "i.db")
+        assert found.get_status().embedding.provider == "none"
+    (tmp_path / "anvil.toml").write_text('docs = "docs"\nindex = "j.db"\n[embedding]\nprovider = "none"\n')
+    with anvil.open(config=tmp_path / "anvil.toml") as found:
+        assert found.index().index_path == str(tmp_path / "j.db")
+
+
+def test_an_empty_folder_answers_with_nothing(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    with anvil.open(tmp_path / "docs", provider="none") as found:
+        result = found.search("anything")
+        assert (result.results, result.total_chunks) == ((), 0)
+        assert found.list_pages().total_pages == 0 and found.get_status().index.total_chunks == 0
+        write(tmp_path / "docs", {"a.md": "# Anything\n"})
+        assert found.search("anything").total_chunks == 1
+
+
+# --- life ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_closed_answers_no_more(docs: Path) -> None:
+    found = anvil.open(docs, provider="none")
+    found.index()
+    found.close()
+    found.close()
+    calls: list[Callable[[anvil.Anvil], object]] = [*CALLS.values(), lambda a: a.index(), lambda a: a.check()]
+    for call in calls:
+        with pytest.raises(ConfigError, match=r"closed.*anvil.open"):
+            call(found)
+
+
+def test_forgetting_to_close_warns(docs: Path) -> None:
+    found = anvil.open(docs, provider="none")
+    found.search("alerts")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        del found
+        gc.collect()
+    assert [str(each.message) for each in caught if each.category is ResourceWarning] == [
+        f"{docs / '.anvil/index.db'} was not closed"
+    ]
+
+
+def test_eight_threads_ask_while_pages_change(opened: anvil.Anvil, docs: Path) -> None:
+    failures: list[BaseException] = []
+    start = threading.Barrier(9)
+
+    def ask() -> None:
+        try:
+            start.wait()
+            for _ in range(6):
+                page = opened.get_page(NIGHT)
+                assert "".join(chunk.content for chunk in page.chunks).startswith("# Alerts")
+                assert opened.search("silence at night").results[0].metadata.file_path == NIGHT
+                assert opened.list_pages().total_pages == 4
+                assert opened.get_section(NIGHT, "Alerts > E-mail").content.startswith("## E-mail")
+                assert opened.get_status().index.total_pages == 4
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    start.wait()
+    for number in range(6):
+        (docs / "new.tmp").write_text(PAGES[NIGHT] + f"\n## Number {number}\n\nText.\n")
+        (docs / "new.tmp").replace(docs / NIGHT)
+        if number == 3:
+            opened.index()
+    for thread in threads:
+        thread.join(60)
+    assert failures == [] and not any(thread.is_alive() for thread in threads)
+    assert opened.get_section(NIGHT, "Alerts > Number 5").content == "## Number 5\n\nText.\n"
+
+
+def test_a_search_while_another_process_builds_sees_one_state_or_the_other(opened: anvil.Anvil, tmp_path: Path) -> None:
+    copy = tmp_path / "published.db"
+    copy.write_bytes(opened.index_path.read_bytes())
+    many = write(tmp_path / "many", {f"{i}.md": f"# Page {i}\n\nAlerts on page {i}.\n" for i in range(300)})
+    where = ["--docs", str(many), "--index", str(copy)]
+    command = [sys.executable, "-m", "anvil", "build", *where, "--provider", "none"]
+    seen = []
+    with anvil.open(index=copy, provider="none") as alone:
+        before = alone.search("alerts").total_chunks
+        with subprocess.Popen([*command, "--quiet"], env=program_environment()) as process:
+            while process.poll() is None:
+                seen.append(alone.search("alerts").total_chunks)
+        assert process.returncode == 0
+        after = alone.search("alerts").total_chunks
+    assert after == 300 and set(seen) <= {before, after}
+
+
+# --- the shapes of the contract ----------------------------------------------------------------------------
+
+
+def test_results_have_the_fields_of_the_contract(opened: anvil.Anvil) -> None:
+    result = opened.search("alerts")
+    assert names(result) >= {"results", "total_chunks", "query_ms"} and result.query_ms > 0
+    assert names(result.results[0]) >= {"content", "score", "metadata"}
+    chunk = {
+        "file_path",
+        "heading_path",
+        "heading_level",
+        "last_modified",
+        "char_count",
+        "start_line",
+        "end_line",
+        "url",
+    }
+    assert names(result.results[0].metadata) == chunk
+    page = opened.get_page("install.md")
+    assert names(page) == {"file_path", "title", "last_modified", "total_chars", "chunks", "sections"}
+    assert names(page.chunks[0]) == {"content", "heading_path", "heading_level", "char_count", "ordinal"}
+    section = opened.get_section("install.md", "Install")
+    assert names(section) == {"content", "metadata", "title"} and names(section.metadata) == chunk
+    listed = opened.list_pages()
+    assert names(listed) == {"pages", "total_pages", "notes", "next_offset"} and listed.notes is None
+    assert names(listed.pages[0]) == {
+        "file_path",
+        "title",
+        "headings",
+        "chunk_count",
+        "total_chars",
+        "last_modified",
+        "url",
+    }
+    status = opened.get_status()
+    assert names(status) == {"server", "index", "embedding", "git"}
+    assert names(status.server) == {"version", "uptime_seconds", "docs_root"}
+    assert names(status.index) == {
+        "total_pages",
+        "total_chunks",
+        "last_indexed",
+        "db_path",
+        "db_size_bytes",
+        "artifact",
+        "stale",
+        "pending_vectors",
+        "newest_document",
+    }
+    assert names(status.index.artifact) == {"origin", "digest", "commit", "built_at", "distance", "note"}
+    assert names(status.index.stale) == {"changed", "added", "removed"}
+    assert names(status.embedding) == {"model", "dimensions", "provider", "scripts"}
+    for value in (result, page, section, listed, status):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, next(iter(names(value))), None)
+
+
+def test_all_that_is_exported_is_there() -> None:
+    for name in anvil.__all__:
+        assert getattr(anvil, name) is not None
+    assert not hasattr(anvil, "nothing_of_the_kind")
+
+
+def test_importing_costs_nothing() -> None:
+    code = "import anvil, sys; print(sorted({'numpy', 'apsw', 'onnxruntime', 'pygit2', 'click'} & set(sys.modules)))"
+    command, where = [sys.executable, "-c", code], program_environment()
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=where)
+    assert done.stdout.strip() == "[]"
+
+
+def test_status_tells_the_real_counts(opened: anvil.Anvil, docs: Path) -> None:
+    status = opened.get_status()
+    listed = opened.list_pages()
+    assert status.index.total_pages == listed.total_pages == len(PAGES)
+    assert (
+        status.index.total_chunks == sum(page.chunk_count for page in listed.pages) == opened.search("x").total_chunks
+    )
+    assert status.index.db_size_bytes == opened.index_path.stat().st_size
+    assert status.index.db_path == str(opened.index_path) and status.server.docs_root == str(docs)
+    assert (status.embedding.provider, status.embedding.dimensions) == ("none", 0)
+    assert status.server.version == anvil.__version__ and status.git is None
+    assert status.index.newest_document == max(page.last_modified for page in listed.pages)
+
+
+def test_status_says_when_the_file_was_made(docs: Path) -> None:
+    """The time of the file itself, not of its documents; none before there is a file."""
+    for page in docs.rglob("*.md"):
+        utime(page, (1_700_000_000, 1_700_000_000))
+    with anvil.open(docs, provider="none", background=True) as opened:
+        first = opened.get_status().index
+    assert first.newest_document == "2023-11-14T22:13:20Z" and (first.last_indexed is None) == (first.artifact is None)
+    with anvil.open(docs, provider="none") as opened:
+        opened.index()
+        utime(opened.index_path, (1_750_000_000, 1_750_000_000))
+        data = opened.index_path.read_bytes()
+        status = opened.get_status().index
+        assert status.last_indexed == "2025-06-15T15:06:40Z" and status.newest_document == "2023-11-14T22:13:20Z"
+        assert status.artifact is not None and status.artifact.built_at == status.last_indexed
+        assert b"2025-06-15" not in data, "bytes that are the same from build to build hold no time of a build"
+        write(docs, {"new.md": "# New\n"})
+        changed = opened.get_status().index
+        assert changed.last_indexed == status.last_indexed and (changed.newest_document or "") > "2024"
+
+
+# --- status and git ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolated: None) -> Path:
+    """A repository with the four pages under docs/ committed."""
+    root = tmp_path / "repo"
+    write(root / "docs", PAGES)
+    run(root, "init", "-q", "-b", "main")
+    commit(root, "first", at=1_700_000_000)
+    return root
+
+
+isolated = pytest.fixture(repositories.isolation)  # here only where asked for
+
+
+def git_status(root: Path) -> Any:
+    with anvil.open(root / "docs", root.parent / "status.db", "none") as found:
+        return found.get_status().git
+
+
+def test_status_without_a_remote(repository: Path) -> None:
+    found = git_status(repository)
+    assert run(repository, "rev-parse", "HEAD").startswith(found.head_commit)
+    assert (found.origin_main, found.dirty) == (None, False)
+
+
+def test_dirty_speaks_of_the_docs_only(repository: Path) -> None:
+    write(repository, {"src/code.py": "pass\n"})
+    assert git_status(repository).dirty is False
+    write(repository, {"docs/new.md": "# New\n"})
+    assert git_status(repository).dirty is True
+    commit(repository, "second", at=1_700_000_100)
+    assert git_status(repository).dirty is False
+    (repository / "docs/new.md").unlink()
+    assert git_status(repository).dirty is True
+
+
+def test_building_does_not_make_the_docs_dirty(repository: Path) -> None:
+    with anvil.open(repository / "docs", provider="none") as found:
+        found.index()
+        head = run(repository, "rev-parse", "HEAD")
+        assert found.get_status().git == anvil.status.GitStatus(head[:7], None, False)
+        assert found.search("x").freshness.commit == head
+        artifact = found.get_status().index.artifact
+        assert artifact and artifact.commit == head
+    assert run(repository, "status", "--porcelain") == ""
+
+
+def test_status_on_a_detached_head(repository: Path) -> None:
+    run(repository, "checkout", "-q", "--detach")
+    assert run(repository, "rev-parse", "HEAD").startswith(git_status(repository).head_commit)
+
+
+def test_status_in_a_shallow_clone(repository: Path, tmp_path: Path) -> None:
+    write(repository, {"docs/index.md": "# Changed\n"})
+    commit(repository, "second", at=1_700_000_100)
+    run(tmp_path, "clone", "-q", "--depth", "1", repository.as_uri(), "shallow")
+    found = git_status(tmp_path / "shallow")
+    head = run(repository, "rev-parse", "HEAD")
+    assert head.startswith(found.head_commit) and head.startswith(found.origin_main) and found.dirty is False
+
+
+def test_status_before_the_first_commit(tmp_path: Path, isolated: None) -> None:
+    write(tmp_path / "repo/docs", PAGES)
+    run(tmp_path / "repo", "init", "-q")
+    found = git_status(tmp_path / "repo")
+    assert (found.head_commit, found.origin_main, found.dirty) == (None, None, True)
+
+
+@pytest.mark.parametrize("damage", ["HEAD", "index", "objects", "config"])
+def test_status_never_fails_because_git_does(repository: Path, damage: str) -> None:
+    git = repository / ".git"
+    if damage == "objects":
+        for each in (git / "objects").rglob("*"):
+            if each.is_file():
+                each.chmod(0o644)
+                each.write_bytes(b"broken")
+    else:
+        (git / damage).write_bytes(b"\0broken")
+    with anvil.open(repository / "docs", repository.parent / "status.db", "none") as found:
+        status = found.get_status()
+        assert status.index.total_pages == 4
+        assert found.search("silence at night").results[0].metadata.file_path == NIGHT
+
+
+# --- an index that is named alone ---------------------------------------------------------------------------
+
+
+def test_an_index_alone_is_compared_with_its_own_folder_only(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = tmp_path / "site.db"
+    with anvil.open(docs, index, provider="none") as opened:
+        opened.index()
+    (docs / "index.md").write_text("# Lighthouse\n\nA lamp was lit.\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with anvil.open(index=index, provider="none") as opened:
+        assert opened.docs_root is not None and "A lamp was lit" in opened.get_page("index.md").chunks[0].content
+
+    stranger = write(tmp_path / "elsewhere" / "docs", {"index.md": "# Another\n", "faq.md": "# FAQ\n"})
+    monkeypatch.chdir(stranger.parent)
+    with anvil.open(index=index, provider="none") as opened:
+        assert opened.docs_root is None
+        assert opened.get_page("index.md").chunks[0].content.startswith("# Lighthouse")
+        assert opened.get_status().index.stale == StaleCounts(0, 0, 0)
+        assert opened.check().added == ("faq.md",)  # a check is asked for, and reads the folder that is configured
+
+
+def test_an_index_that_is_named_alone_and_missing_is_not_built_by_asking(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with anvil.open(index="typo.db", provider="none") as opened:
+        with pytest.raises(ArtifactMissing):
+            opened.search("alert")
+        assert not Path("typo.db").exists()
+        assert opened.index().pages == 4 and Path("typo.db").exists()
+
+
+@pytest.mark.parametrize("limit", [float("nan"), -0.1, 1.5])
+def test_a_least_confidence_is_a_share(opened: anvil.Anvil, limit: float) -> None:
+    with pytest.raises(ConfigError, match="Use a value from 0 to 1"):
+        opened.search("silence at night", min_confidence=limit)
+
+
+def test_a_filter_that_no_page_fits_is_said_with_the_closest_pages(docs: Path) -> None:
+    with anvil.open(docs, provider="none") as found:
+        result = found.search("alerts", file_filter="guides/ALERT.md")
+        assert not result.results
+        assert result.freshness.notes[-1].startswith("No page matches guides/ALERT.md. Closest: guides/alerts.md")
+        notes = found.search("alerts", file_filter="guides/**").freshness.notes
+        assert not any("No page" in note for note in notes)
+        notes = found.search("alerts", version="9", language="de").freshness.notes
+        assert notes[-1] == "No page has the version 9 and the language de."
+
+
+def test_a_build_and_a_check_open_no_live_index(docs: Path) -> None:
+    code = (
+        f"import sys, anvil\nwith anvil.open({str(docs)!r}, provider='none') as found:\n"
+        " found.index()\n found.index()\n assert not found.check()\n"
+        "print([name for name in sys.modules if name.startswith('anvil.live.')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "docs_corpus" in done.stdout
+    assert not [name for name in ("live_index", "vector_worker", "index_saver") if name in done.stdout]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda docs: anvil.open(docs=5), "docs of open must be a string, a path or None, not int: 5."),
+        (lambda docs: anvil.open(provider=b"none"), "provider of open must be a string or None, not bytes: b'none'."),
+        (lambda docs: anvil.open(docs=""), "In the options given: docs is empty"),
+        (lambda docs: docs.search("x", top_k="5"), "top_k of search must be a whole number, not str: '5'."),
+        (lambda docs: docs.search("x", top_k=2.5), "top_k of search must be a whole number, not float: 2.5."),
+        (lambda docs: docs.search("x", True), "top_k of search must be a whole number, not bool: True."),
+        (lambda docs: docs.search(5), "query of search must be a string, not int: 5."),
+        (lambda docs: docs.search("x", min_confidence="high"), "min_confidence of search must be a number or None"),
+        (lambda docs: docs.get_page(None), "file_path of get_page must be a string, not NoneType: None."),
+        (lambda docs: docs.grep("x", regex="yes"), "regex of grep must be True or False, not str: 'yes'."),
+        (lambda docs: anvil.open_library(index=3), "index of open_library must be a string, a path or None"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(opened: anvil.Anvil, call: Callable[[Any], object], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        call(opened)
+    assert told in str(caught.value)
+
+
+def test_arguments_that_python_takes_for_numbers_are_taken(opened: anvil.Anvil) -> None:
+    assert opened.search("alerts", top_k=np.int64(1), min_confidence=0).results == opened.search("alerts", 1).results
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        opened.search("alerts", top=3)  # type: ignore[call-arg]

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from anvil.wording import counted, first_of, listed
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (counted(0, "page"), "0 pages"),
+        (counted(1, "page"), "1 page"),
+        (counted(1200, "page"), "1,200 pages"),
+        (counted(1, "page", "differ"), "1 page differs"),
+        (counted(2, "page", "differ"), "2 pages differ"),
+        (counted(1, "vector", "are"), "1 vector is"),
+        (counted(1, "file", "could"), "1 file could"),
+        (listed([]), ""),
+        (listed(["a"]), "a"),
+        (listed(["a", "b"]), "a and b"),
+        (listed(["a", "b", "c"]), "a, b and c"),
+        (first_of(["a", "b"], 2), "a, b"),
+        (first_of(["a", "b", "c"], 2), "a, b and 1 more"),
+    ],
+)
+def test_one_and_many(said: str, expected: str) -> None:
+    assert said == expected

@@ -1,0 +1,114 @@
+"""Titles as a reader sees them, anchors as sites derive them, breadcrumbs that are unique."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from anvil.text.headings import MAX_TITLE, attributes, breadcrumbs, plain
+from anvil.text.slugs import Anchors, slug
+
+TITLES = {
+    '`<ClientOnly />` <Badge type="info" text="component" />': "<ClientOnly />",
+    "[isort](https://pypi.org/project/isort/)?": "isort?",
+    "**Bold**, *emphasis* and ***both***": "Bold, emphasis and both",
+    "***a** b*": "a b",
+    "snake_case_name and _one_ __two__": "snake_case_name and one two",
+    "`__init__` stays, `*so*` does `&amp;` this": "__init__ stays, *so* does &amp; this",
+    "`` a`b ``": "a`b",
+    "2 * 3 * 4": "2 * 3 * 4",
+    "~~Old~~ new": "Old new",
+    "*never closed, `nor this": "*never closed, `nor this",
+    r"\*escaped\* \`code\`": "*escaped* `code`",
+    "Q&amp;A &lt;b&gt; &#65; AT&T": "Q&A <b> A AT&T",
+    "![a *logo*](logo.png) Name": "a logo Name",
+    "[`code`](target 'title') and [a [b] c](d(e)f)": "code and a [b] c",
+    "[text][label] and [text][]": "text and text",
+    "[Unreleased] and [Undefined]": "Unreleased and [Undefined]",
+    "Claim[^1] and[^2]": "Claim and[^2]",
+    "List<string> of Map<string, number>": "List of Map<string, number>",
+    "<https://example.org> <me@example.org>": "https://example.org me@example.org",
+    "a <!-- comment --> b {/* comment */}": "a b",
+    "Vue <Foo :bar=\"x > y\" @click='z' {...rest} a={{b: 1}} /> end": "Vue end",
+    "  two \t\u00a0 spaces ": "two spaces",
+    "日本**語**です": "日本語です",
+    "Cafe\u0301": "Cafe\u0301",
+    "": "",
+}
+
+
+@pytest.mark.parametrize(("source", "title"), TITLES.items())
+def test_title_is_what_a_reader_sees(source: str, title: str) -> None:
+    assert plain(source, {"unreleased", "^1"}) == title
+
+
+@pytest.mark.parametrize(
+    ("source", "bare", "anchor"),
+    [
+        ("Title {#id}", "Title", "id"),
+        ("Title {#id} ##", "Title", "id"),
+        ('Title ## {: #id .c k="v w" }', "Title", "id"),
+        ("Title {id=it}", "Title", "it"),
+        ("Title {/* #an-id */}", "Title", "an-id"),
+        ("Title {.wide}", "Title", ""),
+        ("Title {name}", "Title {name}", ""),
+        ("Title {}", "Title {}", ""),
+        ("`{#id}`", "`{#id}`", ""),
+        ("C#", "C#", ""),
+        ("C #", "C", ""),
+        ("##", "", ""),
+    ],
+)
+def test_attribute_lists_and_closing_hashes(source: str, bare: str, anchor: str) -> None:
+    assert attributes(source) == (bare, anchor)
+
+
+def test_slugs_of_both_styles() -> None:
+    assert slug("What's new in `2.0`? - Ünïcode_x", "github") == "whats-new-in-20---ünïcode_x"
+    assert slug("What's new in `2.0`? - Ünïcode_x", "mkdocs") == "whats-new-in-20-unicode_x"
+    assert slug("日本語", "github") == "日本語"
+    assert slug("日本語", "mkdocs") == ""
+
+
+def test_repeated_anchors_are_numbered_as_the_sites_do() -> None:
+    github, mkdocs = Anchors("github"), Anchors("mkdocs")
+    assert [github.claim(title) for title in ["a", "a", "a-1", "a", "!", "!"]] == [
+        "a",
+        "a-1",
+        "a-1-1",
+        "a-2",
+        "",
+        "-1",
+    ]
+    assert [mkdocs.claim(title) for title in ["a", "a", "a_1", "a", "日", "日"]] == [
+        "a",
+        "a_1",
+        "a_2",
+        "a_3",
+        "_1",
+        "_2",
+    ]
+    assert Anchors("github", {"a"}).claim("A") == "a-1"
+
+
+def test_breadcrumbs_stay_unique_against_literal_numbers_and_separators() -> None:
+    headings = [(1, "A > B"), (1, "A"), (2, "B"), (2, "B"), (3, "C"), (2, "B [2]"), (1, "(root)")]
+    assert breadcrumbs(headings) == [
+        "A > B",
+        "A",
+        "A > B [2]",
+        "A > B [3]",
+        "A > B [3] > C",
+        "A > B [2] [2]",
+        "(root) [2]",
+    ]
+
+
+def test_a_title_is_bounded_and_read_in_linear_time() -> None:
+    assert len(plain("x" * 5_000_000)) == MAX_TITLE
+    for hostile in ["[", "*a _b ", "`a``b", "<a ", "~~a", "[a](", "&", "![", "<a {"]:
+        source = hostile * (4 * MAX_TITLE // len(hostile))
+        began = time.thread_time()
+        assert len(plain(source)) <= MAX_TITLE
+        assert time.thread_time() - began < 1, hostile

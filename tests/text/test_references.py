@@ -1,0 +1,53 @@
+"""What a page refers to, and the fast readings of a page, which must agree with the slow ones."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from anvil.text import front_matter, references
+from anvil.text.lines import LINE_END, line_starts
+from anvil.text.markdown_parser import leading_title, may_have_heading, parse
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_links_and_code_go_on_behind_a_line_end_of_any_kind(end: str) -> None:
+    text = "A [link\nwith two lines](a.md) and [one](\nb.md).\n\nCode `[no\nlink](c.md)`.\n\n[open\n\nd](d.md)\n"
+    found = references.read(text.replace("\n", end))
+    assert [(link.line, link.target) for link in found.links] == [(1, "a.md"), (2, "b.md")]
+
+
+def test_ticks_pair_within_a_paragraph_and_not_over_a_fence() -> None:
+    text = "`a [x](x.md)\n\nb` [y](y.md)\n\n`c\n~~~\n`[no](no.md)\n~~~\n[z](z.md) `[no](no.md)`\n"
+    assert [link.target for link in references.read(text).links] == ["x.md", "y.md", "z.md"]
+
+
+def test_line_starts() -> None:
+    chance = random.Random(7)
+    for _ in range(2000):
+        text = "".join(chance.choices(["a", "\n", "\r", "\r\n", "\u2028", "\x0c"], k=chance.randrange(9)))
+        lines = LINE_END.split(text)
+        starts = line_starts(text)
+        assert len(starts) == max(1, len(lines) - (lines[-1] == ""))
+        assert all(start == 0 or text[start - 1] in "\r\n" for start in starts)
+
+
+def test_quick_readings_of_headings_agree_with_the_whole_parse() -> None:
+    chance = random.Random(3)
+    parts = ["\n", "\r\n", "\r", " ", "  ", "\t", "#", "# ", "## ", "#\t", "x", "*b*", "`c`", "<b>", "<!-- x -->"]
+    parts += ["{#id}", " #", "-", "===", "\u3000", "\x0c", "\\", "&amp;", "[a]", "> ", "- ", "|", "|-|\n", "(untitled)"]
+    fast = 0
+    for _ in range(4000):
+        text = "".join(chance.choices(parts, k=chance.randrange(1, 9)))
+        start, page = front_matter.split(text)[1], parse(text)
+        if (title := leading_title(text, start)) is not None:
+            assert title == page.title, text
+            fast += 1
+        levels = {section.heading_level for section in page.sections}
+        assert may_have_heading(text, start, 1) or 1 not in levels
+        assert may_have_heading(text, start, 2) or 2 not in levels
+    assert fast > 100
+    assert leading_title("\n  # *One* `two`\n\ntext", 0) == "One two"
+    assert leading_title("text\n\n# One\n", 0) is None
+    assert not may_have_heading("text\n\n### Three\n\na = b - c # d\n", 0, 1)
